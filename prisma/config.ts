@@ -1,0 +1,8 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'prisma/config'
+
+// `prisma generate` looks for a schema engine on the network although it never runs one. Naming any existing file
+// as that engine keeps the generation offline; migrations use the WebAssembly engine (src/database/migrate.ts).
+process.env.PRISMA_SCHEMA_ENGINE_BINARY ??= fileURLToPath(import.meta.url)
+
+export default defineConfig({ schema: 'schema.prisma' })

@@ -1,0 +1,60 @@
+/**
+ * What a failed query says about the database:
+ * - `not-executed`: the statement certainly did nothing (never sent, refused, or rolled back);
+ * - `connection-lost`: sent, and the answer never came, so a write may have happened;
+ * - undefined: no fault of the database's availability.
+ */
+export type DatabaseFailure = 'not-executed' | 'connection-lost'
+
+const notExecuted = new Set([
+  // Reaching the server: Prisma's codes, then Node's.
+  ...['P1000', 'P1001', 'P1003', 'P2034', 'P2037'],
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EPIPE', 'EAI_AGAIN'],
+  // SQLSTATE: cancelled by a timeout, lock not had, server closing or starting, too many connections, disk or memory
+  // full, read-only, serialization failure and deadlock (both rolled back), wrong password, no such database.
+  ...['57014', '55P03', '57P01', '57P02', '57P03', '53100', '53200', '53300', '25006', '40001', '40P01'],
+  ...['28P01', '28000', '3D000'],
+])
+
+const connectionLost = new Set(['P1008', 'P1017', 'ECONNRESET', 'ETIMEDOUT', '08006', '08003', '08000'])
+
+/** pg throws plain errors for these; their words are all there is to go by (pg 8, pg-pool 3). */
+const phrases: [RegExp, DatabaseFailure][] = [
+  [/^timeout exceeded when trying to connect$/, 'not-executed'],
+  [/^Connection terminated due to connection timeout$/, 'not-executed'],
+  [/^Cannot use a pool after calling end on the pool$/, 'not-executed'],
+  [/^Connection terminated/, 'connection-lost'],
+  [/^Query read timeout$/, 'connection-lost'],
+  [/^Client has encountered a connection error and is not queryable$/, 'not-executed'],
+]
+
+/** Classifies an error of Prisma, its pg adapter or pg by the codes it carries, the innermost first. */
+export function databaseFailure(error: unknown): DatabaseFailure | undefined {
+  for (const { code, message } of causes(error)) {
+    if (code && notExecuted.has(code)) return 'not-executed'
+    if (code && connectionLost.has(code)) return 'connection-lost'
+    const phrase = phrases.find(([words]) => words.test(message))
+    if (phrase) return phrase[1]
+  }
+  return undefined
+}
+
+/** SQLSTATE or Prisma's code "the table is missing, or a column is": the schema is behind the code. */
+export function isSchemaBehind(error: unknown): boolean {
+  return causes(error).some(({ code }) => ['P2021', 'P2022', '42P01', '42703'].includes(code ?? ''))
+}
+
+/** The error with all that it wraps (`meta.driverAdapterError`, `cause`, AggregateError), innermost first. */
+function causes(error: unknown, depth = 0): { code: string | undefined; message: string }[] {
+  if (typeof error !== 'object' || error === null || depth > 5) return []
+  const e = error as Record<string, unknown> // unknown shapes by nature: every member is checked before use
+  const meta = typeof e.meta === 'object' && e.meta !== null ? (e.meta as Record<string, unknown>) : {}
+  const inner = [meta.driverAdapterError, e.cause, ...(Array.isArray(e.errors) ? e.errors : [])]
+  const codes = [e.originalCode, e.code].filter((code) => typeof code === 'string')
+  const message = typeof e.message === 'string' ? e.message : ''
+  return [
+    ...inner.flatMap((cause) => causes(cause, depth + 1)),
+    ...codes.map((code) => ({ code, message })),
+    ...(codes.length ? [] : [{ code: undefined, message }]),
+  ]
+}
