@@ -1,0 +1,80 @@
+import type { PrismaClient } from '../database/generated/client.ts'
+import { ApiError, toApiError } from '../errors.ts'
+import { Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
+
+/** Which animals: those between two ids (both exclusive) with a status, counted from the newest or from the oldest. */
+export interface ListQuery {
+  status?: PetStatus | undefined
+  limit: number
+  olderThan?: bigint | undefined
+  newerThan?: bigint | undefined
+  /** Take the last of them rather than the first. */
+  backward?: boolean
+}
+
+export interface Page {
+  /** Newest first, whichever end they were taken from. */
+  animals: Animal[]
+  /** Whether there are more in the direction in which they were taken. */
+  more: boolean
+}
+
+export type Animals = ReturnType<typeof createAnimals>
+
+/** The three operations on animals, for both faces. Inputs are valid already; errors are ApiErrors or the database's. */
+export function createAnimals(prisma: PrismaClient) {
+  /** listPets (§4.1): one page, newest first. Its cost does not depend on where in the list the page is. */
+  async function list({ status, limit, olderThan, newerThan, backward = false }: ListQuery): Promise<Page> {
+    const found = await prisma.animal.findMany({
+      select: columns,
+      where: { ...(status && { status }), ...between(olderThan, newerThan) },
+      orderBy: { id: backward ? 'asc' : 'desc' },
+      take: limit + 1,
+    })
+    const animals = found.slice(0, limit)
+    if (backward) animals.reverse()
+    return { animals, more: found.length > limit }
+  }
+
+  /** How many animals there are, with a status if one is given. Costs time in proportion to the answer. */
+  async function count(status?: PetStatus): Promise<number> {
+    return prisma.animal.count(status && { where: { status } })
+  }
+
+  /**
+   * getPet (§4.3).
+   * @param petId as the client wrote it
+   * @throws ApiError NOT_FOUND when it names no animal, or is no int64
+   */
+  async function get(petId: string): Promise<Animal> {
+    const id = parseInt64(petId)
+    const animal = id !== undefined && (await prisma.animal.findFirst({ select: columns, where: { id } }))
+    if (!animal) throw new ApiError('NOT_FOUND', 'No animal has this id.')
+    return animal
+  }
+
+  /**
+   * createPet (§4.2). One statement; it resolves only after the commit.
+   * @throws ApiError UNAVAILABLE when the animal certainly was not created, DEADLINE_EXCEEDED when that is unknown
+   */
+  async function create({ status = null, ...pet }: Omit<NewPet, 'status'> & { status?: PetStatus | null | undefined }) {
+    try {
+      const animal: Animal = await prisma.animal.create({ select: columns, data: { ...pet, status } })
+      return animal
+    } catch (error) {
+      throw toApiError(error, 'write')
+    }
+  }
+
+  return { list, count, get, create }
+}
+
+function between(olderThan: bigint | undefined, newerThan: bigint | undefined) {
+  if (olderThan === undefined && newerThan === undefined) return {}
+  return {
+    id: { ...(olderThan !== undefined && { lt: olderThan }), ...(newerThan !== undefined && { gt: newerThan }) },
+  }
+}
+
+/** The columns of the contract's Animal; the cast says what Object.fromEntries cannot. */
+const columns = Object.fromEntries(Object.keys(Animal.shape).map((name) => [name, true])) as Record<keyof Animal, true>

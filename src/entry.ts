@@ -1,0 +1,28 @@
+import { type Config, ConfigError, loadConfig } from './config.ts'
+import { EmbeddedPostgresError } from './database/embedded.ts'
+import { databaseFailure, isSchemaBehind } from './database/failure.ts'
+
+/** Something that the person at the terminal can put right; the message is one line. */
+export class UsageError extends Error {}
+
+/** Runs a program with the configuration. A failure that a person can act on ends it with one line and exit code 1. */
+export async function run(program: (config: Config) => Promise<void>): Promise<void> {
+  try {
+    await program(loadConfig(process.env))
+  } catch (error) {
+    console.error(explain(error))
+    process.exit(1)
+  }
+}
+
+function explain(error: unknown): unknown {
+  if (error instanceof ConfigError) return `Configuration: ${error.message}`
+  if (error instanceof EmbeddedPostgresError || error instanceof UsageError) return error.message
+  if (!(error instanceof Error)) return error
+  const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number } // of Node's net
+  if (code === 'EADDRINUSE') return `Port ${port} is taken: set PORT to another one, or end the process that has it.`
+  if (code === 'EACCES' && port) return `Port ${port} may not be opened on ${address}: set PORT to 1024 or more.`
+  if (isSchemaBehind(error)) return 'The database schema is behind: npm run migrate -- deploy'
+  if (databaseFailure(error)) return `The database cannot be used: ${error.message.trim() || code}`
+  return error.stack
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { databaseFailure } from './database/failure.ts'
+
+/** Every code that the service answers, with its HTTP status: Google's canonical codes (AIP-193) where one fits. */
+export const statusOf = {
+  INVALID_ARGUMENT: 400,
+  GRAPHQL_PARSE_FAILED: 400,
+  GRAPHQL_VALIDATION_FAILED: 400,
+  UNAUTHENTICATED: 401,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  NOT_ACCEPTABLE: 406,
+  REQUEST_TIMEOUT: 408,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  EXPECTATION_FAILED: 417,
+  HEADERS_TOO_LARGE: 431,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+  DEADLINE_EXCEEDED: 504,
+} as const
+
+export type ErrorCode = keyof typeof statusOf
+
+/** An error as both faces tell it: code, message and status (specification §7), and headers where HTTP asks for some. */
+export class ApiError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly headers: Record<string, string>
+
+  constructor(code: ErrorCode, message: string, options: { headers?: Record<string, string>; cause?: unknown } = {}) {
+    super(message, { cause: options.cause })
+    this.code = code
+    this.status = statusOf[code]
+    this.headers = options.headers ?? (code === 'UNAVAILABLE' ? { 'Retry-After': '1' } : {})
+  }
+
+  /** The Error body of the specification: these three members and nothing else. */
+  get body() {
+    return { code: this.code, message: this.message, status: this.status }
+  }
+}
+
+/**
+ * The one error mapping: whatever was thrown, on whichever face, becomes an ApiError here.
+ * @param operation whether a write was under way: only then may a broken connection mean "outcome unknown" (504)
+ */
+export function toApiError(error: unknown, operation: 'read' | 'write' = 'read'): ApiError {
+  if (error instanceof ApiError) return error
+  if (error instanceof z.ZodError) return new ApiError('INVALID_ARGUMENT', describeIssues(error.issues))
+  const failure = databaseFailure(error)
+  if (failure === 'connection-lost' && operation === 'write') {
+    return new ApiError('DEADLINE_EXCEEDED', 'The outcome of the write is unknown: look before you repeat it.', {
+      cause: error,
+    })
+  }
+  if (failure === 'connection-lost' || failure === 'not-executed') {
+    return new ApiError('UNAVAILABLE', 'The database is not available at the moment. Nothing was changed.', {
+      cause: error,
+    })
+  }
+  return fromHttp(error) ?? new ApiError('INTERNAL', 'Something went wrong on our side.', { cause: error })
+}
+
+/** "name: must be …; categoryId: must be …": every field that is wrong, in the order of the schema. */
+function describeIssues(issues: z.core.$ZodIssue[]): string {
+  return issues.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message)).join('; ')
+}
+
+const httpSentences: Partial<Record<number, [ErrorCode, string]>> = {
+  400: ['INVALID_ARGUMENT', 'The request could not be read.'],
+  413: ['PAYLOAD_TOO_LARGE', 'The body is larger than 64 KiB.'],
+  415: ['UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json in UTF-8, without Content-Encoding.'],
+}
+
+/** Errors of Express and its body parser carry the HTTP status that they mean; their own words stay inside. */
+function fromHttp(error: unknown): ApiError | undefined {
+  if (!(error instanceof Error) || !('status' in error) || typeof error.status !== 'number') return undefined
+  const known = httpSentences[error.status]
+  return known && new ApiError(...known, { cause: error })
+}
