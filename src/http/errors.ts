@@ -1,0 +1,26 @@
+import type { ErrorRequestHandler } from 'express'
+import type { Logger } from 'pino'
+import { type ApiError, toApiError } from '../errors.ts'
+
+/**
+ * The last handler of a face: maps whatever was thrown and sends it in the face's own shape.
+ * @param shape turns the error into the JSON body
+ */
+export function errorHandler(log: Logger, shape: (error: ApiError) => unknown): ErrorRequestHandler {
+  return (thrown, req, res, next) => {
+    const error = toApiError(thrown)
+    logCause(log, error, req.id)
+    if (res.headersSent) return next(thrown)
+    res.status(error.status)
+    for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
+    res.setHeader('Cache-Control', 'no-store')
+    res.setHeader('Content-Type', 'application/json; charset=utf-8')
+    res.send(JSON.stringify(shape(error)))
+  }
+}
+
+/** What was behind a 5xx goes to the log and nowhere else. */
+export function logCause(log: Logger, error: ApiError, requestId: string | undefined): void {
+  if (error.status === 500) log.error({ requestId, err: error.cause }, 'unexpected error')
+  else if (error.status > 500) log.warn({ requestId, err: error.cause, code: error.code }, error.message)
+}
