@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import { type Animal, DEFAULT_PAGE_SIZE, NewPet, PageSize, parseInt64, PetStatus } from '../animals/animal.ts'
+import { parseCursor, toCursor } from '../animals/cursor.ts'
+import { ApiError } from '../errors.ts'
+import { type AnimalConnection, builder } from './builder.ts'
+
+const Status = builder.enumType('PetStatus', {
+  description: 'Availability of an animal, spelled as the REST contract spells it.',
+  values: {
+    available: { description: 'For sale.' },
+    pending: { description: 'Promised to somebody, not handed over yet.' },
+    sold: { description: 'No longer for sale.' },
+  } satisfies Record<PetStatus, object>,
+})
+
+const AnimalType = builder.objectRef<Animal>('Animal').implement({
+  description: 'An animal offered in the pet store.',
+  fields: (t) => ({
+    id: t.id({
+      description: 'Assigned by the service: an int64 in decimal digits.',
+      resolve: (animal) => animal.id.toString(),
+    }),
+    name: t.exposeString('name', { description: '1 to 255 characters, given back exactly as they were sent.' }),
+    categoryId: t.id({
+      description: 'The category that the animal belongs to: an int64 in decimal digits.',
+      resolve: (animal) => animal.categoryId.toString(),
+    }),
+    status: t.expose('status', {
+      type: Status,
+      nullable: true,
+      description: 'Null when none was given on creation.',
+    }),
+  }),
+})
+
+const PageInfo = builder.objectRef<AnimalConnection>('PageInfo').implement({
+  description: 'Where a page lies in its list, as Relay has it.',
+  fields: (t) => ({
+    hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Whether older animals follow.' }),
+    hasPreviousPage: t.exposeBoolean('hasPreviousPage', { description: 'Whether newer animals come before.' }),
+    startCursor: t.string({
+      nullable: true,
+      description: 'Cursor of the first edge, for `before`; null on an empty page.',
+      resolve: ({ edges }) => edges[0]?.cursor ?? null,
+    }),
+    endCursor: t.string({
+      nullable: true,
+      description: 'Cursor of the last edge, for `after`; null on an empty page.',
+      resolve: ({ edges }) => edges.at(-1)?.cursor ?? null,
+    }),
+  }),
+})
+
+const AnimalEdge = builder.objectRef<AnimalConnection['edges'][number]>('AnimalEdge').implement({
+  description: 'An animal and its place in the list.',
+  fields: (t) => ({
+    cursor: t.exposeString('cursor', { description: 'Opaque; good only for the same `status` filter.' }),
+    node: t.expose('node', { type: AnimalType, description: 'The animal.' }),
+  }),
+})
+
+const Connection = builder.objectRef<AnimalConnection>('AnimalConnection').implement({
+  description: 'A page of animals, newest first.',
+  fields: (t) => ({
+    nodes: t.field({
+      type: [AnimalType],
+      description: 'The animals of the page, without their cursors.',
+      resolve: ({ edges }) => edges.map((edge) => edge.node),
+    }),
+    edges: t.expose('edges', { type: [AnimalEdge], description: 'The animals of the page with their cursors.' }),
+    pageInfo: t.field({ type: PageInfo, description: 'Where the page lies.', resolve: (connection) => connection }),
+    totalCount: t.int({
+      description: 'How many animals pass the filter, on all pages. Counted only when selected; slow on large stores.',
+      resolve: (connection) => connection.count(),
+    }),
+  }),
+})
+
+const NewPetInput = builder.inputType('NewPet', {
+  description: 'An animal to add.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: '1 to 255 characters, not only white space.' }),
+    categoryId: t.id({ required: true, description: 'An int64 in decimal digits.' }),
+    status: t.field({ type: Status, description: 'None is stored when left out or null.' }),
+  }),
+})
+
+const ListArgs = z.object({
+  first: PageSize.nullish(),
+  last: PageSize.nullish(),
+  status: PetStatus.nullish().transform((status) => status ?? undefined),
+  after: z.string().nullish(),
+  before: z.string().nullish(),
+})
+
+builder.queryType({
+  description: 'Reading the store.',
+  fields: (t) => ({
+    pets: t.field({
+      type: Connection,
+      description:
+        'Animals, newest first, a page at a time: forward with first and after, backward with last and before.',
+      args: {
+        status: t.arg({ type: Status, description: 'Only animals with this status.' }),
+        first: t.arg.int({ description: 'Page size from the start, 1 to 100; 20 when neither is given.' }),
+        after: t.arg.string({ description: 'Only animals after this cursor.' }),
+        last: t.arg.int({ description: 'Page size from the end, 1 to 100. Not together with `first`.' }),
+        before: t.arg.string({ description: 'Only animals before this cursor.' }),
+      },
+      async resolve(_root, args, { animals }): Promise<AnimalConnection> {
+        const { first, last, status, after, before } = ListArgs.parse(args)
+        if (first && last) throw new ApiError('INVALID_ARGUMENT', 'first, last: give one of them')
+        const olderThan = after == null ? undefined : parseCursor(after, status, 'after')
+        const newerThan = before == null ? undefined : parseCursor(before, status, 'before')
+        const limit = first ?? last ?? DEFAULT_PAGE_SIZE
+        const backward = Boolean(last)
+        const page = await animals.list({ status, limit, olderThan, newerThan, backward })
+        return {
+          edges: page.animals.map((node) => ({ cursor: toCursor(node.id, status), node })),
+          hasNextPage: backward ? newerThan !== undefined : page.more,
+          hasPreviousPage: backward ? page.more : olderThan !== undefined,
+          count: () => animals.count(status),
+        }
+      },
+    }),
+    pet: t.field({
+      type: AnimalType,
+      nullable: true,
+      description: 'One animal. Null, with an error NOT_FOUND, when there is none with this id.',
+      args: { id: t.arg.id({ required: true, description: 'An int64 in decimal digits.' }) },
+      resolve: (_root, { id }, { animals }) => animals.get(id),
+    }),
+  }),
+})
+
+builder.mutationType({
+  description: 'Changing the store.',
+  fields: (t) => ({
+    createPet: t.field({
+      type: AnimalType,
+      description: 'Adds an animal and returns it with its id.',
+      args: { input: t.arg({ type: NewPetInput, required: true, description: 'The animal.' }) },
+      resolve: (_root, { input }, { animals }) =>
+        animals.create(
+          NewPet.parse({
+            ...input,
+            // What is no int64 stays as it is, for the contract to refuse in its own words.
+            categoryId: parseInt64(input.categoryId) ?? input.categoryId,
+            status: input.status ?? undefined,
+          }),
+        ),
+    }),
+  }),
+})

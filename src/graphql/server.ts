@@ -1,0 +1,177 @@
+import { type Request, type Response, type RequestHandler, Router } from 'express'
+import { type DocumentNode, getOperationAST, GraphQLError, type GraphQLFormattedError } from 'graphql'
+import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
+import { LRUCache } from 'lru-cache'
+import type { Logger } from 'pino'
+import type { Animals } from '../animals/service.ts'
+import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
+import { errorHandler, logCause } from '../http/errors.ts'
+import { jsonBody } from '../http/json-body.ts'
+import { parseJson } from '../http/json.ts'
+import { allow } from '../http/methods.ts'
+import { schema } from './schema.ts'
+
+/** A document longer than this many tokens is refused before it is parsed whole. */
+const MAX_TOKENS = 2_000
+
+/** Source text of parsed documents that is kept, in characters; their syntax trees take some ten times that. */
+const PARSED_DOCUMENTS_SIZE = 1_000_000
+
+/** What running a document gives: data, errors, and the code of the errors where it is not each error's own. */
+interface Outcome {
+  data?: unknown
+  errors?: readonly GraphQLError[] | undefined
+  code?: ErrorCode
+}
+
+interface GraphQLParams {
+  query: string
+  variables?: Record<string, unknown>
+  operationName?: string
+}
+
+/**
+ * GraphQL over HTTP (the specification of that name), at `/graphql`, on Yoga's engine: its parser and validation
+ * caches and plugins, but not its Fetch layer, so that bodies, errors and headers are read and written as for REST.
+ */
+export function graphqlRouter(animals: Animals, log: Logger): Router {
+  const yoga = createYoga({
+    schema,
+    logging: false,
+    graphiql: false,
+    landingPage: false,
+    cors: false,
+    multipart: false,
+    maskedErrors: false, // toGraphQLError maps them
+    parserAndValidationCache: { documentCache: boundedCache<DocumentNode>(), errorCache: boundedCache<Error>() },
+    plugins: [limitTokens],
+  })
+
+  async function answer(req: Request, res: Response, params: GraphQLParams): Promise<void> {
+    const mediaType = negotiate(req)
+    const result: Outcome = await run(params, req.method)
+    const errors = result.errors?.map((error) => toGraphQLError(error, result.code, log, req.id))
+    // Without data nothing was executed. Clients that name application/json expect such answers as 200.
+    const failed = !('data' in result) && !(mediaType.type === 'application/json' && mediaType.named)
+    res.status(failed ? 400 : 200)
+    res.setHeader('Content-Type', `${mediaType.type}; charset=utf-8`)
+    res.send(JSON.stringify({ ...(errors && { errors }), ...('data' in result && { data: result.data }) }))
+  }
+
+  async function run({ query, variables, operationName }: GraphQLParams, method: string): Promise<Outcome> {
+    // Yoga's own context members are for its Fetch layer, which is not used here.
+    const { parse, validate, contextFactory, execute } = yoga.getEnveloped({ animals } as unknown as YogaInitialContext)
+    let document: DocumentNode
+    try {
+      document = parse(query)
+    } catch (error) {
+      if (!(error instanceof GraphQLError)) throw error
+      return { errors: [error], code: 'GRAPHQL_PARSE_FAILED' }
+    }
+    const invalid: readonly GraphQLError[] = validate(schema, document)
+    if (invalid.length) return { errors: invalid, code: 'GRAPHQL_VALIDATION_FAILED' }
+    const operation = getOperationAST(document, operationName)
+    if (method !== 'POST' && operation && operation.operation !== 'query') {
+      const headers = { Allow: 'POST' }
+      throw new ApiError('METHOD_NOT_ALLOWED', 'A mutation takes POST.', { headers })
+    }
+    const contextValue = await contextFactory()
+    return execute({ schema, document, contextValue, variableValues: variables, operationName })
+  }
+
+  const router = Router({ strict: true, caseSensitive: true })
+  router
+    .route('/')
+    .all((req, _res, next) => {
+      negotiate(req)
+      next()
+    })
+    .get((req, res) => answer(req, res, fromQuery(req.query)))
+    .post(...jsonBody, (req, res) => answer(req, res, toParams(req.body)))
+    .all(allow('GET', 'HEAD', 'POST'))
+  router.use((() => {
+    throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
+  }) satisfies RequestHandler)
+  return router
+}
+
+/** Errors before a document is run, in the shape of a GraphQL answer. */
+export function graphqlErrorHandler(log: Logger) {
+  return errorHandler(log, ({ code, message, status }) => ({ errors: [{ message, extensions: { code, status } }] }))
+}
+
+/** The media type of the answer, and whether the client named it or only lets anything pass. */
+function negotiate(req: Request): { type: string; named: boolean } {
+  const type = req.accepts(['application/json', 'application/graphql-response+json'])
+  if (!type) {
+    throw new ApiError('NOT_ACCEPTABLE', 'The answer is application/graphql-response+json or application/json.')
+  }
+  return { type, named: (req.headers.accept ?? '').includes(type) }
+}
+
+function fromQuery({ query, variables, operationName, extensions }: Request['query']): GraphQLParams {
+  const parsed = (name: string, text: unknown): unknown => {
+    if (text === undefined || text === '') return undefined
+    try {
+      if (typeof text === 'string') return parseJson(text)
+    } catch {
+      // told below
+    }
+    throw new ApiError('INVALID_ARGUMENT', `${name}: must be a JSON object`)
+  }
+  return toParams({
+    query,
+    operationName: operationName === '' ? undefined : operationName,
+    variables: parsed('variables', variables),
+    extensions: parsed('extensions', extensions),
+  })
+}
+
+/** @throws ApiError INVALID_ARGUMENT for a body that is no GraphQL request */
+function toParams(body: unknown): GraphQLParams {
+  if (!isMap(body)) throw new ApiError('INVALID_ARGUMENT', 'The body must be a JSON object.')
+  const { query, variables, operationName, extensions } = body
+  if (typeof query !== 'string') throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
+  if (variables != null && !isMap(variables)) throw new ApiError('INVALID_ARGUMENT', 'variables: must be an object')
+  if (operationName != null && typeof operationName !== 'string') {
+    throw new ApiError('INVALID_ARGUMENT', 'operationName: must be a string')
+  }
+  if (extensions != null && !isMap(extensions)) throw new ApiError('INVALID_ARGUMENT', 'extensions: must be an object')
+  return { query, ...(variables && { variables }), ...(operationName != null && { operationName }) }
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** An error of the engine as the client sees it: code, message and status as REST has them, with place and path. */
+function toGraphQLError(
+  error: GraphQLError,
+  code: ErrorCode | undefined,
+  log: Logger,
+  requestId: string,
+): GraphQLFormattedError {
+  const { locations, path, originalError: thrown } = error
+  const ours = code === undefined && thrown && !(thrown instanceof GraphQLError)
+  // "Did you mean" tells what the schema has to those who may not ask it.
+  const message = error.message.replace(/ Did you mean .*$/s, '')
+  const mapped = ours ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', message)
+  logCause(log, mapped, requestId)
+  const extensions = { code: mapped.code, status: mapped.status }
+  return { message: mapped.message, ...(locations && { locations }), ...(path && { path }), extensions }
+}
+
+const limitTokens: Plugin = {
+  onParse({ params }) {
+    params.options = { ...params.options, maxTokens: MAX_TOKENS }
+  },
+}
+
+/** A cache of documents by their text, bounded by how much text it holds: documents are as long as clients like. */
+function boundedCache<T extends object>() {
+  return new LRUCache<string, T>({
+    max: 1_000,
+    maxSize: PARSED_DOCUMENTS_SIZE,
+    sizeCalculation: (_value, text) => text.length + 100,
+  })
+}
