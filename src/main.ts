@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Logger, pino } from 'pino'
+import { createService, type Service } from './app.ts'
+import { type Config, version } from './config.ts'
+import { databaseFailure } from './database/failure.ts'
+import { locateDatabase } from './database/locate.ts'
+import { migrate } from './database/migrate.ts'
+import { seed } from './database/seed.ts'
+import { run } from './entry.ts'
+import { developmentKey } from './keys/dev-key.ts'
+
+await run(async (config) => {
+  const log = await createLog(config)
+  const server = await locateDatabase(config)
+  const service = createService({ databaseUrl: server.url, poolSize: config.databasePoolSize, log })
+  endOnSignal(async () => {
+    await service.stop(config.drainDelayMs, config.drainTimeoutMs)
+    await server.leave()
+  })
+
+  try {
+    const devKey = server.embedded ? await prepare(server.url, service, config) : undefined
+    const port = await service.start({ port: config.port, host: config.host, devKey })
+    log.info({ port, host: config.host }, 'listening')
+    if (devKey) console.log(welcome(port, devKey, config.dataDir))
+    if (!server.embedded && config.migrateOnStart) await migrateWhenReachable(server.url, log)
+  } catch (error) {
+    await server.leave()
+    throw error
+  }
+})
+
+/** Makes the embedded database ready for a first look. @returns the development key */
+async function prepare(url: string, { database, keys }: Service, config: Config): Promise<string> {
+  if (config.migrateOnStart) await migrate(url)
+  await seed(database.prisma)
+  return developmentKey(keys, config.dataDir)
+}
+
+/** JSON lines on stdout; on a developer's terminal, lines for people. */
+async function createLog({ logLevel, production }: Config): Promise<Logger> {
+  const options = { level: logLevel, base: { version }, timestamp: pino.stdTimeFunctions.isoTime }
+  if (production || !process.stdout.isTTY) return pino(options)
+  const { default: pretty } = await import('pino-pretty') // not installed in production
+  return pino(options, pretty({ sync: true, singleLine: true, ignore: 'version', translateTime: 'SYS:HH:MM:ss.l' }))
+}
+
+function welcome(port: number, devKey: string, dataDir: string): string {
+  const base = `http://localhost:${port}`
+  return `
+  Pet store ${version} is ready.
+
+    GraphiQL   ${base}/graphql
+    REST       ${base}/v1/pets
+    Key        ${devKey}   (development only, kept in ${dataDir}/dev-key)
+
+  Ctrl-C ends it.
+`
+}
+
+/** SIGTERM or SIGINT ends the process in order; a second one ends it at once. */
+function endOnSignal(end: () => Promise<void>): void {
+  let ending = false
+  const onSignal = () => {
+    if (ending) process.exit(1)
+    ending = true
+    end().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        console.error(error)
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+}
+
+/** Migrates as soon as the database can be reached; until then `/readyz` says 503. A migration that fails is thrown. */
+async function migrateWhenReachable(url: string, log: Logger): Promise<void> {
+  for (;;) {
+    try {
+      const applied = await migrate(url)
+      return log.info({ applied }, 'schema is current')
+    } catch (error) {
+      if (!databaseFailure(error)) throw error
+      log.warn({ err: error }, 'database not reachable, trying again')
+      await sleep(1_000)
+    }
+  }
+}
