@@ -1,0 +1,15 @@
+import { createRequire } from 'node:module'
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  root: new URL('..', import.meta.url).pathname,
+  // Vite would take graphql's .mjs for our files while libraries take its .js: one copy, as in production.
+  resolve: { alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }] },
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: 'test/postgres.ts',
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    maxWorkers: 2,
+  },
+})
