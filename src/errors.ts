@@ -67,15 +67,8 @@ function describeIssues(issues: z.core.$ZodIssue[]): string {
   return issues.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message)).join('; ')
 }
 
-const httpSentences: Partial<Record<number, [ErrorCode, string]>> = {
-  400: ['INVALID_ARGUMENT', 'The request could not be read.'],
-  413: ['PAYLOAD_TOO_LARGE', 'The body is larger than 64 KiB.'],
-  415: ['UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json in UTF-8, without Content-Encoding.'],
-}
-
-/** Errors of Express and its body parser carry the HTTP status that they mean; their own words stay inside. */
+/** Express says with a status that it could not read a path (its own words stay inside). */
 function fromHttp(error: unknown): ApiError | undefined {
-  if (!(error instanceof Error) || !('status' in error) || typeof error.status !== 'number') return undefined
-  const known = httpSentences[error.status]
-  return known && new ApiError(...known, { cause: error })
+  if (!(error instanceof Error) || !('status' in error) || error.status !== 400) return undefined
+  return new ApiError('INVALID_ARGUMENT', 'The address has a broken percent escape.', { cause: error })
 }

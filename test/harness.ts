@@ -17,7 +17,7 @@ export interface Running {
   post(body: unknown, headers?: Record<string, string>): Promise<Response>
   /** POST /graphql; the answer's body. */
   graphql(query: string, variables?: object): Promise<GraphQLAnswer>
-  /** Another instance of the service on the same database. */
+  /** Another instance of the service on the same database, with the same key. */
   another(): Promise<Running>
 }
 
@@ -65,13 +65,13 @@ export async function onServer<T>(work: (client: pg.Client) => Promise<T>, datab
 export async function startService(
   databaseUrl: string,
   stops: (() => Promise<void>)[],
-  { log = pino({ level: 'silent' }), poolSize = 4 }: { log?: Logger; poolSize?: number } = {},
+  { log = pino({ level: 'silent' }), poolSize = 4, key: known }: { log?: Logger; poolSize?: number; key?: string } = {},
 ): Promise<Running> {
   const service = createService({ databaseUrl, poolSize, log })
   const port = await service.start({ port: 0, host: '127.0.0.1' })
   stops.push(() => service.stop(0, 0))
   const address = `http://127.0.0.1:${port}`
-  const key = await service.keys.issue('test')
+  const key = known ?? (await service.keys.issue('test'))
 
   const send: Running['send'] = (path, init = {}) =>
     fetch(address + path, { ...init, headers: { Authorization: `Bearer ${key}`, ...init.headers } })
@@ -98,6 +98,6 @@ export async function startService(
       })
       return (await response.json()) as GraphQLAnswer
     },
-    another: () => startService(databaseUrl, stops, { log, poolSize }),
+    another: () => startService(databaseUrl, stops, { log, poolSize, key }),
   }
 }

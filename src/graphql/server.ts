@@ -1,6 +1,6 @@
 import { type Request, type Response, type RequestHandler, Router } from 'express'
 import { type DocumentNode, getOperationAST, GraphQLError, type GraphQLFormattedError } from 'graphql'
-import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
+import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Animals } from '../animals/service.ts'
@@ -44,7 +44,6 @@ export function graphqlRouter(animals: Animals, log: Logger): Router {
     multipart: false,
     maskedErrors: false, // toGraphQLError maps them
     parserAndValidationCache: { documentCache: boundedCache<DocumentNode>(), errorCache: boundedCache<Error>() },
-    plugins: [limitTokens],
   })
 
   async function answer(req: Request, res: Response, params: GraphQLParams): Promise<void> {
@@ -63,7 +62,7 @@ export function graphqlRouter(animals: Animals, log: Logger): Router {
     const { parse, validate, contextFactory, execute } = yoga.getEnveloped({ animals } as unknown as YogaInitialContext)
     let document: DocumentNode
     try {
-      document = parse(query)
+      document = parse(query, { maxTokens: MAX_TOKENS })
     } catch (error) {
       if (!(error instanceof GraphQLError)) throw error
       return { errors: [error], code: 'GRAPHQL_PARSE_FAILED' }
@@ -71,7 +70,8 @@ export function graphqlRouter(animals: Animals, log: Logger): Router {
     const invalid: readonly GraphQLError[] = validate(schema, document)
     if (invalid.length) return { errors: invalid, code: 'GRAPHQL_VALIDATION_FAILED' }
     const operation = getOperationAST(document, operationName)
-    if (method !== 'POST' && operation && operation.operation !== 'query') {
+    if (!operation) throw new ApiError('INVALID_ARGUMENT', 'operationName: must name an operation of the document')
+    if (method !== 'POST' && operation.operation !== 'query') {
       const headers = { Allow: 'POST' }
       throw new ApiError('METHOD_NOT_ALLOWED', 'A mutation takes POST.', { headers })
     }
@@ -87,7 +87,7 @@ export function graphqlRouter(animals: Animals, log: Logger): Router {
       next()
     })
     .get((req, res) => answer(req, res, fromQuery(req.query)))
-    .post(...jsonBody, (req, res) => answer(req, res, toParams(req.body)))
+    .post(jsonBody, (req, res) => answer(req, res, toParams(req.body)))
     .all(allow('GET', 'HEAD', 'POST'))
   router.use((() => {
     throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
@@ -159,12 +159,6 @@ function toGraphQLError(
   logCause(log, mapped, requestId)
   const extensions = { code: mapped.code, status: mapped.status }
   return { message: mapped.message, ...(locations && { locations }), ...(path && { path }), extensions }
-}
-
-const limitTokens: Plugin = {
-  onParse({ params }) {
-    params.options = { ...params.options, maxTokens: MAX_TOKENS }
-  },
 }
 
 /** A cache of documents by their text, bounded by how much text it holds: documents are as long as clients like. */

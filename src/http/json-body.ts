@@ -1,4 +1,4 @@
-import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express'
+import type { NextFunction, Request, Response } from 'express'
 import { ApiError } from '../errors.ts'
 import { parseJson } from './json.ts'
 
@@ -8,13 +8,13 @@ const limitBytes = 64 * 1024
  * Reads a JSON body into `req.body`, for both faces: media type, then size, then UTF-8, then JSON.
  * Answers 415, 413 (before the body is read whole) or 400.
  */
-export const jsonBody: RequestHandler[] = [
-  requireJsonType,
-  express.raw({ type: () => true, limit: limitBytes, inflate: false }),
-  decode,
-]
+export async function jsonBody(req: Request, _res: Response, next: NextFunction): Promise<void> {
+  requireJsonType(req)
+  req.body = decode(await read(req))
+  next()
+}
 
-function requireJsonType(req: Request, _res: Response, next: NextFunction): void {
+function requireJsonType(req: Request): void {
   const [type = '', ...parameters] = (req.headers['content-type'] ?? '').toLowerCase().split(';')
   const charset = parameters.map((p) => p.trim()).find((p) => p.startsWith('charset='))
   const encoding = req.headers['content-encoding'] ?? 'identity'
@@ -23,12 +23,27 @@ function requireJsonType(req: Request, _res: Response, next: NextFunction): void
     const message = 'The body must be application/json in UTF-8, without Content-Encoding.'
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', message, { headers: { 'Accept-Post': 'application/json' } })
   }
-  next()
 }
 
-function decode(req: Request, _res: Response, next: NextFunction): void {
-  const bytes: unknown = req.body
-  if (!Buffer.isBuffer(bytes) || bytes.length === 0) throw new ApiError('INVALID_ARGUMENT', 'The body is empty.')
+/** The bytes of the body. Fails as soon as there are too many; Node discards the rest while the answer goes out. */
+function read(req: Request): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const tooLarge = () => reject(new ApiError('PAYLOAD_TOO_LARGE', 'The body is larger than 64 KiB.'))
+    if (Number(req.headers['content-length']) > limitBytes) return tooLarge()
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limitBytes) chunks.push(chunk)
+      else tooLarge()
+    })
+    req.on('end', () => resolve(Buffer.concat(chunks)))
+    req.on('error', (cause) => reject(new ApiError('INVALID_ARGUMENT', 'The body broke off.', { cause })))
+  })
+}
+
+function decode(bytes: Buffer): unknown {
+  if (bytes.length === 0) throw new ApiError('INVALID_ARGUMENT', 'The body is empty.')
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -36,9 +51,8 @@ function decode(req: Request, _res: Response, next: NextFunction): void {
     throw new ApiError('INVALID_ARGUMENT', 'The body is not valid UTF-8.', { cause })
   }
   try {
-    req.body = parseJson(text)
+    return parseJson(text)
   } catch (cause) {
     throw new ApiError('INVALID_ARGUMENT', 'The body is not valid JSON.', { cause })
   }
-  next()
 }

@@ -55,7 +55,7 @@ export function petsRouter(animals: Animals): Router {
   router
     .route('/pets')
     .get(listPets)
-    .post(...jsonBody, createPet)
+    .post(jsonBody, createPet)
     .all(allow('GET', 'HEAD', 'POST'))
   router.route('/pets/:petId').get(getPet).all(allow('GET', 'HEAD'))
   router.use(() => {

@@ -1,0 +1,170 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { describe, expect } from 'vitest'
+import { timeouts } from '../../src/database/client.ts'
+import { cloneDatabase, dropDatabase, onServer, type Running, startService, test } from '../harness.ts'
+
+const databaseOf = (running: Running) => new URL(running.databaseUrl).pathname.slice(1)
+const pet = { name: 'x', categoryId: 1 }
+
+async function expectUnavailable(response: Response): Promise<void> {
+  expect(await response.json()).toEqual({ code: 'UNAVAILABLE', status: 503, message: expect.any(String) })
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
+}
+
+describe('a locked table', () => {
+  test('writes and reads are 503 within the budget, and nothing was written', async ({ running }) => {
+    await running.send('/v1/pets')
+    await onServer(async (client) => {
+      await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+      const began = Date.now()
+      const [write, read] = await Promise.all([running.post(pet), running.send('/v1/pets')])
+      expect(Date.now() - began).toBeLessThan(timeouts.checkoutMs + timeouts.queryMs)
+      await expectUnavailable(write)
+      await expectUnavailable(read)
+      await client.query('ROLLBACK')
+    }, databaseOf(running))
+    expect(await (await running.send('/v1/pets')).text()).toBe('[]')
+  })
+
+  test('with every connection held, bad requests are still answered, and good ones after', async ({ running }) => {
+    await running.send('/v1/pets')
+    await onServer(async (client) => {
+      await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+      const held = Array.from({ length: 8 }, () => running.post(pet))
+      const answers = await Promise.all([
+        running.post('{'),
+        running.send('/v1/pets?limit=0'),
+        running.send('/v1/pets/abc'),
+        running.send('/v1/pets', { method: 'PUT' }),
+        fetch(`${running.base}/v1/pets`),
+        fetch(`${running.base}/livez`),
+      ])
+      expect(answers.map((answer) => answer.status)).toEqual([400, 400, 404, 405, 401, 200])
+      for (const response of await Promise.all(held)) await expectUnavailable(response)
+      await client.query('ROLLBACK')
+    }, databaseOf(running))
+    expect((await running.post(pet)).status).toBe(201)
+  })
+})
+
+describe('connections that end', () => {
+  test('idle ones are replaced without an error', async ({ running }) => {
+    await running.send('/v1/pets')
+    await terminate(running)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect((await running.send('/v1/pets')).status).toBe(200)
+  })
+})
+
+async function terminate(running: Running): Promise<void> {
+  await onServer((client) =>
+    client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [databaseOf(running)]),
+  )
+}
+
+describe('the line to the database', () => {
+  test('cut after the commit and before the answer: 504, and the animal is there', async () => {
+    const stops: (() => Promise<void>)[] = []
+    const databaseUrl = await cloneDatabase()
+    const line = await createLine(databaseUrl)
+    const running = await startService(line.url, stops)
+    expect((await running.post(pet)).status).toBe(201)
+
+    line.holdAnswers()
+    const answer = running.post(pet)
+    await animalsReach(databaseUrl, 2)
+    line.cut()
+    const response = await answer
+    expect(await response.json()).toEqual({ code: 'DEADLINE_EXCEEDED', status: 504, message: expect.any(String) })
+
+    line.mend()
+    expect(((await (await running.send('/v1/pets')).json()) as unknown[]).length).toBe(2)
+    await Promise.all(stops.map((stop) => stop()))
+    line.down()
+    await dropDatabase(databaseUrl)
+  })
+
+  test('down at start: 503 on both faces and on /readyz, never 401; all is well once it is up', async ({ running }) => {
+    const stops: (() => Promise<void>)[] = []
+    const line = await createLine(running.databaseUrl)
+    line.down()
+    const { base, send } = await startService(line.url, stops, { key: running.key })
+    await expectUnavailable(await send('/v1/pets'))
+    const graphql = await send('/graphql', { method: 'POST' })
+    expect(await graphql.json()).toMatchObject({ errors: [{ extensions: { code: 'UNAVAILABLE', status: 503 } }] })
+    expect(graphql.status).toBe(503)
+    await expectUnavailable(await fetch(`${base}/readyz`))
+    expect((await fetch(`${base}/livez`)).status).toBe(200)
+
+    await line.up()
+    expect((await fetch(`${base}/readyz`)).status).toBe(200)
+    expect((await send('/v1/pets')).status).toBe(200)
+    await Promise.all(stops.map((stop) => stop()))
+    line.down()
+  })
+
+  test('silent: a read is 503 and a write 504 within the budget', async () => {
+    const stops: (() => Promise<void>)[] = []
+    const databaseUrl = await cloneDatabase()
+    const line = await createLine(databaseUrl)
+    const running = await startService(line.url, stops)
+    await Promise.all([running.post(pet), running.send('/v1/pets')])
+
+    line.holdAnswers()
+    const began = Date.now()
+    const [read, write] = await Promise.all([running.send('/v1/pets'), running.post(pet)])
+    expect([read.status, write.status]).toEqual([503, 504])
+    expect(Date.now() - began).toBeLessThan(timeouts.checkoutMs + timeouts.queryMs + 500)
+    line.down()
+    await Promise.all(stops.map((stop) => stop()))
+    await dropDatabase(databaseUrl)
+  })
+})
+
+/** A TCP line to the database that can hold back answers, be cut, and go down and up. */
+async function createLine(databaseUrl: string) {
+  const target = new URL(databaseUrl)
+  const sockets = new Set<Socket>()
+  let held = false
+  const server: Server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname)
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from)
+      from.on('data', (chunk) => {
+        if (!(held && from === far)) to.write(chunk)
+      })
+      from.on('close', () => to.destroy())
+      from.on('error', () => to.destroy())
+    }
+  })
+  const url = new URL(databaseUrl)
+  const listenOn = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await listenOn(0)
+  url.port = String((server.address() as { port: number }).port) // a TCP server that listens has one
+  const cut = () => sockets.forEach((socket) => socket.destroy())
+  return {
+    url: url.href,
+    holdAnswers: () => void (held = true),
+    mend: () => void (held = false),
+    cut,
+    down() {
+      server.close()
+      cut()
+    },
+    up: () => listenOn(Number(url.port)),
+  }
+}
+
+async function animalsReach(databaseUrl: string, count: number): Promise<void> {
+  await onServer(async (client) => {
+    const deadline = Date.now() + 2_500
+    while (Date.now() < deadline) {
+      const { rows } = await client.query('SELECT count(*)::int AS n FROM animal')
+      if (rows[0].n >= count) return
+    }
+    throw new Error('the write did not arrive')
+  }, new URL(databaseUrl).pathname.slice(1))
+}

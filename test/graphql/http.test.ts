@@ -1,0 +1,155 @@
+import { serverAudits } from 'graphql-http'
+import { describe, expect } from 'vitest'
+import { type Running, test } from '../harness.ts'
+
+describe('the audits of graphql-http', () => {
+  for (const { id, name } of serverAudits({ url: '' })) {
+    test(`${id} ${name}`, async ({ running }) => {
+      const authorized: typeof fetch = (input, init) =>
+        fetch(input, { ...init, headers: { ...init?.headers, Authorization: `Bearer ${running.key}` } })
+      const audits = serverAudits({ url: `${running.base}/graphql`, fetchFn: authorized })
+      const result = await audits.find((audit) => audit.id === id)?.fn()
+      expect(result).toMatchObject({ status: 'ok' })
+    })
+  }
+})
+
+const json = { 'Content-Type': 'application/json' }
+
+async function request(running: Running, init: RequestInit & { search?: string }) {
+  const response = await running.send(`/graphql${init.search ?? ''}`, init)
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : undefined }
+}
+
+describe('requests that are no GraphQL', () => {
+  const cases: [string, RequestInit & { search?: string }, number, string][] = [
+    ['PUT', { method: 'PUT' }, 405, 'METHOD_NOT_ALLOWED'],
+    [
+      'a mutation by GET',
+      { search: '?query=mutation{createPet(input:{name:"x",categoryId:1}){id}}' },
+      405,
+      'METHOD_NOT_ALLOWED',
+    ],
+    ['a form', { method: 'POST', body: new URLSearchParams({ query: '{__typename}' }) }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['multipart', { method: 'POST', body: new FormData() }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    ['text/plain', { method: 'POST', body: '{__typename}' }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    [
+      'application/graphql',
+      { method: 'POST', headers: { 'Content-Type': 'application/graphql' }, body: '{__typename}' },
+      415,
+      'UNSUPPORTED_MEDIA_TYPE',
+    ],
+    ['a batch', { method: 'POST', headers: json, body: '[{"query":"{__typename}"}]' }, 400, 'INVALID_ARGUMENT'],
+    ['no query', { method: 'POST', headers: json, body: '{}' }, 400, 'INVALID_ARGUMENT'],
+    ['broken variables by GET', { search: '?query={__typename}&variables={' }, 400, 'INVALID_ARGUMENT'],
+    ['variables of no object by GET', { search: '?query={__typename}&variables=[]' }, 400, 'INVALID_ARGUMENT'],
+    ['two queries by GET', { search: '?query={__typename}&query={__typename}' }, 400, 'INVALID_ARGUMENT'],
+    [
+      'an unknown operation',
+      { method: 'POST', headers: json, body: '{"query":"query A{__typename}","operationName":"B"}' },
+      400,
+      'INVALID_ARGUMENT',
+    ],
+    [
+      'invalid UTF-8',
+      { method: 'POST', headers: json, body: Buffer.from('{"query":"{pet(id:\\"\xff\\"){id}}"}', 'latin1') },
+      400,
+      'INVALID_ARGUMENT',
+    ],
+    [
+      'over 64 KiB',
+      { method: 'POST', headers: json, body: JSON.stringify({ query: '#'.repeat(65_536) }) },
+      413,
+      'PAYLOAD_TOO_LARGE',
+    ],
+    [
+      'another Accept',
+      { method: 'POST', headers: { ...json, Accept: 'image/png' }, body: '{"query":"{__typename}"}' },
+      406,
+      'NOT_ACCEPTABLE',
+    ],
+    ['a typo', { method: 'POST', headers: json, body: '{"query":"{pett{id}}"}' }, 400, 'GRAPHQL_VALIDATION_FAILED'],
+    ['no document', { method: 'POST', headers: json, body: '{"query":"{"}' }, 400, 'GRAPHQL_PARSE_FAILED'],
+    [
+      'more than 2,000 tokens',
+      { method: 'POST', headers: json, body: JSON.stringify({ query: `{${'a '.repeat(2_001)}}` }) },
+      400,
+      'GRAPHQL_PARSE_FAILED',
+    ],
+  ]
+  for (const [title, init, status, code] of cases) {
+    test(`${title}: ${status} ${code}`, async ({ running }) => {
+      const { body, ...answer } = await request(running, init)
+      expect(answer.status).toBe(status)
+      expect(body.errors[0]).toMatchObject({ message: expect.stringMatching(/\S/), extensions: { code, status } })
+      expect(body).not.toHaveProperty('data')
+    })
+  }
+
+  test('405 says what is allowed', async ({ running }) => {
+    expect((await request(running, { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS')
+    const mutation = await request(running, { search: '?query=mutation{createPet(input:{name:"x",categoryId:1}){id}}' })
+    expect(mutation.headers.get('allow')).toBe('POST')
+  })
+
+  test('no error suggests what the schema has', async ({ running }) => {
+    for (const query of [
+      '{pet{id}}',
+      '{petss{id}}',
+      '{pets(statuss:sold){totalCount}}',
+      '{pets(status:sol){totalCount}}',
+    ]) {
+      expect(JSON.stringify(await running.graphql(query))).not.toContain('Did you mean')
+    }
+  })
+})
+
+describe('GET', () => {
+  test('answers a query with its variables', async ({ running }) => {
+    await running.post({ name: 'x', categoryId: 9 })
+    const search = `?${new URLSearchParams({ query: 'query Q($i:ID!){pet(id:$i){name}}', variables: '{"i":"1"}', operationName: 'Q' })}`
+    expect((await request(running, { search })).body).toEqual({ data: { pet: { name: 'x' } } })
+  })
+
+  test('gives a browser the GraphiQL page, without a key', async ({ running }) => {
+    const response = await fetch(`${running.base}/graphql`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(await response.text()).not.toMatch(/(src|href)="https?:/)
+  })
+})
+
+describe('integers in variables', () => {
+  const query = 'mutation ($c: ID!) { createPet(input: { name: "x", categoryId: $c }) { categoryId } }'
+  const post = (running: Running, literal: string) =>
+    request(running, {
+      method: 'POST',
+      headers: json,
+      body: `{"query":${JSON.stringify(query)},"variables":{"c":${literal}}}`,
+    })
+
+  test.for(['0', '-1', '9007199254740991', '"9223372036854775807"'])('%s is exact', async (literal, { running }) => {
+    const { body } = await post(running, literal)
+    expect(body).toEqual({ data: { createPet: { categoryId: literal.replaceAll('"', '') } } })
+  })
+
+  const refused = [
+    '9007199254740992',
+    '9007199254740993',
+    '-9007199254740992',
+    '1.5',
+    '4503599627370496.25',
+    '1e400',
+    '1e30',
+  ]
+  test.for(refused)('%s as a number is refused, never rounded', async (literal, { running }) => {
+    const { body } = await post(running, literal)
+    expect(body.errors[0].extensions).toEqual({ code: 'INVALID_ARGUMENT', status: 400 })
+    expect((await running.graphql('{ pets { totalCount } }')).data).toEqual({ pets: { totalCount: 0 } })
+  })
+
+  test('in the document itself any int64 is exact', async ({ running }) => {
+    const inline = 'mutation { createPet(input: { name: "x", categoryId: -9223372036854775808 }) { categoryId } }'
+    expect((await running.graphql(inline)).data).toEqual({ createPet: { categoryId: '-9223372036854775808' } })
+  })
+})

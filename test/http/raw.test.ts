@@ -1,0 +1,96 @@
+import { connect } from 'node:net'
+import { describe, expect } from 'vitest'
+import { test } from '../harness.ts'
+
+/** Sends bytes as they are and gives back all that comes until the server closes, or until `enough` is in it. */
+function talk(port: number, bytes: string | Buffer, enough?: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let received = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1')
+      if (enough?.test(received)) socket.destroy()
+    })
+    socket.on('close', () => resolve(received))
+    socket.on('error', reject)
+  })
+}
+
+/** Status and JSON body of the one answer. */
+function parse(answer: string): { status: number; body: unknown } {
+  const [head = '', body = ''] = answer.split('\r\n\r\n')
+  const json = /transfer-encoding: chunked/i.test(head) ? (body.split('\r\n')[1] ?? '') : body
+  return { status: Number(head.split(' ')[1]), body: JSON.parse(json) }
+}
+
+describe('what no HTTP library sends', () => {
+  const broken: [string, string, number, string][] = [
+    ['no Host', 'GET /v1/pets HTTP/1.1\r\n\r\n', 400, 'INVALID_ARGUMENT'],
+    ['two Hosts', 'GET /v1/pets HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400, 'INVALID_ARGUMENT'],
+    ['a Host with a blank', 'GET /v1/pets HTTP/1.1\r\nHost: a b\r\n\r\n', 400, 'INVALID_ARGUMENT'],
+    ['a Host with a path', 'POST /v1/pets HTTP/1.1\r\nHost: a/b\r\nContent-Length: 0\r\n\r\n', 400, 'INVALID_ARGUMENT'],
+    ['an empty Host', 'GET /v1/pets HTTP/1.1\r\nHost:\r\n\r\n', 400, 'INVALID_ARGUMENT'],
+    ['an absolute target', 'GET http://x/v1/pets HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'INVALID_ARGUMENT'],
+    ['OPTIONS *', 'OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'INVALID_ARGUMENT'],
+    ['no HTTP', 'hello\r\n\r\n', 400, 'INVALID_ARGUMENT'],
+    [
+      'a length and chunks',
+      'POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+      'INVALID_ARGUMENT',
+    ],
+    [
+      'two lengths',
+      'POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n',
+      400,
+      'INVALID_ARGUMENT',
+    ],
+    ['a NUL in a header', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nX: \0\r\n\r\n', 400, 'INVALID_ARGUMENT'],
+    [
+      '17 KB of headers',
+      `GET /v1/pets HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`,
+      431,
+      'HEADERS_TOO_LARGE',
+    ],
+    ['another Expect', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: foo\r\n\r\n', 417, 'EXPECTATION_FAILED'],
+  ]
+  for (const [title, bytes, status, code] of broken) {
+    test(`${title} is ${status} as JSON, then closed`, async ({ running }) => {
+      const answer = await talk(running.port, bytes)
+      expect(parse(answer)).toEqual({ status, body: { status, code, message: expect.stringMatching(/\S/) } })
+      expect((await running.send('/v1/pets')).status).toBe(200)
+    })
+  }
+
+  test('two Authorization headers are 401, even when the first is good', async ({ running }) => {
+    const auth = `Authorization: Bearer ${running.key}\r\n`
+    for (const lines of [`${auth}Authorization: Bearer x\r\n`, auth + auth]) {
+      const answer = await talk(running.port, `GET /v1/pets HTTP/1.1\r\nHost: x\r\n${lines}Connection: close\r\n\r\n`)
+      expect(parse(answer)).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } })
+    }
+  })
+
+  test('a body too large without Content-Length is 413', async ({ running }) => {
+    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\n`
+    const type = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+    const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`
+    const answer = await talk(running.port, `${head}${type}${chunk}${chunk}0\r\n\r\n`, /"status":\d+\}/)
+    expect(parse(answer)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
+  })
+
+  test('a declared length over the limit is 413 before the body is sent', async ({ running }) => {
+    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\n`
+    const type = 'Content-Type: application/json\r\nContent-Length: 9999999\r\n\r\n'
+    const answer = await talk(running.port, head + type, /"status":\d+\}/)
+    expect(parse(answer)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
+  })
+
+  test('a client that goes away in the middle of its body leaves no animal and no crash', async ({ running }) => {
+    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\n`
+    const socket = connect(running.port, '127.0.0.1')
+    socket.write(`${head}Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{"name":"x",`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    socket.resetAndDestroy()
+    expect(await (await running.send('/v1/pets')).text()).toBe('[]')
+  })
+})

@@ -1,0 +1,211 @@
+import fc from 'fast-check'
+import { describe, expect } from 'vitest'
+import { type GraphQLAnswer, type Running, test } from './harness.ts'
+
+/** What a face decided: the animal or page as plain data, or the error's code, message and status. */
+type Decision = { value: unknown } | { code: string; message: string; status: number }
+
+/** Both faces for one operation, each giving its decision in the same form. */
+interface Faces<Input> {
+  rest(running: Running, input: Input): Promise<Decision>
+  graphql(running: Running, input: Input): Promise<Decision>
+}
+
+interface NewPetInput {
+  name: string
+  /** Decimal digits, written into JSON as a number and into GraphQL as an ID. */
+  categoryId: string
+  status?: string
+}
+
+const create: Faces<NewPetInput> = {
+  async rest(running, { name, categoryId, status }) {
+    const members = [`"name":${JSON.stringify(name)}`, `"categoryId":${categoryId}`]
+    if (status !== undefined) members.push(`"status":${JSON.stringify(status)}`)
+    return fromRest(await running.post(`{${members.join(',')}}`), withoutId)
+  },
+  async graphql(running, input) {
+    const query = 'mutation ($input: NewPet!) { createPet(input: $input) { name categoryId status } }'
+    return fromGraphQL(await running.graphql(query, { input }), 'createPet')
+  },
+}
+
+const get: Faces<string> = {
+  rest: async (running, id) => fromRest(await running.send(`/v1/pets/${id}`), withoutId),
+  graphql: async (running, id) =>
+    fromGraphQL(await running.graphql('query ($id: ID!) { pet(id: $id) { name categoryId status } }', { id }), 'pet'),
+}
+
+interface ListInput {
+  size?: number
+  status?: string
+}
+
+const list: Faces<ListInput> = {
+  async rest(running, { size, status }) {
+    const query = new URLSearchParams({ ...(size !== undefined && { limit: String(size) }), ...(status && { status }) })
+    return fromRest(await running.send(`/v1/pets?${query}`), (json) => parseAnimals(json).map(withNullStatus))
+  },
+  async graphql(running, { size, status }) {
+    const query =
+      'query ($size: Int, $status: PetStatus) { pets(first: $size, status: $status) { nodes { id name categoryId status } } }'
+    return fromGraphQL(
+      await running.graphql(query, { size, status }),
+      'pets',
+      (page) => (page as { nodes: unknown }).nodes,
+    )
+  },
+}
+
+describe('both faces decide alike', () => {
+  const names: [string, string, boolean][] = [
+    ['one letter', 'a', true],
+    ['255 characters', 'a'.repeat(255), true],
+    ['255 emoji, each two code units', '🦜'.repeat(255), true],
+    ['256 characters', 'a'.repeat(256), false],
+    ['the empty name', '', false],
+    ['blanks only', ' \t\n\u00a0\u3000', false],
+    ['surrounding blanks, kept', '  x  ', true],
+    ['U+0000', 'a\0b', false],
+    ['a lone high surrogate', 'a\ud800', false],
+    ['a lone low surrogate', '\udc00a', false],
+    ['bidi controls', '\u202eabc\u202c', true],
+    ['combining marks', 'e\u0301\u0323', true],
+    ['line separators', 'a\u2028b\u2029c\r\nd', true],
+    ['SQL', `'; DROP TABLE animal; --`, true],
+    ['HTML', '<script>alert(1)</script>', true],
+    ['a backslash and quotes', '\\"\'`', true],
+    ['__proto__', '__proto__', true],
+  ]
+  for (const [title, name, accepted] of names) {
+    test(`name: ${title} is ${accepted ? 'stored as sent' : 'refused'}`, async ({ running }) => {
+      const decision = await agree(create, running, { name, categoryId: '1' })
+      if (accepted) expect(decision).toEqual({ value: { name, categoryId: '1', status: null } })
+      else expect(decision).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400, message: /^name: / })
+    })
+  }
+
+  const integers = ['0', '1', '-1', '2147483647', '2147483648', '-2147483649', '9007199254740991', '9007199254740992']
+  integers.push('9007199254740993', '-9007199254740993', '9223372036854775807', '-9223372036854775808')
+  test.for(integers)('categoryId %s comes back to the digit', async (categoryId, { running }) => {
+    const decision = await agree(create, running, { name: 'x', categoryId })
+    expect(decision).toEqual({ value: { name: 'x', categoryId, status: null } })
+  })
+
+  const tooLarge = ['9223372036854775808', '-9223372036854775809', '1' + '0'.repeat(30), '9'.repeat(400)]
+  test.for(tooLarge)('categoryId %s is refused', async (categoryId, { running }) => {
+    const decision = await agree(create, running, { name: 'x', categoryId })
+    expect(decision).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400, message: /^categoryId: / })
+  })
+
+  test('every wrong field is named, in one message', async ({ running }) => {
+    const decision = await agree(create, running, { name: '', categoryId: '9'.repeat(20) })
+    expect(decision).toMatchObject({ message: /^name: .*; categoryId: / })
+  })
+
+  test.for(['available', 'pending', 'sold'])('status %s is stored', async (status, { running }) => {
+    const decision = await agree(create, running, { name: 'x', categoryId: '1', status })
+    expect(decision).toEqual({ value: { name: 'x', categoryId: '1', status } })
+  })
+
+  test.for(['SOLD', 'Available', '', ' sold', 'gone'])(
+    'status "%s" is refused with 400',
+    async (status, { running }) => {
+      const input = { name: 'x', categoryId: '1', status }
+      expect(await create.rest(running, input)).toMatchObject({ code: 'INVALID_ARGUMENT', message: /^status: / })
+      expect(await create.graphql(running, input)).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400 })
+      expect(await animalCount(running)).toBe(0)
+    },
+  )
+
+  const noAnimal = ['0', '-1', '999', '1.0', '1e3', '+1', '01', '0x1', '-0', 'abc', '9223372036854775807']
+  noAnimal.push('9223372036854775808', '-9223372036854775809', '٣', '9'.repeat(400), 'NaN')
+  test.for(noAnimal)('the id %s names no animal', async (id, { running }) => {
+    await running.post({ name: 'x', categoryId: 1 })
+    expect(await agree(get, running, id)).toMatchObject({ code: 'NOT_FOUND', status: 404 })
+  })
+
+  test('an animal reads the same by id', async ({ running }) => {
+    const created = await running.post({ name: 'Zoë 🦜', categoryId: 7, status: 'sold' })
+    const { id } = (await created.json()) as { id: number }
+    const value = { name: 'Zoë 🦜', categoryId: '7', status: 'sold' }
+    expect(await agree(get, running, String(id))).toEqual({ value })
+  })
+
+  test.for([1, 2, 20, 100])('a page of %d holds the same animals, newest first', async (size, { running }) => {
+    for (const status of ['available', 'pending', undefined]) await running.post({ name: 'x', categoryId: 1, status })
+    const decision = await agree(list, running, { size })
+    const ids = (decision as { value: { id: string }[] }).value.map(({ id }) => Number(id))
+    expect(ids).toEqual([3, 2, 1].slice(0, size))
+  })
+
+  test('a status filter keeps the same animals', async ({ running }) => {
+    for (const status of ['available', 'pending', 'available', undefined]) {
+      await running.post({ name: 'x', categoryId: 1, status })
+    }
+    const decision = await agree(list, running, { status: 'available' })
+    expect(decision).toMatchObject({ value: [{ id: '3' }, { id: '1' }] })
+  })
+
+  test.for([0, 101, -1, 1000])('a page size of %d is refused', async (size, { running }) => {
+    // The parameter has another name on each face; the rest of the message is the same.
+    const rest = await list.rest(running, { size })
+    const graphql = await list.graphql(running, { size })
+    expect(rest).toMatchObject({ code: 'INVALID_ARGUMENT', message: 'limit: must be an integer from 1 to 100' })
+    expect(graphql).toMatchObject({ code: 'INVALID_ARGUMENT', message: 'first: must be an integer from 1 to 100' })
+  })
+
+  test('any name and any integer get the same decision', { timeout: 60_000 }, async ({ running }) => {
+    const edges = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, -(2n ** 53n), 0n].flatMap((n) => [n - 1n, n, n + 1n])
+    const integer = fc.oneof(fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }), fc.constantFrom(...edges))
+    const name = fc.oneof(fc.string({ unit: 'binary', maxLength: 300 }), fc.string({ unit: 'grapheme' }))
+    await fc.assert(
+      fc.asyncProperty(name, integer, async (text, n) => {
+        const decision = await agree(create, running, { name: text, categoryId: n.toString() })
+        if ('value' in decision) expect(decision.value).toEqual({ name: text, categoryId: n.toString(), status: null })
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+/** Asks both faces and demands the same decision. */
+async function agree<Input>(faces: Faces<Input>, running: Running, input: Input): Promise<Decision> {
+  const [rest, graphql] = [await faces.rest(running, input), await faces.graphql(running, input)]
+  expect(graphql).toEqual(rest)
+  return rest
+}
+
+async function fromRest(response: Response, toValue: (json: string) => unknown): Promise<Decision> {
+  const text = await response.text()
+  if (response.ok) return { value: toValue(text) }
+  const error = JSON.parse(text) as { code: string; message: string; status: number }
+  expect(Object.keys(error)).toEqual(['code', 'message', 'status'])
+  expect(error.status).toBe(response.status)
+  return error
+}
+
+function fromGraphQL(
+  { data, errors }: GraphQLAnswer,
+  field: string,
+  toValue = (value: unknown): unknown => value,
+): Decision {
+  const [error] = errors ?? []
+  if (error) return { code: error.extensions.code, message: error.message, status: error.extensions.status }
+  return { value: toValue(data?.[field]) }
+}
+
+/** The animals of a REST body with their integers as digits: JSON.parse would round them. */
+function parseAnimals(json: string): Record<string, unknown>[] {
+  return JSON.parse(json.replace(/"(id|categoryId)":(-?\d+)/g, '"$1":"$2"')) as Record<string, unknown>[]
+}
+
+const withNullStatus = ({ status = null, ...animal }: Record<string, unknown>) => ({ ...animal, status })
+
+function withoutId(json: string): unknown {
+  return { ...withNullStatus(parseAnimals(`[${json}]`)[0] ?? {}), id: undefined }
+}
+
+async function animalCount(running: Running): Promise<unknown> {
+  return (await running.graphql('{ pets { totalCount } }')).data?.pets?.['totalCount']
+}
