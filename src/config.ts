@@ -9,6 +9,10 @@ const whole = (min: number, max: number) =>
     .transform(Number)
     .refine((n) => n >= min && n <= max, `must be a whole number from ${min} to ${max}`)
 
+const baseAddress = z
+  .string()
+  .regex(/^https:\/\/[^\s?#]+\/v1$/, 'must be a URL that begins with https:// and ends with /v1')
+
 /** Every variable that the service and its command lines read, each with the sentence that documents it. */
 export const Environment = z.object({
   NODE_ENV: z
@@ -29,6 +33,10 @@ export const Environment = z.object({
     .describe(
       'Apply pending migrations at start. Unset: `true` on the embedded database, `false` with `DATABASE_URL`.',
     ),
+  PRODUCTION_URL: baseAddress
+    .optional()
+    .describe('Base address of production, ending in `/v1`, for the API reference.'),
+  STAGING_URL: baseAddress.optional().describe('Base address of staging, likewise.'),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent'])
     .default('info')
@@ -65,6 +73,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     dataDir: data.DATA_DIR,
     databasePoolSize: data.DATABASE_POOL_SIZE,
     migrateOnStart: data.MIGRATE_ON_START ?? !data.DATABASE_URL,
+    environments: { production: data.PRODUCTION_URL, staging: data.STAGING_URL },
     logLevel: data.LOG_LEVEL,
     drainDelayMs: data.DRAIN_DELAY_MS,
     drainTimeoutMs: data.DRAIN_TIMEOUT_MS,

@@ -3,6 +3,8 @@ import type { NextFunction, Request, Response } from 'express'
 import { ApiError, toApiError } from './errors.ts'
 import type { Caller, Keys } from './keys/service.ts'
 
+export type { Caller }
+
 declare module 'express-serve-static-core' {
   interface Request {
     /** Names the request in the log and to the client (`X-Request-Id`). */
@@ -45,6 +47,12 @@ export function requireKey(keys: Keys) {
     req.caller = caller
     next()
   }
+}
+
+/** Who is calling, behind `requireKey`. */
+export function callerOf(req: Request): Caller {
+  if (!req.caller) throw new Error('callerOf was used where requireKey does not stand before')
+  return req.caller
 }
 
 /** The token of the one Authorization header. Node keeps only the first of several, so the raw ones are counted. */

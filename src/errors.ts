@@ -11,9 +11,13 @@ export const statusOf = {
   METHOD_NOT_ALLOWED: 405,
   NOT_ACCEPTABLE: 406,
   REQUEST_TIMEOUT: 408,
+  ABORTED: 409,
+  GONE: 410,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
   EXPECTATION_FAILED: 417,
+  IDEMPOTENCY_KEY_REUSED: 422,
+  RESOURCE_EXHAUSTED: 429,
   HEADERS_TOO_LARGE: 431,
   INTERNAL: 500,
   UNAVAILABLE: 503,
@@ -50,9 +54,13 @@ export function toApiError(error: unknown, operation: 'read' | 'write' = 'read')
   if (error instanceof z.ZodError) return new ApiError('INVALID_ARGUMENT', describeIssues(error.issues))
   const failure = databaseFailure(error)
   if (failure === 'connection-lost' && operation === 'write') {
-    return new ApiError('DEADLINE_EXCEEDED', 'The outcome of the write is unknown: look before you repeat it.', {
-      cause: error,
-    })
+    return new ApiError(
+      'DEADLINE_EXCEEDED',
+      'The outcome of the write is unknown: retry with the same Idempotency-Key.',
+      {
+        cause: error,
+      },
+    )
   }
   if (failure === 'connection-lost' || failure === 'not-executed') {
     return new ApiError('UNAVAILABLE', 'The database is not available at the moment. Nothing was changed.', {

@@ -12,7 +12,8 @@ import { developmentKey } from './keys/dev-key.ts'
 await run(async (config) => {
   const log = await createLog(config)
   const server = await locateDatabase(config)
-  const service = createService({ databaseUrl: server.url, poolSize: config.databasePoolSize, log })
+  const { databasePoolSize: poolSize, environments } = config
+  const service = createService({ databaseUrl: server.url, poolSize, environments, log })
   endOnSignal(async () => {
     await service.stop(config.drainDelayMs, config.drainTimeoutMs)
     await server.leave()
@@ -52,6 +53,7 @@ function welcome(port: number, devKey: string, dataDir: string): string {
 
     GraphiQL   ${base}/graphql
     REST       ${base}/v1/pets
+    Docs       ${base}/docs
     Key        ${devKey}   (development only, kept in ${dataDir}/dev-key)
 
   Ctrl-C ends it.

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { type Logger, pino } from 'pino'
-import { inject, test as base } from 'vitest'
-import { createService, type Service } from '../src/app.ts'
+import { pino } from 'pino'
+import { expect, inject, test as base } from 'vitest'
+import { createService, type Service, type ServiceOptions } from '../src/app.ts'
+import { deviations } from './rest/document.ts'
 
 /** A running service on a database of its own, and what a client needs to talk to it. */
 export interface Running {
@@ -11,14 +12,14 @@ export interface Running {
   base: string
   port: number
   key: string
-  /** A request with the key, to a path of this service. */
+  /** A request with the key, to a path of this service. Every REST answer is held against the OpenAPI document. */
   send(path: string, init?: RequestInit): Promise<Response>
   /** POST /v1/pets with a body as JSON, or as it is when it is text or bytes. */
   post(body: unknown, headers?: Record<string, string>): Promise<Response>
   /** POST /graphql; the answer's body. */
   graphql(query: string, variables?: object): Promise<GraphQLAnswer>
   /** Another instance of the service on the same database, with the same key. */
-  another(): Promise<Running>
+  another(options?: Partial<ServiceOptions>): Promise<Running>
 }
 
 export interface GraphQLAnswer {
@@ -65,16 +66,23 @@ export async function onServer<T>(work: (client: pg.Client) => Promise<T>, datab
 export async function startService(
   databaseUrl: string,
   stops: (() => Promise<void>)[],
-  { log = pino({ level: 'silent' }), poolSize = 4, key: known }: { log?: Logger; poolSize?: number; key?: string } = {},
+  { key: known, ...options }: Partial<ServiceOptions> & { key?: string } = {},
 ): Promise<Running> {
-  const service = createService({ databaseUrl, poolSize, log })
+  const service = createService({ databaseUrl, poolSize: 4, log: pino({ level: 'silent' }), ...options })
   const port = await service.start({ port: 0, host: '127.0.0.1' })
   stops.push(() => service.stop(0, 0))
   const address = `http://127.0.0.1:${port}`
   const key = known ?? (await service.keys.issue('test'))
 
-  const send: Running['send'] = (path, init = {}) =>
-    fetch(address + path, { ...init, headers: { Authorization: `Bearer ${key}`, ...init.headers } })
+  const send: Running['send'] = async (path, init = {}) => {
+    const response = await fetch(address + path, {
+      ...init,
+      headers: { Authorization: `Bearer ${key}`, ...init.headers },
+    })
+    const body = await response.clone().text()
+    expect(deviations(init.method ?? 'GET', path, response, body), 'as the OpenAPI document says').toEqual([])
+    return response
+  }
   return {
     service,
     databaseUrl,
@@ -98,6 +106,6 @@ export async function startService(
       })
       return (await response.json()) as GraphQLAnswer
     },
-    another: () => startService(databaseUrl, stops, { log, poolSize, key }),
+    another: (more) => startService(databaseUrl, stops, { ...options, key, ...more }),
   }
 }

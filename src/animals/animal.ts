@@ -11,9 +11,13 @@ export const Int64 = z
   .union([z.int(), z.bigint()], { error: int64Message })
   .transform(BigInt)
   .refine((n) => n >= INT64_MIN && n <= INT64_MAX, int64Message)
+const AnimalId = Int64.meta({ description: 'Identifier, assigned by the service.', examples: [42] })
+const CategoryId = Int64.meta({ description: 'The category that the animal belongs to.', examples: [7] })
 
 /** Specification §2, PetStatus. */
-export const PetStatus = z.enum(['available', 'pending', 'sold'], { error: 'must be one of available, pending, sold' })
+export const PetStatus = z
+  .enum(['available', 'pending', 'sold'], { error: 'must be one of available, pending, sold' })
+  .meta({ description: 'Availability. An animal added without one has none.', examples: ['available'] })
 export type PetStatus = z.infer<typeof PetStatus>
 
 const nameLength = { min: 1, max: 255 }
@@ -28,15 +32,22 @@ export const Name = z
   .refine((name) => /\S/u.test(name) && [...name].length <= nameLength.max, {
     error: `must have ${nameLength.min} to ${nameLength.max} characters, not only white space`,
   })
+  .meta({
+    description: 'The name, 1 to 255 Unicode characters and not only white space; given back exactly as it was sent.',
+    minLength: nameLength.min,
+    maxLength: nameLength.max,
+    pattern: '^[^\\u0000]*\\S[^\\u0000]*$',
+    examples: ['Rex'],
+  })
 
-const fields = { name: Name, categoryId: Int64, status: PetStatus.optional() }
+const fields = { name: Name, categoryId: CategoryId, status: PetStatus.optional() }
 
 /** Specification §2, NewPet: the creation payload. Unknown members are dropped. */
 export const NewPet = z.object(fields, { error: 'The body must be a JSON object' })
 export type NewPet = z.infer<typeof NewPet>
 
 /** Specification §2, Animal (the Pet resource): NewPet with the identifier that the service assigned. */
-export const Animal = z.object({ id: Int64, ...fields })
+export const Animal = z.object({ id: AnimalId, ...fields })
 
 /** An animal as it is stored: a member that it does not have is null. */
 export type Animal = Stored<z.infer<typeof Animal>>

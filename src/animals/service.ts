@@ -1,6 +1,7 @@
 import type { PrismaClient } from '../database/generated/client.ts'
 import { ApiError, toApiError } from '../errors.ts'
 import { Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
+import { createOnce, type Once } from './idempotency.ts'
 
 /** Which animals: those between two ids (both exclusive) with a status, counted from the newest or from the oldest. */
 export interface ListQuery {
@@ -55,12 +56,15 @@ export function createAnimals(prisma: PrismaClient) {
 
   /**
    * createPet (§4.2). One statement; it resolves only after the commit.
-   * @throws ApiError UNAVAILABLE when the animal certainly was not created, DEADLINE_EXCEEDED when that is unknown
+   * @param once makes a repetition return the first one's animal
+   * @throws ApiError UNAVAILABLE when the animal certainly was not created, DEADLINE_EXCEEDED when that is unknown;
+   *   with `once` also those of createOnce
    */
-  async function create({ status = null, ...pet }: Omit<NewPet, 'status'> & { status?: PetStatus | null | undefined }) {
+  async function create(pet: NewPet, once?: Once): Promise<{ animal: Animal; replayed: boolean }> {
     try {
-      const animal: Animal = await prisma.animal.create({ select: columns, data: { ...pet, status } })
-      return animal
+      if (once) return await createOnce(prisma, once, pet)
+      const animal = await prisma.animal.create({ select: columns, data: { ...pet, status: pet.status ?? null } })
+      return { animal, replayed: false }
     } catch (error) {
       throw toApiError(error, 'write')
     }

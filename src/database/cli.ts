@@ -10,7 +10,7 @@ const usage = `Usage: npm run migrate -- COMMAND
 
 async function command([name, argument, ...rest]: string[], url: () => Promise<string>): Promise<number> {
   if (name === 'create' && argument && /^[a-z0-9_]+$/.test(argument) && !rest.length) {
-    const folder = await createMigration(argument)
+    const folder = await createMigration(await url(), argument)
     console.log(folder ? `Wrote prisma/migrations/${folder}.` : 'The migrations lead to this schema already.')
     return 0
   }

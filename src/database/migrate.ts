@@ -54,15 +54,14 @@ export async function pendingMigrations(database: { query: pg.Pool['query'] }): 
 }
 
 /**
- * Writes the migration that leads from the model of the last migration (kept beside them) to schema.prisma.
+ * Writes the migration that leads from the model of the last migration (kept beside them) to schema.prisma. The
+ * engine compares the two without looking at the database, but wants one to talk to.
  * @returns the new folder's name, or undefined when the two agree already
  */
-export async function createMigration(name: string): Promise<string | undefined> {
+export async function createMigration(url: string, name: string): Promise<string | undefined> {
   const from = { tag: 'schemaDatamodel' as const, files: [await modelFile(migratedModel)] }
   const to = { tag: 'schemaDatamodel' as const, files: [await modelFile(model)] }
-  // The engine compares two models without a database, but wants to be given one.
-  const nowhere = 'postgresql://localhost'
-  const diff = await withEngine(nowhere, (engine) => engine.diff({ from, to, script: true, exitCode: true, filters }))
+  const diff = await withEngine(url, (engine) => engine.diff({ from, to, script: true, exitCode: true, filters }))
   if (diff.exitCode === 0 || !diff.stdout) return undefined
   const folder = `${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}_${name}`
   await mkdir(join(migrationsDir, folder))

@@ -139,16 +139,23 @@ builder.mutationType({
     createPet: t.field({
       type: AnimalType,
       description: 'Adds an animal and returns it with its id.',
-      args: { input: t.arg({ type: NewPetInput, required: true, description: 'The animal.' }) },
-      resolve: (_root, { input }, { animals }) =>
-        animals.create(
-          NewPet.parse({
-            ...input,
-            // What is no int64 stays as it is, for the contract to refuse in its own words.
-            categoryId: parseInt64(input.categoryId) ?? input.categoryId,
-            status: input.status ?? undefined,
-          }),
-        ),
+      args: {
+        input: t.arg({ type: NewPetInput, required: true, description: 'The animal.' }),
+        idempotencyKey: t.arg.string({
+          description:
+            'Makes a retry safe: for 24 hours the same key with the same input returns the first animal instead of adding another. 1 to 255 visible ASCII characters.',
+        }),
+      },
+      async resolve(_root, { input, idempotencyKey }, { animals, caller }) {
+        const pet = NewPet.parse({
+          ...input,
+          // What is no int64 stays as it is, for the contract to refuse in its own words.
+          categoryId: parseInt64(input.categoryId) ?? input.categoryId,
+          status: input.status ?? undefined,
+        })
+        const once = idempotencyKey == null ? undefined : { callerId: caller.keyId, key: idempotencyKey }
+        return (await animals.create(pet, once)).animal
+      },
     }),
   }),
 })

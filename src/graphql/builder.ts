@@ -1,10 +1,12 @@
 import SchemaBuilder from '@pothos/core'
 import type { Animal } from '../animals/animal.ts'
 import type { Animals } from '../animals/service.ts'
+import type { Caller } from '../context.ts'
 
 /** What a resolver has at hand. */
 export interface GraphQLContext {
   animals: Animals
+  caller: Caller
 }
 
 /** A page of animals as the resolvers pass it on; `count` asks the database only when `totalCount` is selected. */

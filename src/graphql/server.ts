@@ -48,7 +48,7 @@ export function graphqlRouter(animals: Animals, log: Logger): Router {
 
   async function answer(req: Request, res: Response, params: GraphQLParams): Promise<void> {
     const mediaType = negotiate(req)
-    const result: Outcome = await run(params, req.method)
+    const result: Outcome = await run(params, req)
     const errors = result.errors?.map((error) => toGraphQLError(error, result.code, log, req.id))
     // Without data nothing was executed. Clients that name application/json expect such answers as 200.
     const failed = !('data' in result) && !(mediaType.type === 'application/json' && mediaType.named)
@@ -57,9 +57,15 @@ export function graphqlRouter(animals: Animals, log: Logger): Router {
     res.send(JSON.stringify({ ...(errors && { errors }), ...('data' in result && { data: result.data }) }))
   }
 
-  async function run({ query, variables, operationName }: GraphQLParams, method: string): Promise<Outcome> {
+  async function run(
+    { query, variables, operationName }: GraphQLParams,
+    { method, caller }: Request,
+  ): Promise<Outcome> {
     // Yoga's own context members are for its Fetch layer, which is not used here.
-    const { parse, validate, contextFactory, execute } = yoga.getEnveloped({ animals } as unknown as YogaInitialContext)
+    const { parse, validate, contextFactory, execute } = yoga.getEnveloped({
+      animals,
+      caller,
+    } as unknown as YogaInitialContext)
     let document: DocumentNode
     try {
       document = parse(query, { maxTokens: MAX_TOKENS })

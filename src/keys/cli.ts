@@ -7,6 +7,7 @@ import { createKeys, type Keys } from './service.ts'
 const usage = `Usage: npm run --silent keys -- COMMAND
   create --name NAME   makes a key and prints it, this once, alone on stdout
   list                 shows every key by its prefix
+  usage                shows who still calls the deprecated GET /v1/pets/{petId}, most recent first
   revoke PREFIX        refuses the key from now on, on running instances within 5 seconds`
 
 async function command(keys: Keys, args: string[]): Promise<void> {
@@ -15,9 +16,13 @@ async function command(keys: Keys, args: string[]): Promise<void> {
   if (name === 'create' && positionals.length === 1 && values.name) {
     console.log(await keys.issue(values.name))
   } else if (name === 'list' && positionals.length === 1) {
-    const day = (date: Date | null) => date?.toISOString().slice(0, 16).replace('T', ' ') ?? '-'
-    const rows = (await keys.list()).map((k) => [k.prefix, k.name, day(k.createdAt), day(k.revokedAt)])
+    const rows = (await keys.list()).map((k) => [k.prefix, k.name, minute(k.createdAt), minute(k.revokedAt)])
     console.log(table([['PREFIX', 'NAME', 'CREATED (UTC)', 'REVOKED (UTC)'], ...rows]))
+  } else if (name === 'usage' && positionals.length === 1) {
+    const callers = (await keys.list()).filter((key) => key.deprecatedCalls > 0n)
+    callers.sort((a, b) => Number(b.deprecatedLastCallAt) - Number(a.deprecatedLastCallAt))
+    const rows = callers.map((k) => [k.prefix, k.name, String(k.deprecatedCalls), minute(k.deprecatedLastCallAt)])
+    console.log(table([['PREFIX', 'NAME', 'CALLS OF getPet', 'LAST (UTC)'], ...rows]))
   } else if (name === 'revoke' && prefix && positionals.length === 2) {
     if (!(await keys.revoke(prefix))) throw new UsageError(`No key in use has the prefix ${prefix}.`)
     console.error(`Revoked ${prefix}.`)
@@ -32,6 +37,10 @@ function parse(args: string[]) {
   } catch {
     throw new UsageError(usage)
   }
+}
+
+function minute(date: Date | null): string {
+  return date?.toISOString().slice(0, 16).replace('T', ' ') ?? '-'
 }
 
 /** Columns as wide as their widest cell, two spaces apart. */

@@ -5,6 +5,7 @@ import { hashKey, isKey, keyPrefix, mintKey } from './key.ts'
 
 /** Who is calling. */
 export interface Caller {
+  keyId: bigint
   name: string
   keyPrefix: string
 }
@@ -15,6 +16,9 @@ export interface KeyInfo {
   prefix: string
   createdAt: Date
   revokedAt: Date | null
+  /** Calls of the deprecated getPet, and the last of them. */
+  deprecatedCalls: bigint
+  deprecatedLastCallAt: Date | null
 }
 
 /** A revoked key is refused everywhere within this time: what the database said of a key is believed no longer. */
@@ -54,13 +58,13 @@ export function createKeys(prisma: PrismaClient) {
 
   async function find(hash: Buffer): Promise<Caller | undefined> {
     const [key] = await prisma.apiKey.findMany({ where: { hash: new Uint8Array(hash), revokedAt: null }, take: 1 })
-    return key && timingSafeEqual(key.hash, hash) ? { name: key.name, keyPrefix: key.prefix } : undefined
+    return key && timingSafeEqual(key.hash, hash) ? { keyId: key.id, name: key.name, keyPrefix: key.prefix } : undefined
   }
 
   /** Every key, oldest first. */
   async function list(): Promise<KeyInfo[]> {
     return prisma.apiKey.findMany({
-      select: { name: true, prefix: true, createdAt: true, revokedAt: true },
+      omit: { id: true, hash: true },
       orderBy: { id: 'asc' },
     })
   }

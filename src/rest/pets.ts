@@ -1,12 +1,15 @@
-import { type NextFunction, type Request, type Response, Router } from 'express'
+import { createHash } from 'node:crypto'
+import { type Request, type Response, Router } from 'express'
 import { z } from 'zod'
 import { DEFAULT_PAGE_SIZE, NewPet, PageSize, PetStatus } from '../animals/animal.ts'
 import { parseCursor, toCursor } from '../animals/cursor.ts'
 import type { Animals } from '../animals/service.ts'
+import { type Caller, callerOf } from '../context.ts'
 import { ApiError } from '../errors.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { toJson } from '../http/json.ts'
 import { allow } from '../http/methods.ts'
+import { Sunset } from './deprecation.ts'
 
 const once = 'must be given once'
 
@@ -21,8 +24,15 @@ export const ListPets = z.object({
   cursor: z.string(once).optional(),
 })
 
+interface PetsParts {
+  animals: Animals
+  now(): Date
+  /** Told of every call of getPet, so that operators know who has to move before it goes. */
+  noteDeprecatedCall(caller: Caller): void
+}
+
 /** The REST contract (specification §4), below `/v1`. Translates between HTTP and the service; decides nothing. */
-export function petsRouter(animals: Animals): Router {
+export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Router {
   async function listPets(req: Request, res: Response): Promise<void> {
     const { limit, status, cursor } = ListPets.parse(req.query)
     const olderThan = cursor === undefined ? undefined : parseCursor(cursor, status, 'cursor')
@@ -38,17 +48,27 @@ export function petsRouter(animals: Animals): Router {
     }
     const next = page.more && last ? [address('next', toCursor(last.id, status))] : []
     res.setHeader('Link', [...next, address('first')].join(', '))
-    sendRead(res, page.animals)
+    sendRead(req, res, page.animals)
   }
 
   async function createPet(req: Request, res: Response): Promise<void> {
-    const animal = await animals.create(NewPet.parse(req.body))
+    const key = req.headers['idempotency-key']
+    const once = key === undefined ? undefined : { callerId: callerOf(req).keyId, key: String(key) }
+    const { animal, replayed } = await animals.create(NewPet.parse(req.body), once)
+    if (replayed) res.setHeader('Idempotent-Replayed', 'true')
     res.status(201).setHeader('Location', `/v1/pets/${animal.id}`)
-    send(res, animal)
+    res.type('json').send(toJson(animal))
   }
 
   async function getPet(req: Request, res: Response): Promise<void> {
-    sendRead(res, await animals.get(String(req.params.petId)))
+    if (now() >= Sunset) {
+      throw new ApiError(
+        'GONE',
+        'This operation was removed on 5 December 2030: use GET /v1/pets with a status filter.',
+      )
+    }
+    noteDeprecatedCall(callerOf(req))
+    sendRead(req, res, await animals.get(String(req.params.petId)))
   }
 
   const router = Router({ strict: true, caseSensitive: true })
@@ -64,27 +84,18 @@ export function petsRouter(animals: Animals): Router {
   return router
 }
 
-/** From then on getPet is gone (specification §4.3). */
-export const GET_PET_SUNSET = new Date('2030-12-05T00:00:00Z')
-/** When the deprecation was announced with version 1.0.0 of the interface. */
-const GET_PET_DEPRECATED = new Date('2025-12-05T00:00:00Z')
-
-/** Says on every answer of getPet that it is deprecated: RFC 9745, RFC 8594, RFC 5829. */
-export function deprecateGetPet(req: Request, res: Response, next: NextFunction): void {
-  if (/^\/v1\/pets\/[^/]+$/.test(req.path)) {
-    res.setHeader('Deprecation', `@${GET_PET_DEPRECATED.getTime() / 1000}`)
-    res.setHeader('Sunset', GET_PET_SUNSET.toUTCString())
-    res.setHeader('Link', '</v1/pets>; rel="successor-version"')
-  }
-  next()
-}
-
-function sendRead(res: Response, body: unknown): void {
+/** A read with a validator: 304 when the client has just these bytes (RFC 9110 §13.1.2). */
+function sendRead(req: Request, res: Response, body: unknown): void {
+  const json = toJson(body)
+  const etag = `"${createHash('sha256').update(json).digest('base64url').slice(0, 22)}"`
   res.setHeader('Cache-Control', 'private, no-cache')
-  send(res, body)
+  res.setHeader('ETag', etag)
+  if (names(req.headers['if-none-match'], etag)) res.status(304).end()
+  else res.type('json').send(json)
 }
 
-function send(res: Response, body: unknown): void {
-  res.setHeader('Content-Type', 'application/json; charset=utf-8')
-  res.send(toJson(body))
+/** Whether an If-None-Match names the tag, compared weakly. Express's `req.fresh` would heed `no-cache`, as fetch sends. */
+function names(ifNoneMatch: string | undefined, etag: string): boolean {
+  const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  return tags.includes(etag) || tags.includes('*')
 }

@@ -1,0 +1,174 @@
+import { Animal, DEFAULT_PAGE_SIZE, Int64, NewPet, PageSize, PetStatus } from '../animals/animal.ts'
+import { IDEMPOTENCY_HOURS } from '../animals/idempotency.ts'
+import { errorSchema, errors, headerObjects, headers, json, type Json, ref, toSchema } from './openapi-parts.ts'
+
+export interface ApiServer {
+  /** Base address, ending in `/v1`. */
+  url: string
+  description: string
+}
+
+/**
+ * The REST contract as OpenAPI 3.1. Schemas come from the zod contract that validates; a test replays every answer of
+ * the contract tests against this document.
+ */
+export function openapi(version: string, servers: ApiServer[]): Json {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Pet store',
+      version,
+      summary: 'The animals of a pet store',
+      description: introduction,
+      contact: { name: 'Pet store', url: 'https://petstore.example' },
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: servers.map((server) => ({ ...server, 'x-internal': false })),
+    security: [{ apiKey: [] }],
+    tags: [{ name: 'pets', description: 'Animals offered in the store.' }],
+    paths: { '/pets': { get: listPets(), post: createPet() }, '/pets/{petId}': { get: getPet() } },
+    components: {
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer <API_KEY>`.' },
+      },
+      schemas: {
+        Animal: toSchema(Animal, 'An animal offered in the store.'),
+        NewPet: toSchema(NewPet, 'An animal to add. Unknown members are ignored.'),
+        PetStatus: toSchema(PetStatus),
+        Pets: { type: 'array', maxItems: 100, description: 'Animals, newest first.', items: ref('schemas', 'Animal') },
+        Error: errorSchema,
+      },
+      headers: headerObjects,
+    },
+  }
+}
+
+const introduction = `List, add and fetch animals. Every call needs an API key.
+
+**Errors** are \`{"code","message","status"}\`; \`status\` repeats the HTTP status. Switch on \`code\`. After \`503\` nothing
+was done: retry in \`Retry-After\` seconds. After \`504\` a write may have been done: retry with the same
+\`Idempotency-Key\`.
+
+**Integers** marked int64 use all 64 bits: read them into a type that holds 64 bits, not into a double.`
+
+const rex = { id: 42, name: 'Rex', categoryId: 7, status: 'available' }
+const tom = { id: 41, name: 'Tom', categoryId: 7 }
+
+const ifNoneMatch = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: 'The `ETag` of the answer that the client has: 304 without a body when it is still right (RFC 9110).',
+  schema: { type: 'string', pattern: '^.+$', maxLength: 1024 },
+  example: '"PZ2xM0kWq8Yt1nQd7vRb4c"',
+}
+
+const listPets = () => ({
+  operationId: 'listPets',
+  tags: ['pets'],
+  summary: 'List animals',
+  description:
+    'A page of animals, newest first. Follow the `next` link to walk them all: each that was there at the start is met exactly once, whatever is added meanwhile.',
+  parameters: [
+    {
+      name: 'limit',
+      in: 'query',
+      description: 'Most animals on the page.',
+      schema: { ...toSchema(PageSize), format: 'int32', default: DEFAULT_PAGE_SIZE },
+      example: 20,
+    },
+    {
+      name: 'status',
+      in: 'query',
+      description: 'Keeps only animals with this status.',
+      schema: ref('schemas', 'PetStatus'),
+      example: 'available',
+    },
+    {
+      name: 'cursor',
+      in: 'query',
+      description: 'Where the page begins: from a `next` link, opaque, good only with the same `status`.',
+      schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: 64 },
+      example: 'YWxsOjQy',
+    },
+    ifNoneMatch,
+  ],
+  responses: {
+    200: {
+      description: 'The page.',
+      headers: headers('Link', 'ETag'),
+      content: json('Pets', {
+        animals: { summary: 'Two animals, the second without a status', value: [rex, tom] },
+        none: { summary: 'No animal passes the filter', value: [] },
+      }),
+    },
+    304: { description: 'The page is what the client has.', headers: headers('Link', 'ETag') },
+    ...errors(['INVALID_ARGUMENT']),
+  },
+})
+
+const createPet = () => ({
+  operationId: 'createPet',
+  tags: ['pets'],
+  summary: 'Add an animal',
+  description:
+    'Adds an animal and answers with it and its new id. Acknowledged means stored. With an `Idempotency-Key` it may be repeated safely.',
+  parameters: [
+    {
+      name: 'Idempotency-Key',
+      in: 'header',
+      description: `Any text of the client's choice, new for each animal. For ${IDEMPOTENCY_HOURS} hours the same key with the same body answers with the first animal.`,
+      schema: { type: 'string', pattern: '^[!-~]+$', minLength: 1, maxLength: 255 },
+      example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
+    },
+  ],
+  requestBody: {
+    required: true,
+    description: 'The animal, at most 64 KiB.',
+    content: json('NewPet', {
+      status: { summary: 'With a status', value: { name: 'Rex', categoryId: 7, status: 'available' } },
+      plain: { summary: 'Without', value: { name: 'Tom', categoryId: 7 } },
+    }),
+  },
+  responses: {
+    201: {
+      description: 'The animal was added, or was added before by a request with the same key.',
+      headers: headers('Location', 'Idempotent-Replayed'),
+      content: json('Animal', { rex: { summary: 'The new animal', value: rex } }),
+    },
+    ...errors([
+      ...(['INVALID_ARGUMENT', 'ABORTED', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const),
+      ...(['IDEMPOTENCY_KEY_REUSED', 'DEADLINE_EXCEEDED'] as const),
+    ]),
+  },
+})
+
+const getPet = () => ({
+  operationId: 'getPet',
+  tags: ['pets'],
+  summary: 'Get an animal',
+  description: 'Removed on 5 December 2030, 410 from then on: use `GET /pets` with a `status` filter.',
+  deprecated: true,
+  parameters: [
+    {
+      name: 'petId',
+      in: 'path',
+      required: true,
+      description: 'Identifier of the animal.',
+      schema: toSchema(Int64),
+      example: 42,
+    },
+    ifNoneMatch,
+  ],
+  responses: {
+    200: {
+      description: 'The animal.',
+      headers: headers('ETag', 'Deprecation', 'Sunset', 'Link'),
+      content: json('Animal', { rex: { summary: 'An animal', value: rex } }),
+    },
+    304: {
+      description: 'The animal is what the client has.',
+      headers: headers('ETag', 'Deprecation', 'Sunset', 'Link'),
+    },
+    ...errors(['INVALID_ARGUMENT', 'NOT_FOUND', 'GONE'], ['Deprecation', 'Sunset', 'Link']),
+  },
+})
