@@ -124,7 +124,7 @@ function createApp({ animals, keys, health, log, devKey, environments, now, note
 /** This server first, so that "try it" works, then the environments. */
 function apiServers({ production, staging }: Environments): ApiServer[] {
   return [
-    { url: '/v1', description: 'This server' },
+    { url: '/v1', description: 'This server, be it production, staging or local' },
     ...(production ? [{ url: production, description: 'Production' }] : []),
     ...(staging ? [{ url: staging, description: 'Staging' }] : []),
   ]

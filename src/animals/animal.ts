@@ -36,7 +36,7 @@ export const Name = z
     description: 'The name, 1 to 255 Unicode characters and not only white space; given back exactly as it was sent.',
     minLength: nameLength.min,
     maxLength: nameLength.max,
-    pattern: '^[^\\u0000]*\\S[^\\u0000]*$',
+    pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$',
     examples: ['Rex'],
   })
 

@@ -1,7 +1,9 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { openapi } from '../../src/rest/openapi.ts'
 
-export const document = openapi('1.0.0', [{ url: '/v1', description: 'This server' }])
+export const document = openapi('1.0.0', [
+  { url: '/v1', description: 'This server, be it production, staging or local' },
+])
 
 interface Operation {
   responses: Record<
