@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import openapiTypescript, { astToString } from 'openapi-typescript'
+import { expect } from 'vitest'
+import { test } from '../harness.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+// Below the project, so that the client finds openapi-fetch as a team's would.
+const folder = `${root}dist/typed-client`
+
+test(
+  'the types made from /openapi.json compile, and drive every operation',
+  { timeout: 60_000 },
+  async ({ running }) => {
+    await rm(folder, { recursive: true, force: true })
+    await mkdir(folder, { recursive: true })
+    const types = await openapiTypescript(new URL(`${running.base}/openapi.json`))
+    await writeFile(`${folder}/openapi.d.ts`, astToString(types))
+    await cp(`${root}test/rest/typed-client/client.ts`, `${folder}/client.ts`)
+    const options = [
+      '--strict',
+      '--target',
+      'es2022',
+      '--module',
+      'nodenext',
+      '--rewriteRelativeImportExtensions',
+      '--skipLibCheck',
+    ]
+    await promisify(execFile)(process.execPath, [
+      `${root}node_modules/typescript/bin/tsc`,
+      ...options,
+      `${folder}/client.ts`,
+    ])
+
+    // Compiled a moment ago, so the compiler here knows nothing of it.
+    const client = (await import(/* @vite-ignore */ `${folder}/client.js`)) as {
+      everyOperation(baseUrl: string, key: string): Promise<unknown>
+    }
+    expect(await client.everyOperation(`${running.base}/v1`, running.key)).toEqual({
+      id: 1,
+      names: ['Rex'],
+      status: 'available',
+      code: 'NOT_FOUND',
+    })
+  },
+)
