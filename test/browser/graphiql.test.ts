@@ -1,0 +1,201 @@
+import { pino } from 'pino'
+import type { Browser, Page } from 'playwright-core'
+import { beforeAll, describe, expect } from 'vitest'
+import { createService } from '../../src/app.ts'
+import { test as base } from '../harness.ts'
+import { chromiumPath, launch, whySkipped } from './browser.ts'
+
+describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 60_000 }, () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launch()
+    return () => browser.close()
+  })
+
+  const test = base.extend<{
+    /** What no page may do: log an error or a warning, throw, or ask an origin that is not ours. */
+    complaints: string[]
+    /** A page that has seen nothing yet. It is closed before the service that it may be open on. */
+    page: Page
+    /** The address of another instance of the service, with the test's key as its development key. */
+    withDevKey: string
+  }>({
+    // Vitest reads a fixture's first parameter and wants a pattern there.
+    // oxlint-disable-next-line no-empty-pattern
+    complaints: async ({}, use) => use([]),
+    page: async ({ running, withDevKey, complaints }, use) => {
+      const page = await browser.newPage({ permissions: ['clipboard-read', 'clipboard-write'] })
+      page.on('pageerror', (error) => complaints.push(error.message))
+      page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+      })
+      page.on('request', (request) => {
+        const { protocol, origin } = new URL(request.url())
+        if (!/^(data|blob):$/.test(protocol) && ![running.base, withDevKey].includes(origin)) complaints.push(origin)
+      })
+      await use(page)
+      await page.context().close()
+      // Chromium logs every 401 as an error. A page without a key gets some.
+      expect(complaints.filter((complaint) => !complaint.includes('status of 401'))).toEqual([])
+    },
+    withDevKey: async ({ running }, use) => {
+      const { databaseUrl, key } = running
+      const service = createService({ databaseUrl, poolSize: 2, log: pino({ level: 'silent' }) })
+      const port = await service.start({ port: 0, host: '127.0.0.1', devKey: key })
+      await use(`http://127.0.0.1:${port}`)
+      await service.stop(0, 0)
+    },
+  })
+
+  test('works without an error and from the service alone: its policy lets no script ask another origin', async ({
+    page,
+    running,
+    withDevKey,
+    complaints,
+  }) => {
+    await open(page, withDevKey)
+    expect(await page.title()).toBe('Pet store GraphiQL')
+    await run(page, '{ pets { nodes { id } } }')
+    await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
+    await page.getByRole('button', { name: 'Prettify query' }).click()
+    await editor(page, 'Operation Editor').locator('.view-line').nth(6).waitFor()
+    expect(complaints).toEqual([])
+    const elsewhere = page.evaluate(`fetch('${running.base}/healthz', { mode: 'no-cors' })`)
+    await expect(elsewhere).rejects.toThrow('Failed to fetch')
+    expect(complaints.splice(0).join()).toContain('Content Security Policy')
+  })
+
+  test('runs a query with the key that stands in its headers, and says so when there is none', async ({
+    page,
+    running,
+  }) => {
+    await running.post({ name: 'Rex', categoryId: 1 })
+    await open(page, running.base)
+    await expectResult(page).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] })
+    await fill(page, 'Headers', JSON.stringify({ Authorization: `Bearer ${running.key}` }))
+    await run(page, '{ pets(first: 3) { nodes { id name } } }')
+    await expectResult(page).toEqual({ data: { pets: { nodes: [{ id: '1', name: 'Rex' }] } } })
+  })
+
+  test('creates an animal that REST then has', async ({ page, running, withDevKey }) => {
+    await open(page, withDevKey)
+    await run(page, 'mutation Add { createPet(input: { name: "Żółw 🐢", categoryId: "7", status: sold }) { id } }')
+    await expectResult(page).toEqual({ data: { createPet: { id: '1' } } })
+    const response = await running.send('/v1/pets/1')
+    expect(await response.json()).toEqual({ id: 1, name: 'Żółw 🐢', categoryId: 7, status: 'sold' })
+  })
+
+  test('shows an error with its code', async ({ page, withDevKey }) => {
+    await open(page, withDevKey)
+    await run(page, '{ pet(id: "999") { id } }')
+    await expectResult(page).toMatchObject({
+      data: { pet: null },
+      errors: [{ path: ['pet'], extensions: { code: 'NOT_FOUND', status: 404 } }],
+    })
+  })
+
+  test('keeps the key and the query over a reload', async ({ page, running }) => {
+    await open(page, running.base)
+    const query = await text(page, 'Operation Editor')
+    await fill(page, 'Headers', `{ "Authorization": "Bearer ${running.key}" }`)
+    // GraphiQL stores what stands still for half a second.
+    await expect.poll(() => page.evaluate('localStorage["graphiql:tabState"]'), patience).toContain(running.key)
+    await page.reload()
+    await ready(page)
+    expect(await text(page, 'Headers')).toContain(`"Bearer ${running.key}"`)
+    expect(await text(page, 'Operation Editor')).toBe(query)
+    await page.getByRole('button', { name: 'Execute query' }).click()
+    await expectResult(page).toMatchObject({ data: { pets: { nodes: [] } } })
+  })
+
+  test('has the development key in its headers, whatever another service left in the browser', async ({
+    page,
+    running,
+    withDevKey,
+  }) => {
+    const headers = '{ "Authorization": "Bearer old" }'
+    const tab = {
+      id: '1',
+      title: 'Old',
+      query: '{ old }',
+      variables: null,
+      headers,
+      operationName: null,
+      response: null,
+    }
+    const left = { headers, query: tab.query, tabState: JSON.stringify({ activeTabIndex: 0, tabs: [tab] }) }
+    await page.addInitScript(`
+      for (const [name, value] of Object.entries(${JSON.stringify(left)})) localStorage.setItem('graphiql:' + name, value)
+    `)
+    await open(page, withDevKey)
+    expect(await text(page, 'Headers')).toContain(`"Authorization": "Bearer ${running.key}"`)
+    await page.getByRole('button', { name: 'Execute query' }).click()
+    await expectResult(page).toMatchObject({ data: { pets: { nodes: [] } } })
+  })
+
+  test('documents the schema, and marks what is not in it, once there is a key', async ({ page, running }) => {
+    await open(page, running.base)
+    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
+    await page.getByText('Error fetching schema').waitFor()
+    await fill(page, 'Headers', JSON.stringify({ Authorization: `Bearer ${running.key}` }))
+    await page.getByRole('button', { name: 'Re-fetch GraphQL schema' }).click()
+    await page.getByRole('link', { name: 'Mutation', exact: true }).click()
+    await page.getByText('Adds an animal and returns it with its id.').waitFor()
+    await fill(page, 'Operation Editor', '{ pets { nodes { colour } } }')
+    await editor(page, 'Operation Editor').locator('.squiggly-error').waitFor()
+  })
+})
+
+const patience = { timeout: 10_000 }
+
+async function open(page: Page, address: string): Promise<void> {
+  await page.goto(`${address}/graphql`)
+  await ready(page)
+}
+
+/** Waits until GraphiQL can be used. */
+async function ready(page: Page): Promise<void> {
+  await editor(page, 'Headers').locator('.view-line').first().waitFor()
+}
+
+type Name = 'Operation Editor' | 'Headers' | 'Result Window'
+
+/** One of the page's Monaco editors. The section for headers holds the one for variables too, before it and hidden. */
+function editor(page: Page, name: Name) {
+  return page.getByRole('region', { name }).locator('.monaco-editor').last()
+}
+
+/** Pastes over all that an editor holds: what is typed, Monaco completes with brackets of its own. */
+async function fill(page: Page, name: Name, text: string): Promise<void> {
+  await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`)
+  await editor(page, name).click()
+  await page.keyboard.press('ControlOrMeta+A')
+  await page.keyboard.press('ControlOrMeta+V')
+}
+
+/** What an editor shows, with its white space made plain. Monaco keeps the lines in any order, so they are sorted. */
+async function text(page: Page, name: Name): Promise<string> {
+  const lines = await editor(page, name)
+    .locator('.view-line')
+    .evaluateAll((all) => all.map((line) => ({ top: parseInt(line.style.top, 10), text: line.textContent ?? '' })))
+  lines.sort((a, b) => a.top - b.top)
+  return lines
+    .map((line) => line.text)
+    .join(' ')
+    .replace(/\s+/g, ' ')
+}
+
+/** Expects of what the result window shows, sooner or later. */
+function expectResult(page: Page) {
+  return expect.poll(async () => {
+    const shown = await text(page, 'Result Window')
+    return shown.startsWith('{') && shown.endsWith('}') ? JSON.parse(shown) : shown
+  }, patience)
+}
+
+/** Runs a query as soon as the page has understood it, which the title of its tab shows. */
+async function run(page: Page, query: string): Promise<void> {
+  await fill(page, 'Operation Editor', query)
+  await page.getByRole('tab', { name: /^\w+ (\w+)/.exec(query)?.[1] ?? '<untitled>' }).waitFor()
+  await page.getByRole('button', { name: 'Execute query' }).click()
+}
