@@ -23,6 +23,7 @@ function explain(error: unknown): unknown {
   if (code === 'EADDRINUSE') return `Port ${port} is taken: set PORT to another one, or end the process that has it.`
   if (code === 'EACCES' && port) return `Port ${port} may not be opened on ${address}: set PORT to 1024 or more.`
   if (isSchemaBehind(error)) return 'The database schema is behind: npm run migrate -- deploy'
-  if (databaseFailure(error)) return `The database cannot be used: ${error.message.trim() || code}`
+  // Prisma begins with what it was doing; the last line says what is wrong.
+  if (databaseFailure(error)) return `The database cannot be used: ${error.message.trim().split('\n').at(-1) || code}`
   return error.stack
 }

@@ -11,25 +11,36 @@ import { developmentKey } from './keys/dev-key.ts'
 
 await run(async (config) => {
   const log = await createLog(config)
-  const server = await locateDatabase(config)
-  const { databasePoolSize: poolSize, environments } = config
-  const service = createService({ databaseUrl: server.url, poolSize, environments, log })
-  endOnSignal(async () => {
-    await service.stop(config.drainDelayMs, config.drainTimeoutMs)
-    await server.leave()
-  })
+  const starting = start(config, log)
+  // A signal while it starts ends it as soon as it has: PostgreSQL is not left half made, nor running.
+  endOnSignal(async () => (await starting).end())
+  const { migrateUrl } = await starting
+  if (migrateUrl) await migrateWhenReachable(migrateUrl, log)
+})
 
+/** Database, service, first words. @returns how to end it all, and the database that is still to be migrated, if one is */
+async function start(config: Config, log: Logger): Promise<{ end(): Promise<void>; migrateUrl: string | undefined }> {
+  const { databasePoolSize: poolSize, environments } = config
+  const server = await locateDatabase(config)
+  const service = createService({ databaseUrl: server.url, poolSize, environments, log })
   try {
     const devKey = server.embedded ? await prepare(server.url, service, config) : undefined
     const port = await service.start({ port: config.port, host: config.host, devKey })
     log.info({ port, host: config.host }, 'listening')
     if (devKey) console.log(welcome(port, devKey, config.dataDir))
-    if (!server.embedded && config.migrateOnStart) await migrateWhenReachable(server.url, log)
   } catch (error) {
+    await service.stop(0, 0)
     await server.leave()
     throw error
   }
-})
+  return {
+    migrateUrl: config.migrateOnStart && !server.embedded ? server.url : undefined,
+    async end() {
+      await service.stop(config.drainDelayMs, config.drainTimeoutMs)
+      await server.leave()
+    },
+  }
+}
 
 /** Makes the embedded database ready for a first look. @returns the development key */
 async function prepare(url: string, { database, keys }: Service, config: Config): Promise<string> {

@@ -114,19 +114,18 @@ async function leave(lease: pg.Client, bin: string, cluster: string): Promise<vo
 }
 
 /**
- * Runs a program of PostgreSQL. They refuse to run as root, so root runs them as `nobody` (65534 on every Linux), with
- * the one capability that lets them reach a folder which only root may enter, such as root's home.
+ * How root runs a program of PostgreSQL, which refuses to be root: as `nobody` (65534 on every Linux), with the one
+ * capability that lets it reach a folder which only root may enter, such as root's home. The securebit makes access(2),
+ * by which PostgreSQL finds its own files, heed that capability.
  */
+const asNobody = [
+  ...['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--securebits=+no_setuid_fixup'],
+  ...['--inh-caps=+dac_override', '--ambient-caps=+dac_override'],
+]
+
 async function run(file: string, args: string[]): Promise<void> {
-  const asNobody = [
-    '--reuid=65534',
-    '--regid=65534',
-    '--clear-groups',
-    '--inh-caps=+dac_override',
-    '--ambient-caps=+dac_override',
-  ]
-  const [program, ...rest] = process.getuid?.() === 0 ? ['setpriv', ...asNobody, file, ...args] : [file, ...args]
-  await promisify(execFile)(program ?? file, rest, { cwd: '/', env: { ...process.env, LC_ALL: 'C' } })
+  const [program = file, ...rest] = [...(process.getuid?.() === 0 ? asNobody : []), file, ...args]
+  await promisify(execFile)(program, rest, { cwd: '/', env: { ...process.env, LC_ALL: 'C' } })
 }
 
 /** The first line that a failed program wrote, or what to do when it could not even be run as another user. */

@@ -31,11 +31,25 @@ export const migrationNames: readonly string[] = readdirSync(migrationsDir, { wi
  * @returns the names of those applied now, oldest first
  */
 export function migrate(url: string): Promise<string[]> {
-  return withLock(url, () =>
-    withEngine(url, async (engine) => {
+  return withLock(url, async (client) => {
+    await forgetInterrupted(client)
+    return withEngine(url, async (engine) => {
       const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList: migrationsList(), filters })
       return appliedMigrationNames
-    }),
+    })
+  })
+}
+
+/**
+ * A migration that began and did not finish left nothing behind, because its script is one transaction that also marks
+ * it finished (see createMigration). Whoever ran it is gone, since the lock is ours: it is marked as rolled back, so
+ * that the engine applies it again.
+ */
+async function forgetInterrupted(client: pg.Client): Promise<void> {
+  const { rows } = await client.query(`SELECT to_regclass('_prisma_migrations') IS NOT NULL AS exists`)
+  if (!rows[0].exists) return
+  await client.query(
+    'UPDATE _prisma_migrations SET rolled_back_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL',
   )
 }
 
@@ -65,9 +79,17 @@ export async function createMigration(url: string, name: string): Promise<string
   if (diff.exitCode === 0 || !diff.stdout) return undefined
   const folder = `${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}_${name}`
   await mkdir(join(migrationsDir, folder))
-  await writeFile(join(migrationsDir, folder, 'migration.sql'), diff.stdout)
+  await writeFile(join(migrationsDir, folder, 'migration.sql'), diff.stdout + markFinished(folder))
   await copyFile(model, migratedModel)
   return folder
+}
+
+/** The end of every script: PostgreSQL runs it as one transaction, so either all of it has happened or nothing. */
+function markFinished(name: string): string {
+  return `
+-- In one transaction with all of the above: a crash leaves the whole migration or nothing of it.
+UPDATE "_prisma_migrations" SET "finished_at" = now() WHERE "migration_name" = '${name}' AND "finished_at" IS NULL;
+`
 }
 
 async function modelFile(path: string): Promise<schemaEngine.SchemaContainer> {
@@ -90,13 +112,13 @@ function migrationsList(): schemaEngine.MigrationList {
   }
 }
 
-async function withLock<T>(url: string, work: () => Promise<T>): Promise<T> {
+async function withLock<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
   client.on('error', () => {}) // a connection that breaks fails the work itself; the lock goes with it
   await client.connect()
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
-    return await work()
+    return await work(client)
   } finally {
     await client.end()
   }

@@ -39,7 +39,7 @@ export function graphiql(devKey: string | undefined) {
       return next()
     // Megabytes of page that most processes never serve: loaded with the first visitor.
     const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
-    const key = devKey && isLoopback(req.socket.remoteAddress) ? devKey : ''
+    const key = devKey && isOwnMachine(req) ? devKey : ''
     const headers = JSON.stringify({ Authorization: `Bearer ${key}` }, null, 2)
     const page = renderGraphiQL({
       title: 'Pet store GraphiQL',
@@ -68,6 +68,8 @@ function prepareStorage(headers: string): string {
     }`
 }
 
-function isLoopback(address = ''): boolean {
-  return /^(::ffff:)?127\.|^::1$/.test(address)
+/** Both ends are this machine: the peer, and the name it asked for, which a tunnel or a rebound DNS name is not. */
+function isOwnMachine(req: Request): boolean {
+  const peer = /^(::ffff:)?127\.|^::1$/.test(req.socket.remoteAddress ?? '')
+  return peer && /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/.test(req.headers.host ?? '')
 }

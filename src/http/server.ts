@@ -8,6 +8,12 @@ const limits = { headersTimeout: 10_000, requestTimeout: 15_000, keepAliveTimeou
 /** An HTTP server whose every answer is ours: also those that Node gives itself, with an empty body. */
 export function createHttpServer(app: RequestListener): Server {
   const server = createServer({ ...limits, connectionsCheckingInterval: 1_000, requireHostHeader: false }, app)
+  // Node leaves a connection open whose request was in flight when the server closed, until it has idled long enough.
+  server.on('request', (req, res) => {
+    res.once('finish', () => {
+      if (!server.listening) req.socket.destroySoon()
+    })
+  })
   server.on('checkExpectation', (_req, res) => {
     const error = new ApiError('EXPECTATION_FAILED', 'The only expectation supported is 100-continue.')
     res.writeHead(error.status, { 'Content-Type': 'application/json; charset=utf-8', Connection: 'close' })

@@ -96,6 +96,6 @@ function sendRead(req: Request, res: Response, body: unknown): void {
 
 /** Whether an If-None-Match names the tag, compared weakly. Express's `req.fresh` would heed `no-cache`, as fetch sends. */
 function names(ifNoneMatch: string | undefined, etag: string): boolean {
-  const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  return tags.includes(etag) || tags.includes('*')
+  const tags = new Set((ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, '')))
+  return tags.has(etag) || tags.has('*')
 }

@@ -28,3 +28,6 @@ CREATE INDEX "animal_status_id_idx" ON "animal"("status", "id");
 
 -- CreateIndex
 CREATE UNIQUE INDEX "api_key_hash_key" ON "api_key"("hash");
+
+-- In one transaction with all of the above: a crash leaves the whole migration or nothing of it.
+UPDATE "_prisma_migrations" SET "finished_at" = now() WHERE "migration_name" = '20261121060502_init' AND "finished_at" IS NULL;

@@ -21,3 +21,6 @@ ALTER TABLE "idempotency_key" ADD CONSTRAINT "idempotency_key_api_key_id_fkey" F
 
 -- AddForeignKey
 ALTER TABLE "idempotency_key" ADD CONSTRAINT "idempotency_key_animal_id_fkey" FOREIGN KEY ("animal_id") REFERENCES "animal"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
+
+-- In one transaction with all of the above: a crash leaves the whole migration or nothing of it.
+UPDATE "_prisma_migrations" SET "finished_at" = now() WHERE "migration_name" = '20261121063950_idempotency' AND "finished_at" IS NULL;
