@@ -43,7 +43,9 @@ export const test = base.extend<{ running: Running }>({
 /** @returns the URL of a fresh database with the current schema */
 export async function cloneDatabase(template = inject('templateUrl')): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await onServer((client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)}`))
+  await onServer((client) =>
+    client.query(`CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)} STRATEGY file_copy`),
+  )
   const url = new URL(template)
   url.pathname = name
   return url.href
