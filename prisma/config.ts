@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'prisma/config'
+import { defineConfig } from 'prisma-cli/config'
 
 // `prisma generate` looks for a schema engine on the network although it never runs one. Naming any existing file
 // as that engine keeps the generation offline; migrations use the WebAssembly engine (src/database/migrate.ts).

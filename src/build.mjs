@@ -29,7 +29,9 @@ function run(file, ...args) {
   process.exit(1)
 }
 
-const prisma = command('prisma')
+// The CLI is installed under this name because @prisma/client asks for an optional `prisma`, which npm would then keep
+// in production, with the 200 MB that it brings.
+const prisma = command('prisma', 'prisma-cli')
 const tsc = command('tsc', 'typescript')
 if (!prisma || !tsc) {
   if (existsSync(join(root, 'dist/main.js'))) process.exit(0)
