@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { type Animal, DEFAULT_PAGE_SIZE, NewPet, PageSize, parseInt64, PetStatus } from '../animals/animal.ts'
 import { parseCursor, toCursor } from '../animals/cursor.ts'
 import { ApiError } from '../errors.ts'
-import { type AnimalConnection, builder } from './builder.ts'
+import { type AnimalConnection, builder, type ConnectionPage } from './builder.ts'
+import { selectedOfAnimal } from './selection.ts'
 
 const Status = builder.enumType('PetStatus', {
   description: 'Availability of an animal, spelled as the REST contract spells it.',
@@ -33,7 +34,7 @@ const AnimalType = builder.objectRef<Animal>('Animal').implement({
   }),
 })
 
-const PageInfo = builder.objectRef<AnimalConnection>('PageInfo').implement({
+const PageInfo = builder.objectRef<ConnectionPage>('PageInfo').implement({
   description: 'Where a page lies in its list, as Relay has it.',
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Whether older animals follow.' }),
@@ -51,7 +52,7 @@ const PageInfo = builder.objectRef<AnimalConnection>('PageInfo').implement({
   }),
 })
 
-const AnimalEdge = builder.objectRef<AnimalConnection['edges'][number]>('AnimalEdge').implement({
+const AnimalEdge = builder.objectRef<ConnectionPage['edges'][number]>('AnimalEdge').implement({
   description: 'An animal and its place in the list.',
   fields: (t) => ({
     cursor: t.exposeString('cursor', { description: 'Opaque; good only for the same `status` filter.' }),
@@ -65,13 +66,17 @@ const Connection = builder.objectRef<AnimalConnection>('AnimalConnection').imple
     nodes: t.field({
       type: [AnimalType],
       description: 'The animals of the page, without their cursors.',
-      resolve: ({ edges }) => edges.map((edge) => edge.node),
+      resolve: async ({ page }) => (await page()).edges.map((edge) => edge.node),
     }),
-    edges: t.expose('edges', { type: [AnimalEdge], description: 'The animals of the page with their cursors.' }),
-    pageInfo: t.field({ type: PageInfo, description: 'Where the page lies.', resolve: (connection) => connection }),
+    edges: t.field({
+      type: [AnimalEdge],
+      description: 'The animals of the page with their cursors.',
+      resolve: async ({ page }) => (await page()).edges,
+    }),
+    pageInfo: t.field({ type: PageInfo, description: 'Where the page lies.', resolve: ({ page }) => page() }),
     totalCount: t.int({
       description: 'How many animals pass the filter, on all pages. Counted only when selected; slow on large stores.',
-      resolve: (connection) => connection.count(),
+      resolve: ({ count }) => count(),
     }),
   }),
 })
@@ -107,20 +112,26 @@ builder.queryType({
         last: t.arg.int({ description: 'Page size from the end, 1 to 100. Not together with `first`.' }),
         before: t.arg.string({ description: 'Only animals before this cursor.' }),
       },
-      async resolve(_root, args, { animals }): Promise<AnimalConnection> {
+      resolve(_root, args, { animals }, info): AnimalConnection {
         const { first, last, status, after, before } = ListArgs.parse(args)
         if (first && last) throw new ApiError('INVALID_ARGUMENT', 'first, last: give one of them')
         const olderThan = after == null ? undefined : parseCursor(after, status, 'after')
         const newerThan = before == null ? undefined : parseCursor(before, status, 'before')
         const limit = first ?? last ?? DEFAULT_PAGE_SIZE
         const backward = Boolean(last)
-        const page = await animals.list({ status, limit, olderThan, newerThan, backward })
-        return {
-          edges: page.animals.map((node) => ({ cursor: toCursor(node.id, status), node })),
-          hasNextPage: backward ? newerThan !== undefined : page.more,
-          hasPreviousPage: backward ? page.more : olderThan !== undefined,
-          count: () => animals.count(status),
+        const columns = [...selectedOfAnimal(info, 'nodes'), ...selectedOfAnimal(info, 'edges', 'node')]
+
+        async function read(): Promise<ConnectionPage> {
+          const page = await animals.list({ status, limit, olderThan, newerThan, backward }, columns)
+          return {
+            // Resolvers run for what is selected, and that was read.
+            edges: page.animals.map((node) => ({ cursor: toCursor(node.id, status), node: node as Animal })),
+            hasNextPage: backward ? newerThan !== undefined : page.more,
+            hasPreviousPage: backward ? page.more : olderThan !== undefined,
+          }
         }
+        let page: Promise<ConnectionPage> | undefined
+        return { page: () => (page ??= read()), count: () => animals.count(status) }
       },
     }),
     pet: t.field({
@@ -128,7 +139,8 @@ builder.queryType({
       nullable: true,
       description: 'One animal. Null, with an error NOT_FOUND, when there is none with this id.',
       args: { id: t.arg.id({ required: true, description: 'An int64 in decimal digits.' }) },
-      resolve: (_root, { id }, { animals }) => animals.get(id),
+      // Resolvers run for what is selected, and that was read.
+      resolve: async (_root, { id }, { animals }, info) => (await animals.get(id, selectedOfAnimal(info))) as Animal,
     }),
   }),
 })

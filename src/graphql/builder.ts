@@ -9,12 +9,18 @@ export interface GraphQLContext {
   caller: Caller
 }
 
-/** A page of animals as the resolvers pass it on; `count` asks the database only when `totalCount` is selected. */
+/** A list of animals as the resolvers pass it on: nothing of it is read before something of it is selected. */
 export interface AnimalConnection {
+  /** Reads the page, once. */
+  page(): Promise<ConnectionPage>
+  /** Counts the whole list. */
+  count(): Promise<number>
+}
+
+export interface ConnectionPage {
   edges: { cursor: string; node: Animal }[]
   hasNextPage: boolean
   hasPreviousPage: boolean
-  count(): Promise<number>
 }
 
 export const builder = new SchemaBuilder<{

@@ -1,5 +1,5 @@
 import { type Request, type Response, type RequestHandler, Router } from 'express'
-import { type DocumentNode, getOperationAST, GraphQLError, type GraphQLFormattedError } from 'graphql'
+import { type DocumentNode, getOperationAST, GraphQLError, type GraphQLFormattedError, specifiedRules } from 'graphql'
 import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
@@ -9,10 +9,11 @@ import { errorHandler, logCause } from '../http/errors.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { parseJson } from '../http/json.ts'
 import { allow } from '../http/methods.ts'
+import { limits, measure, overLimits } from './limits.ts'
 import { schema } from './schema.ts'
 
-/** A document longer than this many tokens is refused before it is parsed whole. */
-const MAX_TOKENS = 2_000
+/** A document with many mistakes is told the first ones only. */
+const MAX_VALIDATION_ERRORS = 5
 
 /** Source text of parsed documents that is kept, in characters; their syntax trees take some ten times that. */
 const PARSED_DOCUMENTS_SIZE = 1_000_000
@@ -22,6 +23,8 @@ interface Outcome {
   data?: unknown
   errors?: readonly GraphQLError[] | undefined
   code?: ErrorCode
+  /** What the operation costs, where it got so far. */
+  cost?: number
 }
 
 interface GraphQLParams {
@@ -54,7 +57,11 @@ export function graphqlRouter(animals: Animals, log: Logger): Router {
     const failed = !('data' in result) && !(mediaType.type === 'application/json' && mediaType.named)
     res.status(failed ? 400 : 200)
     res.setHeader('Content-Type', `${mediaType.type}; charset=utf-8`)
-    res.send(JSON.stringify({ ...(errors && { errors }), ...('data' in result && { data: result.data }) }))
+    const told = req.headers['graphql-cost'] !== undefined && result.cost !== undefined
+    const extensions = told && { extensions: { cost: { requested: result.cost, limit: limits.cost } } }
+    res.send(
+      JSON.stringify({ ...(errors && { errors }), ...('data' in result && { data: result.data }), ...extensions }),
+    )
   }
 
   async function run(
@@ -68,21 +75,26 @@ export function graphqlRouter(animals: Animals, log: Logger): Router {
     } as unknown as YogaInitialContext)
     let document: DocumentNode
     try {
-      document = parse(query, { maxTokens: MAX_TOKENS })
+      document = parse(query, { maxTokens: limits.tokens })
     } catch (error) {
       if (!(error instanceof GraphQLError)) throw error
       return { errors: [error], code: 'GRAPHQL_PARSE_FAILED' }
     }
-    const invalid: readonly GraphQLError[] = validate(schema, document)
-    if (invalid.length) return { errors: invalid, code: 'GRAPHQL_VALIDATION_FAILED' }
     const operation = getOperationAST(document, operationName)
     if (!operation) throw new ApiError('INVALID_ARGUMENT', 'operationName: must name an operation of the document')
     if (method !== 'POST' && operation.operation !== 'query') {
-      const headers = { Allow: 'POST' }
-      throw new ApiError('METHOD_NOT_ALLOWED', 'A mutation takes POST.', { headers })
+      throw new ApiError('METHOD_NOT_ALLOWED', 'A mutation takes POST.', { headers: { Allow: 'POST' } })
     }
+    const measures = measure(document, operation, variables)
+    const { cost } = measures
+    const excess = overLimits(measures)
+    if (excess.length) return { errors: excess, code: 'GRAPHQL_VALIDATION_FAILED', cost }
+    const options = { maxErrors: MAX_VALIDATION_ERRORS }
+    const invalid: readonly GraphQLError[] = validate(schema, document, specifiedRules, options)
+    if (invalid.length) return { errors: invalid, code: 'GRAPHQL_VALIDATION_FAILED', cost }
     const contextValue = await contextFactory()
-    return execute({ schema, document, contextValue, variableValues: variables, operationName })
+    const result: Outcome = await execute({ schema, document, contextValue, variableValues: variables, operationName })
+    return { ...result, cost }
   }
 
   const router = Router({ strict: true, caseSensitive: true })

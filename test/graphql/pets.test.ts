@@ -86,19 +86,6 @@ describe('pets', () => {
       expect(errors?.[0]?.message).toMatch(message)
     })
   }
-
-  test('nothing is counted unless totalCount is selected', async ({ running }) => {
-    const statements: string[] = []
-    const query = running.service.database.pool.query.bind(running.service.database.pool) as (q: unknown) => unknown
-    running.service.database.pool.query = ((q: { text: string }) => {
-      statements.push(q.text)
-      return query(q)
-    }) as never // stands in for all of pg's overloads
-    await running.graphql('{ pets { nodes { id } } }')
-    expect(statements.filter((sql) => /count/i.test(sql))).toEqual([])
-    await running.graphql('{ pets { totalCount } }')
-    expect(statements.filter((sql) => /count/i.test(sql))).toHaveLength(1)
-  })
 })
 
 describe('pet', () => {

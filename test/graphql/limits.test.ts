@@ -1,0 +1,121 @@
+import { getIntrospectionQuery } from 'graphql'
+import { describe, expect } from 'vitest'
+import { type Running, test } from '../harness.ts'
+
+async function ask(running: Running, query: string, variables?: object, headers = {}) {
+  const init = { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers } }
+  const began = performance.now()
+  const response = await running.send('/graphql', { ...init, body: JSON.stringify({ query, variables }) })
+  const text = await response.text()
+  return { status: response.status, text, ms: performance.now() - began, body: JSON.parse(text) }
+}
+
+const times = (n: number, part: (i: number) => string) => Array.from({ length: n }, (_, i) => part(i)).join(' ')
+
+describe('a flood is refused before execution, in a short answer that says the limit and what was asked', () => {
+  const floods: [string, string, RegExp][] = [
+    ['tokens', `{ ${times(3_000, () => 'a')} }`, /2000 tokens/],
+    ['fields', `{ ${times(300, () => 'pets { totalCount }')} }`, /number of fields is 600; the limit is 250/],
+    ['the same field', `{ ${times(1_900, () => 'a')} }`, /number of fields is 1900; the limit is 250/],
+    ['aliases', `{ ${times(31, (i) => `a${i}: pet(id: 1) { id }`)} }`, /number of aliases is 31; the limit is 30/],
+    ['root fields', `{ ${times(21, (i) => `a${i}: pet(id: 1) { id }`)} }`, /root fields is 21; the limit is 20/],
+    ['depth', `{ ${times(15, () => 'pets {')} a ${times(15, () => '}')} }`, /depth is 16; the limit is 15/],
+    [
+      'directives',
+      `{ pets { totalCount ${times(31, () => '@skip(if: false)')} } }`,
+      /directives is 31; the limit is 30/,
+    ],
+    ['cost', `{ ${times(11, (i) => `a${i}: pets(first: 100) { nodes { id } }`)} }`, /cost is 1100; the limit is 1000/],
+    [
+      'mutations',
+      `mutation { ${times(21, (i) => `a${i}: createPet(input: { name: "x", categoryId: 1 }) { id }`)} }`,
+      /root fields is 21/,
+    ],
+    [
+      'fragments',
+      `{ ...f0 } ${times(101, (i) => `fragment f${i} on Query { ...f${i + 1} }`)}`,
+      /fragments is 101; the limit is 100/,
+    ],
+    [
+      'aliases in nested fragments',
+      `{ ...f0 } ${times(9, (i) => `fragment f${i} on Query { ...f${i + 1} ...f${i + 1} }`)} fragment f9 on Query { a: __typename }`,
+      /aliases is 512/,
+    ],
+    [
+      'a fragment cycle',
+      '{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }',
+      /Cannot spread fragment/,
+    ],
+    [
+      'circular introspection',
+      '{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }',
+      /[Ii]ntrospection depth/,
+    ],
+    ['variables', `query (${times(600, (i) => `$v${i}: Int`)}) { __typename }`, /2000 tokens/],
+    ['mistakes', `{ pets { ${times(100, (i) => `x${i}`)} } }`, /Cannot query field/],
+  ]
+  for (const [title, query, message] of floods) {
+    test(`of ${title}`, async ({ running }) => {
+      await ask(running, '{ __typename }')
+      const { status, text, body, ms } = await ask(running, query)
+      expect(status).toBe(400)
+      expect(body).not.toHaveProperty('data')
+      expect(body.errors[0].message).toMatch(message)
+      expect(body.errors[0].extensions.status).toBe(400)
+      expect(text.length).toBeLessThan(2_000)
+      expect(ms).toBeLessThan(1_000) // a hang guard; `npm run bench` measures
+    })
+  }
+})
+
+describe('what people ask is within the limits', () => {
+  test('the introspection query of every client', async ({ running }) => {
+    const options = {
+      inputValueDeprecation: true,
+      schemaDescription: true,
+      specifiedByUrl: true,
+      directiveIsRepeatable: true,
+    }
+    expect((await ask(running, getIntrospectionQuery(options))).status).toBe(200)
+  })
+
+  test('ten pages of a hundred, twenty animals by id, thirty aliases', async ({ running }) => {
+    for (const query of [
+      `{ ${times(10, (i) => `a${i}: pets(first: 100) { nodes { id } }`)} }`,
+      `{ ${times(20, (i) => `a${i}: pet(id: ${i}) { id }`)} }`,
+      `{ pets { nodes { ${times(30, (i) => `a${i}: name`)} } } }`,
+    ]) {
+      const { body } = await ask(running, query)
+      expect(body.errors ?? []).not.toContainEqual(
+        expect.objectContaining({ message: expect.stringContaining('limit') }),
+      )
+    }
+  })
+})
+
+describe('the cost', () => {
+  const costs: [string, object | undefined, number][] = [
+    ['{ __typename }', undefined, 1],
+    ['{ pets { nodes { id } } }', undefined, 20],
+    ['{ pets(first: 7) { nodes { id } } }', undefined, 7],
+    ['{ pets(last: 7) { nodes { id } } }', undefined, 7],
+    ['{ pets(first: 7) { totalCount } }', undefined, 17],
+    ['query ($n: Int) { pets(first: $n) { nodes { id } } }', { n: 50 }, 50],
+    ['query ($n: Int = 30) { pets(first: $n) { nodes { id } } }', undefined, 30],
+    ['query ($n: Int) { pets(first: $n) { nodes { id } } }', undefined, 20],
+    ['{ a: pet(id: 1) { id } b: pet(id: 1) { id } }', undefined, 2],
+    ['{ ...f ...f } fragment f on Query { pets(first: 5) { nodes { id } } }', undefined, 10],
+    ['mutation { createPet(input: { name: "x", categoryId: 1 }) { id } }', undefined, 10],
+    ['{ __schema { queryType { name } } }', undefined, 10],
+  ]
+  for (const [query, variables, cost] of costs) {
+    test(`of ${query} with ${JSON.stringify(variables)} is ${cost}`, async ({ running }) => {
+      const { body } = await ask(running, query, variables, { 'GraphQL-Cost': 'tell' })
+      expect(body.extensions).toEqual({ cost: { requested: cost, limit: 1_000 } })
+    })
+  }
+
+  test('is told only when the header GraphQL-Cost asks for it', async ({ running }) => {
+    expect((await ask(running, '{ __typename }')).body).toEqual({ data: { __typename: 'Query' } })
+  })
+})
