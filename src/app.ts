@@ -9,6 +9,7 @@ import { createDatabase, type Database } from './database/client.ts'
 import { pendingMigrations } from './database/migrate.ts'
 import { ApiError } from './errors.ts'
 import { graphiql } from './graphql/graphiql.ts'
+import { noTrustedDocuments, type TrustedDocuments } from './graphql/documents.ts'
 import { graphqlErrorHandler, graphqlRouter } from './graphql/server.ts'
 import { accessLog } from './http/access-log.ts'
 import { errorHandler } from './http/errors.ts'
@@ -43,13 +44,15 @@ export interface ServiceOptions {
   log: Logger
   /** Where the service runs, for the API reference. */
   environments?: Environments
+  /** GraphQL operations known by their hash; none when nothing is said. */
+  trusted?: TrustedDocuments
   /** The clock; tests bring their own. */
   now?: () => Date
 }
 
 /** The whole service on a database, started the same way by the program and by the tests. Nothing runs before `start`. */
 export function createService(options: ServiceOptions): Service {
-  const { log, environments = {}, now = () => new Date() } = options
+  const { log, environments = {}, trusted = noTrustedDocuments, now = () => new Date() } = options
   const database = createDatabase(options.databaseUrl, options.poolSize, (err) => log.warn({ err }, 'connection lost'))
   const animals = createAnimals(database.prisma)
   const keys = createKeys(database.prisma)
@@ -76,7 +79,9 @@ export function createService(options: ServiceOptions): Service {
     keys,
     start({ port, host, devKey }) {
       const noteDeprecatedCall = (caller: Caller) => usage.note(caller.keyId, now())
-      http = createHttpServer(createApp({ animals, keys, health, log, devKey, environments, now, noteDeprecatedCall }))
+      http = createHttpServer(
+        createApp({ animals, keys, health, log, devKey, environments, trusted, now, noteDeprecatedCall }),
+      )
       const attempt = (chore: () => Promise<unknown>) =>
         chore().catch((err: unknown) => log.warn({ err }, 'chore failed'))
       timers = chores.map(([everyMs, chore]) => setInterval(() => void attempt(chore), everyMs).unref())
@@ -94,12 +99,23 @@ interface Parts {
   /** Filled into GraphiQL for browsers on this machine. */
   devKey?: string | undefined
   environments: Environments
+  trusted: TrustedDocuments
   now(): Date
   noteDeprecatedCall(caller: Caller): void
 }
 
 /** Every part of a request's way, in order. */
-function createApp({ animals, keys, health, log, devKey, environments, now, noteDeprecatedCall }: Parts): Express {
+function createApp({
+  animals,
+  keys,
+  health,
+  log,
+  devKey,
+  environments,
+  trusted,
+  now,
+  noteDeprecatedCall,
+}: Parts): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
 
@@ -111,7 +127,7 @@ function createApp({ animals, keys, health, log, devKey, environments, now, note
   app.use(healthRouter(health))
   app.use(docsRouter(version, apiServers(environments)))
   app.get('/graphql', graphiql(devKey))
-  app.use('/graphql', requireKey(keys), graphqlRouter(animals, log), graphqlErrorHandler(log))
+  app.use('/graphql', requireKey(keys), graphqlRouter({ animals, log, trusted }), graphqlErrorHandler(log))
   app.use('/v1', requireKey(keys), petsRouter({ animals, now, noteDeprecatedCall }))
 
   app.use(() => {

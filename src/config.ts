@@ -37,6 +37,11 @@ export const Environment = z.object({
     .optional()
     .describe('Base address of production, ending in `/v1`, for the API reference.'),
   STAGING_URL: baseAddress.optional().describe('Base address of staging, likewise.'),
+  TRUSTED_DOCUMENTS: z
+    .enum(['off', 'allow', 'only'])
+    .default('off')
+    .describe('GraphQL operations known by hash: none, beside any others, or nothing else.'),
+  TRUSTED_DOCUMENTS_FILE: z.string().optional().describe('Their manifest, which `npm run documents` makes.'),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent'])
     .default('info')
@@ -65,6 +70,9 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   if (data.NODE_ENV === 'production' && !data.DATABASE_URL) {
     throw new ConfigError('DATABASE_URL must be set in production: the embedded database is for development')
   }
+  if (data.TRUSTED_DOCUMENTS !== 'off' && !data.TRUSTED_DOCUMENTS_FILE) {
+    throw new ConfigError('TRUSTED_DOCUMENTS_FILE must be set when TRUSTED_DOCUMENTS is not off')
+  }
   return {
     production: data.NODE_ENV === 'production',
     port: data.PORT,
@@ -74,6 +82,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     databasePoolSize: data.DATABASE_POOL_SIZE,
     migrateOnStart: data.MIGRATE_ON_START ?? !data.DATABASE_URL,
     environments: { production: data.PRODUCTION_URL, staging: data.STAGING_URL },
+    trustedDocuments: { mode: data.TRUSTED_DOCUMENTS, file: data.TRUSTED_DOCUMENTS_FILE },
     logLevel: data.LOG_LEVEL,
     drainDelayMs: data.DRAIN_DELAY_MS,
     drainTimeoutMs: data.DRAIN_TIMEOUT_MS,

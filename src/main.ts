@@ -6,7 +6,8 @@ import { databaseFailure } from './database/failure.ts'
 import { locateDatabase } from './database/locate.ts'
 import { migrate } from './database/migrate.ts'
 import { seed } from './database/seed.ts'
-import { run } from './entry.ts'
+import { run, UsageError } from './entry.ts'
+import { noTrustedDocuments, readManifest, type TrustedDocuments } from './graphql/documents.ts'
 import { developmentKey } from './keys/dev-key.ts'
 
 await run(async (config) => {
@@ -21,8 +22,9 @@ await run(async (config) => {
 /** Database, service, first words. @returns how to end it all, and the database that is still to be migrated, if one is */
 async function start(config: Config, log: Logger): Promise<{ end(): Promise<void>; migrateUrl: string | undefined }> {
   const { databasePoolSize: poolSize, environments } = config
+  const trusted = await readTrustedDocuments(config)
   const server = await locateDatabase(config)
-  const service = createService({ databaseUrl: server.url, poolSize, environments, log })
+  const service = createService({ databaseUrl: server.url, poolSize, environments, trusted, log })
   try {
     const devKey = server.embedded ? await prepare(server.url, service, config) : undefined
     const port = await service.start({ port: config.port, host: config.host, devKey })
@@ -47,6 +49,14 @@ async function prepare(url: string, { database, keys }: Service, config: Config)
   if (config.migrateOnStart) await migrate(url)
   await seed(database.prisma)
   return developmentKey(keys, config.dataDir)
+}
+
+async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config): Promise<TrustedDocuments> {
+  if (mode === 'off' || !file) return noTrustedDocuments
+  const byHash = await readManifest(file).catch((error: Error) => {
+    throw new UsageError(error.message)
+  })
+  return { mode, byHash }
 }
 
 /** JSON lines on stdout; on a developer's terminal, lines for people. */

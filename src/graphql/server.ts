@@ -7,10 +7,11 @@ import type { Animals } from '../animals/service.ts'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { errorHandler, logCause } from '../http/errors.ts'
 import { jsonBody } from '../http/json-body.ts'
-import { parseJson } from '../http/json.ts'
 import { allow } from '../http/methods.ts'
+import { fromQuery, type GraphQLParams, toParams } from './params.ts'
 import { limits, measure, overLimits } from './limits.ts'
 import { schema } from './schema.ts'
+import { type TrustedDocuments, trustedText } from './documents.ts'
 
 /** A document with many mistakes is told the first ones only. */
 const MAX_VALIDATION_ERRORS = 5
@@ -27,17 +28,17 @@ interface Outcome {
   cost?: number
 }
 
-interface GraphQLParams {
-  query: string
-  variables?: Record<string, unknown>
-  operationName?: string
+export interface GraphQLParts {
+  animals: Animals
+  log: Logger
+  trusted: TrustedDocuments
 }
 
 /**
  * GraphQL over HTTP (the specification of that name), at `/graphql`, on Yoga's engine: its parser and validation
  * caches and plugins, but not its Fetch layer, so that bodies, errors and headers are read and written as for REST.
  */
-export function graphqlRouter(animals: Animals, log: Logger): Router {
+export function graphqlRouter({ animals, log, trusted }: GraphQLParts): Router {
   const yoga = createYoga({
     schema,
     logging: false,
@@ -65,7 +66,7 @@ export function graphqlRouter(animals: Animals, log: Logger): Router {
   }
 
   async function run(
-    { query, variables, operationName }: GraphQLParams,
+    { query, documentId, variables, operationName }: GraphQLParams,
     { method, caller }: Request,
   ): Promise<Outcome> {
     // Yoga's own context members are for its Fetch layer, which is not used here.
@@ -73,9 +74,10 @@ export function graphqlRouter(animals: Animals, log: Logger): Router {
       animals,
       caller,
     } as unknown as YogaInitialContext)
+    const text = trustedText(trusted, query, documentId)
     let document: DocumentNode
     try {
-      document = parse(query, { maxTokens: limits.tokens })
+      document = parse(text, { maxTokens: limits.tokens })
     } catch (error) {
       if (!(error instanceof GraphQLError)) throw error
       return { errors: [error], code: 'GRAPHQL_PARSE_FAILED' }
@@ -125,41 +127,6 @@ function negotiate(req: Request): { type: string; named: boolean } {
     throw new ApiError('NOT_ACCEPTABLE', 'The answer is application/graphql-response+json or application/json.')
   }
   return { type, named: (req.headers.accept ?? '').includes(type) }
-}
-
-function fromQuery({ query, variables, operationName, extensions }: Request['query']): GraphQLParams {
-  const parsed = (name: string, text: unknown): unknown => {
-    if (text === undefined || text === '') return undefined
-    try {
-      if (typeof text === 'string') return parseJson(text)
-    } catch {
-      // told below
-    }
-    throw new ApiError('INVALID_ARGUMENT', `${name}: must be a JSON object`)
-  }
-  return toParams({
-    query,
-    operationName: operationName === '' ? undefined : operationName,
-    variables: parsed('variables', variables),
-    extensions: parsed('extensions', extensions),
-  })
-}
-
-/** @throws ApiError INVALID_ARGUMENT for a body that is no GraphQL request */
-function toParams(body: unknown): GraphQLParams {
-  if (!isMap(body)) throw new ApiError('INVALID_ARGUMENT', 'The body must be a JSON object.')
-  const { query, variables, operationName, extensions } = body
-  if (typeof query !== 'string') throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
-  if (variables != null && !isMap(variables)) throw new ApiError('INVALID_ARGUMENT', 'variables: must be an object')
-  if (operationName != null && typeof operationName !== 'string') {
-    throw new ApiError('INVALID_ARGUMENT', 'operationName: must be a string')
-  }
-  if (extensions != null && !isMap(extensions)) throw new ApiError('INVALID_ARGUMENT', 'extensions: must be an object')
-  return { query, ...(variables && { variables }), ...(operationName != null && { operationName }) }
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** An error of the engine as the client sees it: code, message and status as REST has them, with place and path. */

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import {
+  concatAST,
+  type DocumentNode,
+  type GraphQLError,
+  type GraphQLSchema,
+  parse,
+  print,
+  separateOperations,
+  specifiedRules,
+  validate,
+} from 'graphql'
+import { z } from 'zod'
+import { ApiError } from '../errors.ts'
+
+/**
+ * Trusted documents: operations known by the SHA-256 of their text. `off` knows none; `allow` runs them beside others;
+ * `only` runs nothing else.
+ */
+export interface TrustedDocuments {
+  mode: 'off' | 'allow' | 'only'
+  /** Document text by the hash of it, in hexadecimal. */
+  byHash: ReadonlyMap<string, string>
+}
+
+export const noTrustedDocuments: TrustedDocuments = { mode: 'off', byHash: new Map() }
+
+const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
+
+/**
+ * Reads a manifest: a JSON object from hash to document, as `npm run documents`, graphql-codegen and Relay write it.
+ * @throws Error with one line that names the file
+ */
+export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
+  try {
+    const documents = Object.entries(Manifest.parse(JSON.parse(await readFile(file, 'utf8'))))
+    const wrong = documents.find(([hash, text]) => hashOf(text) !== hash)
+    if (wrong) throw new Error(`${wrong[0]} is not the SHA-256 of its document`)
+    return new Map(documents)
+  } catch (cause) {
+    const why = cause instanceof z.ZodError ? 'is no object from SHA-256 to document' : (cause as Error).message
+    throw new Error(`TRUSTED_DOCUMENTS_FILE ${file}: ${why}`, { cause })
+  }
+}
+
+/**
+ * The text to run for a request.
+ * @param id `documentId`, as GraphQL over HTTP has it: the hash, with or without `sha256:` before it
+ * @throws ApiError INVALID_ARGUMENT when the mode does not allow the request, or nothing is known by the id
+ */
+export function trustedText(
+  { mode, byHash }: TrustedDocuments,
+  query: string | undefined,
+  id: string | undefined,
+): string {
+  if (id !== undefined && mode !== 'off') {
+    const text = byHash.get(id.replace(/^sha256:/, ''))
+    if (text === undefined) throw new ApiError('INVALID_ARGUMENT', 'documentId: names no trusted document')
+    return text
+  }
+  if (mode === 'only') {
+    throw new ApiError('INVALID_ARGUMENT', 'Only trusted documents are run here: send a documentId.')
+  }
+  if (query === undefined) throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
+  return query
+}
+
+/**
+ * Makes a manifest of every operation in some documents, each with the fragments that it needs.
+ * @returns the manifest, or what is wrong with the documents
+ */
+export function makeManifest(
+  schema: GraphQLSchema,
+  sources: string[],
+): { manifest: Record<string, string> } | { errors: readonly GraphQLError[] } {
+  const whole: DocumentNode = concatAST(sources.map((source) => parse(source)))
+  const named = specifiedRules.filter(({ name }) => name !== 'LoneAnonymousOperationRule')
+  const errors = validate(schema, whole, named)
+  if (errors.length) return { errors }
+  const texts = Object.values(separateOperations(whole)).map(print)
+  return { manifest: Object.fromEntries(texts.map((text) => [hashOf(text), text]).sort()) }
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
