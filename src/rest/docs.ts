@@ -6,11 +6,11 @@ import { type ApiServer, openapi } from './openapi.ts'
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'", // Swagger UI styles some of its elements in place
-  "img-src 'self' data:",
-  "font-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:", // the icons in Swagger UI's style sheet
   "connect-src 'self'",
   "base-uri 'none'",
+  "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ')
 
@@ -22,7 +22,7 @@ const page = `<!doctype html>
 <title>Pet store API</title>
 <link rel="icon" href="/docs/favicon-32x32.png">
 <link rel="stylesheet" href="/docs/swagger-ui.css">
-<style>body { margin: 0 } .swagger-ui .info { margin: 24px 0 } .swagger-ui .topbar { display: none }</style>
+<link rel="stylesheet" href="/docs/page.css">
 </head>
 <body>
 <div id="reference"></div>
@@ -32,9 +32,51 @@ const page = `<!doctype html>
 </html>
 `
 
-const start = `SwaggerUIBundle({
+/** What of Swagger UI leads nowhere is not shown, the deprecated is readable, and all of it fits on a phone. */
+const style = `body { margin: 0 }
+.swagger-ui .info { margin: 24px 0 }
+.swagger-ui .info__contact, .swagger-ui .info__license, .swagger-ui .response-col_links { display: none }
+.swagger-ui .servers { font-size: 14px; line-height: 1.6; overflow-wrap: anywhere }
+.swagger-ui .opblock.opblock-deprecated { opacity: 1 }
+.swagger-ui .opblock.opblock-deprecated .opblock-summary-method { background: #6b7280 }
+.swagger-ui .opblock.opblock-deprecated .opblock-summary-description::after { content: ' (deprecated)' }
+@media (max-width: 640px) {
+  .swagger-ui :is(.parameters, .responses-table, .responses-table .headers),
+  .swagger-ui :is(.parameters, .responses-table) :is(tbody, tr, td) { box-sizing: border-box; display: block; width: 100% }
+  .swagger-ui :is(.parameters, .responses-table) thead { display: none }
+  .swagger-ui :is(.parameters, .responses-table) td { padding: 4px 0 }
+  .swagger-ui .responses-table .headers td { font-weight: 400 }
+  .swagger-ui .responses-table .headers td:first-child { font-weight: 700; padding-top: 12px }
+  .swagger-ui .responses-table .headers td:last-child { display: none }
+  .swagger-ui .opblock-section-header, .swagger-ui .try-out.btn-group { flex-wrap: wrap; gap: 8px; justify-content: flex-end }
+  .swagger-ui :is(.parameters, .responses-table) :is(input, select, textarea) { max-width: 100%; min-width: 0 }
+}
+`
+
+const start = `// In browsers that can, integers beyond 2^53 keep their digits: Swagger UI parses and prints what an answer holds.
+if (JSON.rawJSON) {
+  const parse = JSON.parse
+  const exact = (_key, value, { source }) =>
+    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\\d+$/.test(source) ? BigInt(source) : value
+  JSON.parse = (text, reviver = exact) => parse(text, reviver)
+  BigInt.prototype.toJSON = function () {
+    return JSON.rawJSON(String(this))
+  }
+}
+
+// A list, not a choice: a browser may call no server but the one that the page is from.
+const ServerList = ({ React: { createElement } }) => ({
+  components: {
+    Servers: ({ servers }) =>
+      servers.toJS().map(({ url, description }) =>
+        createElement('div', { className: 'servers', key: url }, createElement('code', null, url), ' – ', description)),
+  },
+})
+
+SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#reference',
+  plugins: [ServerList],
   deepLinking: true,
   displayRequestDuration: true,
   persistAuthorization: true,
@@ -58,6 +100,7 @@ export function docsRouter(version: string, servers: ApiServer[]): Router {
     res.setHeader('Referrer-Policy', 'no-referrer')
     res.type('html').send(page)
   })
+  router.get('/docs/page.css', (_req, res) => void res.type('css').send(style))
   router.get('/docs/start.js', (_req, res) => void res.type('js').send(start))
   for (const file of ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']) {
     router.get(`/docs/${file}`, (_req, res) => res.sendFile(join(assets, file), { cacheControl: false }))

@@ -29,7 +29,11 @@ export function openapi(version: string, servers: ApiServer[]): Json {
     paths: { '/pets': { get: listPets(), post: createPet() }, '/pets/{petId}': { get: getPet() } },
     components: {
       securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer <API_KEY>`.' },
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The API key alone; it is sent as `Authorization: Bearer <API_KEY>`.',
+        },
       },
       schemas: {
         Animal: toSchema(Animal, 'An animal offered in the store.'),
@@ -58,8 +62,7 @@ const ifNoneMatch = {
   name: 'If-None-Match',
   in: 'header',
   description: 'The `ETag` of the answer that the client has: 304 without a body when it is still right (RFC 9110).',
-  schema: { type: 'string', pattern: '^.+$', maxLength: 1024 },
-  example: '"PZ2xM0kWq8Yt1nQd7vRb4c"',
+  schema: { type: 'string', pattern: '^.+$', maxLength: 1024, examples: ['"PZ2xM0kWq8Yt1nQd7vRb4c"'] },
 }
 
 const listPets = () => ({
@@ -74,21 +77,18 @@ const listPets = () => ({
       in: 'query',
       description: 'Most animals on the page.',
       schema: { ...toSchema(PageSize), format: 'int32', default: DEFAULT_PAGE_SIZE },
-      example: 20,
     },
     {
       name: 'status',
       in: 'query',
       description: 'Keeps only animals with this status.',
       schema: ref('schemas', 'PetStatus'),
-      example: 'available',
     },
     {
       name: 'cursor',
       in: 'query',
       description: 'Where the page begins: from a `next` link, opaque, good only with the same `status`.',
-      schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: 64 },
-      example: 'YWxsOjQy',
+      schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: 64, examples: ['YWxsOjQy'] },
     },
     ifNoneMatch,
   ],
@@ -117,8 +117,13 @@ const createPet = () => ({
       name: 'Idempotency-Key',
       in: 'header',
       description: `Any text of the client's choice, new for each animal. For ${IDEMPOTENCY_HOURS} hours the same key with the same body answers with the first animal.`,
-      schema: { type: 'string', pattern: '^[!-~]+$', minLength: 1, maxLength: 255 },
-      example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
+      schema: {
+        type: 'string',
+        pattern: '^[!-~]+$',
+        minLength: 1,
+        maxLength: 255,
+        examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
+      },
     },
   ],
   requestBody: {
@@ -146,7 +151,7 @@ const getPet = () => ({
   operationId: 'getPet',
   tags: ['pets'],
   summary: 'Get an animal',
-  description: 'Removed on 5 December 2030, 410 from then on: use `GET /pets` with a `status` filter.',
+  description: 'Answers until 5 December 2030, 410 from then on. Use `GET /pets` with a `status` filter instead.',
   deprecated: true,
   parameters: [
     {
