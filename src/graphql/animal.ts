@@ -75,7 +75,8 @@ const Connection = builder.objectRef<AnimalConnection>('AnimalConnection').imple
     }),
     pageInfo: t.field({ type: PageInfo, description: 'Where the page lies.', resolve: ({ page }) => page() }),
     totalCount: t.int({
-      description: 'How many animals pass the filter, on all pages. Counted only when selected; slow on large stores.',
+      description:
+        'How many animals pass the filter, on all pages. Counted only when selected, in time that grows with the answer; costs 10.',
       resolve: ({ count }) => count(),
     }),
   }),
@@ -104,7 +105,7 @@ builder.queryType({
     pets: t.field({
       type: Connection,
       description:
-        'Animals, newest first, a page at a time: forward with first and after, backward with last and before.',
+        'Animals, newest first, a page at a time: forward with first and after, backward with last and before. A page of n costs n. Error INVALID_ARGUMENT for a size out of range, or for a cursor from another list.',
       args: {
         status: t.arg({ type: Status, description: 'Only animals with this status.' }),
         first: t.arg.int({ description: 'Page size from the start, 1 to 100; 20 when neither is given.' }),
@@ -137,7 +138,7 @@ builder.queryType({
     pet: t.field({
       type: AnimalType,
       nullable: true,
-      description: 'One animal. Null, with an error NOT_FOUND, when there is none with this id.',
+      description: 'One animal; costs 1. Null, with the error NOT_FOUND, when none has this id.',
       args: { id: t.arg.id({ required: true, description: 'An int64 in decimal digits.' }) },
       // Resolvers run for what is selected, and that was read.
       resolve: async (_root, { id }, { animals }, info) => (await animals.get(id, selectedOfAnimal(info))) as Animal,
@@ -150,7 +151,8 @@ builder.mutationType({
   fields: (t) => ({
     createPet: t.field({
       type: AnimalType,
-      description: 'Adds an animal and returns it with its id.',
+      description:
+        'Adds an animal and returns it with its id; costs 10. Returned means stored. Errors: INVALID_ARGUMENT names every field that is wrong; UNAVAILABLE, nothing was added; DEADLINE_EXCEEDED, that is unknown: retry with the same idempotencyKey.',
       args: {
         input: t.arg({ type: NewPetInput, required: true, description: 'The animal.' }),
         idempotencyKey: t.arg.string({
