@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import { parse as parseQuery } from 'node:querystring'
 import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
@@ -14,7 +14,7 @@ import { graphqlErrorHandler, graphqlRouter } from './graphql/server.ts'
 import { accessLog } from './http/access-log.ts'
 import { errorHandler } from './http/errors.ts'
 import { type Health, healthRouter } from './http/health.ts'
-import { close, createHttpServer, listen } from './http/server.ts'
+import { createHttpServer, type HttpServer } from './http/server.ts'
 import { requireSaneTarget } from './http/target.ts'
 import { type Caller, createKeys, type Keys } from './keys/service.ts'
 import { createUsage, USAGE_FLUSH_MS } from './keys/usage.ts'
@@ -28,7 +28,7 @@ export interface Service {
   keys: Keys
   /** @returns the port that it serves on. Rejects when it cannot listen there. */
   start(options: { port: number; host: string; devKey?: string | undefined }): Promise<number>
-  /** Drains: see `close` in http/server.ts for the two times, in milliseconds. */
+  /** Drains: HttpServer.close says what the two times are, in milliseconds. */
   stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void>
 }
 
@@ -62,13 +62,13 @@ export function createService(options: ServiceOptions): Service {
     [3_600_000, () => pruneIdempotencyKeys(database.prisma, now())],
   ]
   const health = { draining: false, pendingMigrations: () => pendingMigrations(database.pool) }
-  let http: Server | undefined
+  let http: HttpServer | undefined
   let timers: NodeJS.Timeout[] = []
   let stopping: Promise<void> | undefined
 
   async function stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void> {
     health.draining = true
-    if (http) await close(http, drainDelayMs, drainTimeoutMs)
+    await http?.close(drainDelayMs, drainTimeoutMs)
     timers.forEach((timer) => clearInterval(timer))
     await usage.flush().catch((err: unknown) => log.warn({ err }, 'usage of the deprecated operation was not written'))
     await database.close()
@@ -85,7 +85,7 @@ export function createService(options: ServiceOptions): Service {
       const attempt = (chore: () => Promise<unknown>) =>
         chore().catch((err: unknown) => log.warn({ err }, 'chore failed'))
       timers = chores.map(([everyMs, chore]) => setInterval(() => void attempt(chore), everyMs).unref())
-      return listen(http, port, host)
+      return http.listen(port, host)
     },
     stop: (drainDelayMs, drainTimeoutMs) => (stopping ??= stop(drainDelayMs, drainTimeoutMs)),
   }
@@ -118,6 +118,8 @@ function createApp({
 }: Parts): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
+  // Without Node's limit of 1,000 parameters, behind which a wrong one could hide; headers end at 16 KiB anyway.
+  app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
 
   app.use(beginRequest)
   app.use(accessLog(log))

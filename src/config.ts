@@ -23,7 +23,10 @@ export const Environment = z.object({
   HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
   DATABASE_URL: z
     .string()
-    .regex(/^postgres(ql)?:\/\/[^\s]+$/, 'must be a URL that begins with postgresql://')
+    .refine(
+      (url) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url),
+      'must be a URL that begins with postgresql://',
+    )
     .optional()
     .describe('PostgreSQL 14 or newer. Unset, an embedded PostgreSQL is kept in `DATA_DIR`.'),
   DATA_DIR: z.string().default('.data').describe('Folder of the embedded PostgreSQL and of the development key.'),

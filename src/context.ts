@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { NextFunction, Request, Response } from 'express'
-import { ApiError, toApiError } from './errors.ts'
+import { ApiError } from './errors.ts'
 import type { Caller, Keys } from './keys/service.ts'
 
 export type { Caller }
@@ -37,9 +37,7 @@ export function requireKey(keys: Keys) {
       const headers = { 'WWW-Authenticate': realm }
       throw new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', { headers })
     }
-    const caller = await keys.verify(token).catch((error: unknown) => {
-      throw toApiError(error)
-    })
+    const caller = await keys.verify(token)
     if (!caller) {
       const headers = { 'WWW-Authenticate': `${realm}, error="invalid_token"` }
       throw new ApiError('UNAUTHENTICATED', 'The API key is not valid.', { headers })

@@ -19,9 +19,7 @@ function explain(error: unknown): unknown {
   if (error instanceof ConfigError) return `Configuration: ${error.message}`
   if (error instanceof EmbeddedPostgresError || error instanceof UsageError) return error.message
   if (!(error instanceof Error)) return error
-  const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number } // of Node's net
-  if (code === 'EADDRINUSE') return `Port ${port} is taken: set PORT to another one, or end the process that has it.`
-  if (code === 'EACCES' && port) return `Port ${port} may not be opened on ${address}: set PORT to 1024 or more.`
+  const { code } = error as NodeJS.ErrnoException // of Node, or none
   if (isSchemaBehind(error)) return 'The database schema is behind: npm run migrate -- deploy'
   // Prisma begins with what it was doing; the last line says what is wrong.
   if (databaseFailure(error)) return `The database cannot be used: ${error.message.trim().split('\n').at(-1) || code}`

@@ -75,8 +75,8 @@ function describeIssues(issues: z.core.$ZodIssue[]): string {
   return issues.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message)).join('; ')
 }
 
-/** Express says with a status that it could not read a path (its own words stay inside). */
+/** What Express's router throws for a path that it cannot decode. */
 function fromHttp(error: unknown): ApiError | undefined {
-  if (!(error instanceof Error) || !('status' in error) || error.status !== 400) return undefined
+  if (!(error instanceof URIError)) return undefined
   return new ApiError('INVALID_ARGUMENT', 'The address has a broken percent escape.', { cause: error })
 }

@@ -4,17 +4,24 @@ import { createService, type Service } from './app.ts'
 import { type Config, version } from './config.ts'
 import { databaseFailure } from './database/failure.ts'
 import { locateDatabase } from './database/locate.ts'
-import { migrate } from './database/migrate.ts'
+import { migrate, withLock } from './database/migrate.ts'
 import { seed } from './database/seed.ts'
 import { run, UsageError } from './entry.ts'
 import { noTrustedDocuments, readManifest, type TrustedDocuments } from './graphql/documents.ts'
 import { developmentKey } from './keys/dev-key.ts'
 
+/** A start takes a few seconds; one that hangs does not keep a signal waiting for longer, in milliseconds. */
+const START_TIMEOUT_MS = 20_000
+
 await run(async (config) => {
   const log = await createLog(config)
   const starting = start(config, log)
   // A signal while it starts ends it as soon as it has: PostgreSQL is not left half made, nor running.
-  endOnSignal(async () => (await starting).end())
+  endOnSignal(async () => {
+    const started = await Promise.race([starting, sleep(START_TIMEOUT_MS)])
+    if (!started) throw new UsageError('It was still starting, and was ended.')
+    await started.end()
+  })
   const { migrateUrl } = await starting
   if (migrateUrl) await migrateWhenReachable(migrateUrl, log)
 })
@@ -27,7 +34,7 @@ async function start(config: Config, log: Logger): Promise<{ end(): Promise<void
   const service = createService({ databaseUrl: server.url, poolSize, environments, trusted, log })
   try {
     const devKey = server.embedded ? await prepare(server.url, service, config) : undefined
-    const port = await service.start({ port: config.port, host: config.host, devKey })
+    const port = await service.start({ port: config.port, host: config.host, devKey }).catch(explainListening(config))
     log.info({ port, host: config.host }, 'listening')
     if (devKey) console.log(welcome(port, devKey, config.dataDir))
   } catch (error) {
@@ -44,11 +51,22 @@ async function start(config: Config, log: Logger): Promise<{ end(): Promise<void
   }
 }
 
+/** What is wrong with the address to listen on, in one line that names the variables. */
+function explainListening({ host, port }: Config): (error: NodeJS.ErrnoException) => never {
+  return (error) => {
+    const why =
+      error.code === 'EADDRINUSE' ? 'the port is taken: set another, or end the process that has it' : error.message
+    throw new UsageError(`PORT ${port}, HOST ${host}: ${why}`)
+  }
+}
+
 /** Makes the embedded database ready for a first look. @returns the development key */
 async function prepare(url: string, { database, keys }: Service, config: Config): Promise<string> {
   if (config.migrateOnStart) await migrate(url)
-  await seed(database.prisma)
-  return developmentKey(keys, config.dataDir)
+  return withLock(url, async () => {
+    await seed(database.prisma)
+    return developmentKey(keys, config.dataDir)
+  })
 }
 
 async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config): Promise<TrustedDocuments> {
@@ -90,7 +108,7 @@ function endOnSignal(end: () => Promise<void>): void {
     end().then(
       () => process.exit(0),
       (error: unknown) => {
-        console.error(error)
+        console.error(error instanceof UsageError ? error.message : error)
         process.exit(1)
       },
     )

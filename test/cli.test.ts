@@ -104,7 +104,7 @@ describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_00
     const { code, stderr } = await sandbox.run('main.js', [], { PORT: String(port) })
     expect(code).toBe(1)
     expect(stderr).toMatch(oneLine)
-    expect(stderr).toContain(`Port ${port} `)
+    expect(stderr).toContain(`PORT ${port},`)
     await access(join(sandbox.dataDir, 'postgres', 'PG_VERSION')) // there was one
     expect(await sandbox.postgresPid()).toBeUndefined()
   })
@@ -234,7 +234,7 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
         'Expect: 100-continue\r\n\r\n',
       ].join('\r\n'),
     )
-    await vi.waitFor(() => expect(received).toMatch(/^HTTP\/1\.1 100 /))
+    await vi.waitFor(() => expect(received).toMatch(/^HTTP\/1\.1 100 /), 5_000)
     client.write(body.slice(0, 9))
     const ended = service.signal('SIGTERM')
     await vi.waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed'), 5_000) // the signal has come

@@ -8,7 +8,7 @@ const int64Message = 'must be an integer from -9223372036854775808 to 9223372036
 
 /** An int64 of the contract: a safe number or a bigint comes in, a bigint goes on, exact to the digit. */
 export const Int64 = z
-  .union([z.int(), z.bigint()], { error: int64Message })
+  .union([z.int({ error: int64Message }), z.bigint()], { error: int64Message })
   .transform(BigInt)
   .refine((n) => n >= INT64_MIN && n <= INT64_MAX, int64Message)
 const AnimalId = Int64.meta({ description: 'Identifier, assigned by the service.', examples: [42] })

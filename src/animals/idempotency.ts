@@ -53,20 +53,23 @@ export async function createOnce(
       RETURNING id
     )
     SELECT claimed, (SELECT id FROM created) AS id FROM claim`
-  if (!outcome?.claimed) {
-    const headers = { 'Retry-After': '1' }
-    throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.', { headers })
-  }
+  if (!outcome?.claimed) throw inFlight()
   if (outcome.id !== null) return { animal: { id: outcome.id, name, categoryId, status }, replayed: false }
 
   const earlier = await prisma.idempotencyKey.findUnique({
     where: { apiKeyId_key: { apiKeyId: callerId, key } },
     include: { animal: true },
   })
-  if (!earlier || !fingerprint.equals(earlier.fingerprint)) {
+  if (!earlier) throw inFlight() // pruned a moment ago: the next try makes an animal
+  if (!fingerprint.equals(earlier.fingerprint)) {
     throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body.')
   }
   return { animal: earlier.animal, replayed: true }
+}
+
+function inFlight(): ApiError {
+  const headers = { 'Retry-After': '1' }
+  return new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.', { headers })
 }
 
 /** Forgets keys that are past their time. @returns how many */

@@ -22,7 +22,7 @@ export interface Database {
 
 /**
  * Prisma on a pg pool. Connects when first used, never here.
- * @param onIdleError told when an idle connection breaks; pg has already replaced it
+ * @param onIdleError told when an idle connection breaks; pg has removed it already
  */
 export function createDatabase(url: string, poolSize: number, onIdleError: (error: Error) => void): Database {
   const pool = new pg.Pool({

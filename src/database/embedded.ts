@@ -51,16 +51,16 @@ export async function useEmbeddedPostgres(dataDir: string, settings: string[] = 
 async function initialise(bin: string, cluster: string): Promise<void> {
   const fresh = `${cluster}.new-${process.pid}`
   const password = `${fresh}.password`
-  await mkdir(dirname(cluster), { recursive: true })
-  await writeFile(password, randomBytes(24).toString('hex'), { mode: 0o600 })
   try {
+    await mkdir(dirname(cluster), { recursive: true })
+    await writeFile(password, randomBytes(24).toString('hex'), { mode: 0o600 })
     const auth = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${password}`]
     await run(join(bin, 'initdb'), [`--pgdata=${fresh}`, '--encoding=UTF8', '--locale=C', ...auth])
     await rename(password, join(fresh, 'password'))
     await rename(fresh, cluster)
   } catch (error) {
     if (!existsSync(cluster))
-      throw new EmbeddedPostgresError(`The embedded PostgreSQL cannot be made: ${reason(error)}`)
+      throw new EmbeddedPostgresError(`The embedded PostgreSQL cannot be made in DATA_DIR: ${reason(error)}`)
   } finally {
     await rm(fresh, { recursive: true, force: true })
     await rm(password, { force: true })

@@ -112,7 +112,8 @@ function migrationsList(): schemaEngine.MigrationList {
   }
 }
 
-async function withLock<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Does something that only one process at a time may do to the database. */
+export async function withLock<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
   client.on('error', () => {}) // a connection that breaks fails the work itself; the lock goes with it
   await client.connect()
@@ -129,12 +130,12 @@ async function withEngine<T>(url: string, work: (engine: schemaEngine.SchemaEngi
   await loadEngine()
   const { path, content } = await modelFile(model)
   const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  pool.on('error', () => {}) // an idle connection that breaks is not the work's failure
   const adapter = bindMigrationAwareSqlAdapterFactory(new PrismaPg(pool))
-  const engine = await schemaEngine.SchemaEngine.new({ datamodels: [[path, content]] }, () => {}, adapter)
   try {
-    return await work(engine)
+    const engine = await schemaEngine.SchemaEngine.new({ datamodels: [[path, content]] }, () => {}, adapter)
+    return await work(engine).finally(() => engine.free())
   } finally {
-    engine.free()
     await pool.end()
   }
 }

@@ -8,8 +8,10 @@ const limitBytes = 64 * 1024
  * Reads a JSON body into `req.body`, for both faces: media type, then size, then UTF-8, then JSON.
  * Answers 415, 413 (before the body is read whole) or 400.
  */
-export async function jsonBody(req: Request, _res: Response, next: NextFunction): Promise<void> {
+export async function jsonBody(req: Request, res: Response, next: NextFunction): Promise<void> {
   requireJsonType(req)
+  if (Number(req.headers['content-length']) > limitBytes) throw tooLarge()
+  if (req.headers.expect) res.writeContinue()
   req.body = decode(await read(req))
   next()
 }
@@ -18,8 +20,14 @@ function requireJsonType(req: Request): void {
   const [type = '', ...parameters] = (req.headers['content-type'] ?? '').toLowerCase().split(';')
   const charset = parameters.map((p) => p.trim()).find((p) => p.startsWith('charset='))
   const encoding = req.headers['content-encoding'] ?? 'identity'
+  const transfer = req.headers['transfer-encoding'] ?? 'chunked'
   const utf8 = charset === undefined || /^charset="?utf-8"?$/.test(charset)
-  if (type.trim() !== 'application/json' || !utf8 || encoding.toLowerCase() !== 'identity') {
+  if (
+    type.trim() !== 'application/json' ||
+    !utf8 ||
+    encoding.toLowerCase() !== 'identity' ||
+    transfer.toLowerCase() !== 'chunked'
+  ) {
     const message = 'The body must be application/json in UTF-8, without Content-Encoding.'
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', message, { headers: { 'Accept-Post': 'application/json' } })
   }
@@ -30,16 +38,18 @@ function read(req: Request): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const tooLarge = () => reject(new ApiError('PAYLOAD_TOO_LARGE', 'The body is larger than 64 KiB.'))
-    if (Number(req.headers['content-length']) > limitBytes) return tooLarge()
     req.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size <= limitBytes) chunks.push(chunk)
-      else tooLarge()
+      else reject(tooLarge())
     })
     req.on('end', () => resolve(Buffer.concat(chunks)))
     req.on('error', (cause) => reject(new ApiError('INVALID_ARGUMENT', 'The body broke off.', { cause })))
   })
+}
+
+function tooLarge(): ApiError {
+  return new ApiError('PAYLOAD_TOO_LARGE', 'The body is larger than 64 KiB.')
 }
 
 function decode(bytes: Buffer): unknown {

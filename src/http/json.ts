@@ -4,18 +4,19 @@ import { randomUUID } from 'node:crypto'
 const MARK = randomUUID()
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
-const mayHoldLongNumber = /\d[\d.]{15}/
+/** A number that is not plain and short, or a string that looks like one. */
+const mayNeedCare = /\d{16}|\d[.eE]/
 
 /**
- * Parses JSON (RFC 8259) exactly: an integer that a double cannot hold becomes a bigint, and any other long number
- * NaN, rather than its neighbour. Everything else is as JSON.parse has it.
+ * Parses JSON (RFC 8259) exactly: an integer stays that integer however it is written (1e18, 1.0), as a bigint when a
+ * double cannot hold it; a number that would be rounded to an integer becomes NaN. All else is as JSON.parse has it.
  * @throws SyntaxError, also for nesting too deep to walk
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text)
-  if (!mayHoldLongNumber.test(text)) return value
+  if (!mayNeedCare.test(text)) return value
   const marked = text.replace(tokens, (token) =>
-    token.length > 15 && token[0] !== '"' ? `{"${MARK}":"${token}"}` : token,
+    token[0] !== '"' && mayNeedCare.test(token) ? `{"${MARK}":"${token}"}` : token,
   )
   try {
     return JSON.parse(marked, (_key, value) => (isMarked(value) ? exactNumber(value[MARK]) : value))
@@ -28,10 +29,15 @@ function isMarked(value: unknown): value is Record<typeof MARK, string> {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, MARK)
 }
 
-function exactNumber(digits = ''): number | bigint {
-  if (!/^-?\d+$/.test(digits)) return Number.NaN
-  const number = Number(digits)
-  return Number.isSafeInteger(number) ? number : BigInt(digits)
+function exactNumber(token = ''): number | bigint {
+  const [mantissa = '', exponent = '0'] = token.toLowerCase().split('e')
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  const zeros = Number(exponent) - fraction.replace(/0+$/, '').length
+  // Past a thousand zeros nobody means an integer; a fraction that is left is none.
+  if (zeros < 0 || zeros > 1_000) return Number.isInteger(Number(token)) ? Number.NaN : Number(token)
+  const integer = BigInt(whole + fraction.replace(/0+$/, '') + '0'.repeat(zeros))
+  const number = Number(integer)
+  return Number.isSafeInteger(number) ? number : integer
 }
 
 /** Writes JSON, bigints as integers to the last digit. Members that are null or undefined are left out. */

@@ -1,32 +1,104 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../errors.ts'
 
 /** How long a client may take, in milliseconds: for its headers, for a whole request, and between two requests. */
 const limits = { headersTimeout: 10_000, requestTimeout: 15_000, keepAliveTimeout: 65_000 }
 
+/** A client whose request was no HTTP gets so long to read the answer, in milliseconds. */
+const lingerMs = 1_000
+
+export interface HttpServer {
+  /** @returns the port that it listens on. Rejects when it cannot, with Node's error. */
+  listen(port: number, host: string): Promise<number>
+  /**
+   * Ends in order: for `delayMs` it goes on serving but asks clients to come back on another connection; then it
+   * accepts no more, lets requests in flight complete for `timeoutMs`, and cuts those that have not.
+   */
+  close(delayMs: number, timeoutMs: number): Promise<void>
+}
+
 /** An HTTP server whose every answer is ours: also those that Node gives itself, with an empty body. */
-export function createHttpServer(app: RequestListener): Server {
-  const server = createServer({ ...limits, connectionsCheckingInterval: 1_000, requireHostHeader: false }, app)
-  // Node leaves a connection open whose request was in flight when the server closed, until it has idled long enough.
-  server.on('request', (req, res) => {
-    res.once('finish', () => {
-      if (!server.listening) req.socket.destroySoon()
-    })
+export function createHttpServer(app: RequestListener): HttpServer {
+  const server = createServer({ ...limits, connectionsCheckingInterval: 1_000, requireHostHeader: false })
+  /** The answers that each connection is owed, in order. Clients may send a request before the last is answered. */
+  const owed = new Map<Duplex, Set<ServerResponse>>()
+  /** Connections whose request was answered before it was read whole: what comes next of it gets no second answer. */
+  const answeredEarly = new WeakSet<Duplex>()
+  let closing = false
+
+  server.on('connection', (socket) => {
+    owed.set(socket, new Set())
+    socket.once('close', () => owed.delete(socket))
   })
-  server.on('checkExpectation', (_req, res) => {
-    const error = new ApiError('EXPECTATION_FAILED', 'The only expectation supported is 100-continue.')
-    res.writeHead(error.status, { 'Content-Type': 'application/json; charset=utf-8', Connection: 'close' })
-    res.end(JSON.stringify(error.body))
+
+  function serve(req: IncomingMessage, res: ServerResponse): void {
+    const { socket } = req
+    const answers = owed.get(socket) ?? new Set()
+    if (closing) askToLeave(answers, res)
+    answers.add(res)
+    res.once('close', () => {
+      answers.delete(res)
+      if (!req.complete) {
+        answeredEarly.add(socket)
+        req.once('end', () => answeredEarly.delete(socket))
+      }
+      if (closing && answers.size === 0) socket.destroySoon()
+    })
+    app(req, res)
+  }
+  server.on('request', serve)
+  server.on('checkContinue', serve) // whoever reads the body says 100, once it wants it
+  server.on('checkExpectation', (req, res) => {
+    refuse(req.socket, new ApiError('EXPECTATION_FAILED', 'The only expectation supported is 100-continue.'))
+    res.destroy()
+  })
+  server.on('connect', (_req, socket) => {
+    const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
+    refuse(socket, new ApiError('METHOD_NOT_ALLOWED', 'This is no proxy.', { headers }))
   })
   server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
-    if (!socket.writable || cause.code === 'ECONNRESET') return void socket.destroy()
-    const { body } = clientError(cause.code)
-    const json = JSON.stringify(body)
-    const head = `HTTP/1.1 ${body.status} ${body.code}\r\nContent-Type: application/json; charset=utf-8`
-    socket.end(`${head}\r\nContent-Length: ${Buffer.byteLength(json)}\r\nConnection: close\r\n\r\n${json}`)
+    const answers = owed.get(socket)
+    if (!socket.writable || cause.code === 'ECONNRESET' || answeredEarly.has(socket)) return void socket.destroy()
+    // An error must not be taken for the answer to a request that is still being worked on.
+    const last = [...(answers ?? [])].at(-1)
+    if (last) last.once('close', () => socket.end())
+    else refuse(socket, clientError(cause.code))
   })
-  return server
+
+  return {
+    listen(port, host) {
+      return new Promise((resolve, reject) => {
+        server.once('error', reject)
+        server.listen(port, host, () => {
+          server.off('error', reject)
+          const address = server.address()
+          resolve(typeof address === 'object' && address ? address.port : port)
+        })
+      })
+    },
+    async close(delayMs, timeoutMs) {
+      closing = true
+      for (const answers of owed.values()) {
+        const last = [...answers].at(-1)
+        if (last) askToLeave(answers, last)
+      }
+      await sleep(delayMs)
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      for (const [socket, answers] of owed) if (answers.size === 0) socket.destroy()
+      const cut = setTimeout(() => owed.forEach((_answers, socket) => socket.destroy()), timeoutMs)
+      await closed
+      clearTimeout(cut)
+    },
+  }
+}
+
+/** Has the connection closed after its last answer, and not before: Node closes after the one that says so. */
+function askToLeave(earlier: Set<ServerResponse>, last: ServerResponse): void {
+  for (const res of earlier) if (!res.headersSent) res.removeHeader('Connection')
+  if (!last.headersSent) last.setHeader('Connection', 'close')
 }
 
 function clientError(code: string | undefined): ApiError {
@@ -36,27 +108,19 @@ function clientError(code: string | undefined): ApiError {
   return new ApiError('INVALID_ARGUMENT', 'This is not a valid HTTP request.')
 }
 
-/** @returns the port that the server listens on. Rejects when it cannot, with Node's error. */
-export function listen(server: Server, port: number, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      const address = server.address()
-      resolve(typeof address === 'object' && address ? address.port : port)
-    })
-  })
-}
-
-/**
- * Ends a server in order: for `delayMs` it goes on serving but asks clients to come back on another connection, then
- * it accepts no more, lets requests in flight complete for `timeoutMs`, and cuts those that have not.
- */
-export async function close(server: Server, delayMs: number, timeoutMs: number): Promise<void> {
-  server.prependListener('request', (_req, res) => res.setHeader('Connection', 'close'))
-  await sleep(delayMs)
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  const cut = setTimeout(() => server.closeAllConnections(), timeoutMs)
-  await closed
-  clearTimeout(cut)
+/** Writes an error where there is no response object to write it with, and closes. */
+function refuse(socket: Duplex, { body, status, headers }: ApiError): void {
+  const json = JSON.stringify(body)
+  const fields = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(json),
+    'X-Request-Id': randomUUID(),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    ...headers,
+    Connection: 'close',
+  }
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${json}`)
+  setTimeout(() => socket.destroy(), lingerMs).unref()
 }

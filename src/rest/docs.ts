@@ -1,6 +1,8 @@
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { dirname, extname, join } from 'node:path'
 import { Router } from 'express'
+import { allow } from '../http/methods.ts'
 import { type ApiServer, openapi } from './openapi.ts'
 
 const policy = [
@@ -103,7 +105,9 @@ export function docsRouter(version: string, servers: ApiServer[]): Router {
   router.get('/docs/page.css', (_req, res) => void res.type('css').send(style))
   router.get('/docs/start.js', (_req, res) => void res.type('js').send(start))
   for (const file of ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']) {
-    router.get(`/docs/${file}`, (_req, res) => res.sendFile(join(assets, file), { cacheControl: false }))
+    const bytes = readFileSync(join(assets, file))
+    router.get(`/docs/${file}`, (_req, res) => void res.type(extname(file)).send(bytes))
   }
+  router.all(['/openapi.json', '/docs', '/docs/*file'], allow('GET', 'HEAD'))
   return router
 }

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { describe, expect } from 'vitest'
-import { test } from '../harness.ts'
+import type pg from 'pg'
+import { onServer, type Running, test } from '../harness.ts'
 
 /** Sends bytes as they are and gives back all that comes until the server closes, or until `enough` is in it. */
 function talk(port: number, bytes: string | Buffer, enough?: RegExp): Promise<string> {
@@ -52,6 +53,7 @@ describe('what no HTTP library sends', () => {
       431,
       'HEADERS_TOO_LARGE',
     ],
+    ['CONNECT', 'CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n', 405, 'METHOD_NOT_ALLOWED'],
     ['another Expect', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: foo\r\n\r\n', 417, 'EXPECTATION_FAILED'],
   ]
   for (const [title, bytes, status, code] of broken) {
@@ -93,4 +95,66 @@ describe('what no HTTP library sends', () => {
     socket.resetAndDestroy()
     expect(await (await running.send('/v1/pets')).text()).toBe('[]')
   })
+
+  const head = (running: Running, more: string) =>
+    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\nContent-Type: application/json\r\n${more}\r\n`
+  const post = (running: Running) => `${head(running, 'Content-Length: 27\r\n')}{"name":"x","categoryId":1}`
+
+  test('garbage behind a good request does not take the place of its answer', async ({ running }) => {
+    const answer = await talk(running.port, `${post(running)}GARBAGE\r\n\r\n`)
+    expect(parse(answer)).toMatchObject({ status: 201, body: { name: 'x' } })
+  })
+
+  test('requests sent in one go are all answered, also when the service is told to end', async ({ running }) => {
+    const service = await running.another()
+    await service.send('/v1/pets')
+    const answers = await onServer(async (client) => {
+      await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+      const talking = talk(service.port, post(service).repeat(3))
+      await waitFor(client)
+      const stopped = service.service.stop(0, 5_000)
+      await client.query('ROLLBACK')
+      await stopped
+      return talking
+    }, new URL(running.databaseUrl).pathname.slice(1))
+    expect(answers.match(/HTTP\/1\.1 201 Created/g)).toHaveLength(3)
+    expect(answers.match(/Connection: close/g)).toHaveLength(1)
+    expect(answers.lastIndexOf('Connection: close')).toBeGreaterThan(answers.lastIndexOf('201 Created'))
+  })
+
+  test('a body that is refused unread gets one answer, and 100 only when it is wanted', async ({ running }) => {
+    const expecting = 'Expect: 100-continue\r\n'
+    const tooLarge = await talk(
+      running.port,
+      head(running, `${expecting}Content-Length: 9999999\r\n`),
+      /"status":\d+\}/,
+    )
+    expect(tooLarge).toMatch(/^HTTP\/1\.1 413 /)
+    const noKey = head(running, `${expecting}Content-Length: 27\r\n`).replace(/Bearer \w+/, 'Bearer x')
+    expect(await talk(running.port, noKey, /"status":\d+\}/)).toMatch(/^HTTP\/1\.1 401 /)
+    const good = await talk(running.port, post(running).replace('Host: x\r\n', `Host: x\r\n${expecting}`), /categoryId/)
+    expect(good).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /)
+  })
+
+  test('a silent connection does not hold up the end', async ({ running }) => {
+    const service = await running.another()
+    const silent = connect(service.port, '127.0.0.1')
+    await new Promise((resolve) => silent.once('connect', resolve))
+    await service.send('/livez')
+    const began = Date.now()
+    await service.service.stop(0, 10_000)
+    expect(Date.now() - began).toBeLessThan(5_000)
+    silent.destroy()
+  })
 })
+
+/** Until three statements wait for the lock. */
+async function waitFor(client: pg.Client): Promise<void> {
+  const deadline = Date.now() + 800
+  while (Date.now() < deadline) {
+    const { rows } = await client.query(
+      "SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
+    )
+    if (rows[0].n >= 3) return
+  }
+}

@@ -72,6 +72,11 @@ describe('listPets (§4.1)', () => {
     expect(((await response.json()) as { message: string }).message).toContain('another status filter')
   })
 
+  test('a wrong parameter does not hide behind a thousand others', async ({ running }) => {
+    await expectError(await running.send(`/v1/pets?${'a&'.repeat(1_000)}limit=0`), 400, 'INVALID_ARGUMENT')
+    await expectError(await running.send(`/v1/pets?limit=1&${'a&'.repeat(1_000)}limit=2`), 400, 'INVALID_ARGUMENT')
+  })
+
   test('unknown parameters are ignored', async ({ running }) => {
     expect((await running.send('/v1/pets?page=3&foo=bar&__proto__=x')).status).toBe(200)
   })
@@ -116,7 +121,12 @@ describe('createPet (§4.2)', () => {
       /^categoryId: /,
     ],
     ['categoryId 1e400', '{"name":"x","categoryId":1e400}', /^categoryId: /],
-    ['categoryId 1e18', '{"name":"x","categoryId":1e18}', /^categoryId: /],
+    ['categoryId 1e-400, which a double rounds to 0', '{"name":"x","categoryId":1e-400}', /^categoryId: /],
+    [
+      'categoryId 1e19, in our words',
+      '{"name":"x","categoryId":1e19}',
+      /^categoryId: must be an integer from -9223372036854775808/,
+    ],
     ['categoryId true', '{"name":"x","categoryId":true}', /^categoryId: /],
     ['categoryId an object', '{"name":"x","categoryId":{}}', /^categoryId: /],
     ['status null', '{"name":"x","categoryId":1,"status":null}', /^status: /],
@@ -146,6 +156,14 @@ describe('createPet (§4.2)', () => {
     const body = '{"name":"a","name":"b","categoryId":1,"categoryId":9007199254740993}'
     expect(await (await running.post(body)).text()).toBe('{"id":1,"name":"b","categoryId":9007199254740993}')
   })
+
+  test.for(['1e18', '1000000000000000000.0', '1000000000000000000'])(
+    'categoryId %s is that integer',
+    async (literal, { running }) => {
+      const response = await running.post(`{"name":"x","categoryId":${literal}}`)
+      expect(await response.text()).toBe('{"id":1,"name":"x","categoryId":1000000000000000000}')
+    },
+  )
 
   test('a name that looks like a long number stays a name', async ({ running }) => {
     const body = '{"name":"12345678901234567890","categoryId":12345678901234567}'
@@ -259,6 +277,19 @@ describe('addresses and methods', () => {
     expect(response.status).toBe(404)
     expect(response.headers.get('content-type')).toMatch(/^application\/json/)
   })
+
+  test.for(['/livez', '/readyz', '/docs', '/openapi.json', '/docs/swagger-ui.css'])(
+    '%s takes GET and HEAD, says so, and is never a fault of ours',
+    async (path, { running }) => {
+      const post = await running.send(path, { method: 'POST' })
+      expect(post.headers.get('allow')).toBe('GET, HEAD, OPTIONS')
+      await expectError(post, 405, 'METHOD_NOT_ALLOWED')
+      expect((await running.send(path, { method: 'OPTIONS' })).status).toBe(204)
+      for (const headers of [{ Range: 'bytes=99999999-' }, { 'If-Match': '"x"' }]) {
+        expect((await running.send(path, { headers })).status).toBe(200)
+      }
+    },
+  )
 
   test('no Access-Control header, whatever the Origin', async ({ running }) => {
     for (const method of ['GET', 'OPTIONS']) {
