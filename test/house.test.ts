@@ -84,8 +84,8 @@ test('schema.prisma has its migration: npm run migrate -- create NAME writes it'
   expect(read('migrations/schema.prisma')).toBe(read('schema.prisma'))
 })
 
-test('the lock file names no registry', () => {
-  expect(readFileSync(join(root, 'package-lock.json'), 'utf8')).not.toContain('"resolved"')
+test.for(['package-lock.json', 'test/clients/package-lock.json'])('%s names no registry', (file) => {
+  expect(readFileSync(join(root, file), 'utf8')).not.toContain('"resolved"')
 })
 
 test('the README documents every variable of the environment as src/config.ts has it', () => {

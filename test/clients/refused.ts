@@ -1,0 +1,47 @@
+import type {
+  AnimalQuery,
+  WalkQuery,
+  WalkQueryVariables,
+  AddOnceMutationVariables,
+} from './generated/codegen/graphql.ts'
+
+// What the generated types say, and what they refuse: each line so marked must be an error, or the compiler says so.
+
+export function said(animal: AnimalQuery['pet'], { pets }: WalkQuery) {
+  // @ts-expect-error there may be no such animal
+  const name: string = animal.name
+  if (!animal) return undefined
+  const ids: [string, string] = [animal.id, animal.categoryId]
+  const status: 'available' | 'pending' | 'sold' | null | undefined = animal.status
+  const cursor: string | null | undefined = pets.pageInfo.endCursor
+  // @ts-expect-error an id is no number: an int64 would lose digits
+  const id: number = animal.id
+  // @ts-expect-error status may be null
+  const upper: string = animal.status.toUpperCase()
+  // @ts-expect-error there is no fourth status
+  const gone: boolean = animal.status === 'gone'
+  // @ts-expect-error nodes was not selected
+  const { nodes } = pets
+  return { name, ids, status, cursor, id, upper, gone, nodes }
+}
+
+export const refused: [WalkQueryVariables[], AddOnceMutationVariables['input'][]] = [
+  [
+    { first: 5, after: null, status: 'sold' },
+    // @ts-expect-error first is missing
+    {},
+    // @ts-expect-error first is a number
+    { first: '5' },
+    // @ts-expect-error statuses are in lower case
+    { first: 5, status: 'SOLD' },
+  ],
+  [
+    { name: 'Rex', categoryId: '9223372036854775807' },
+    // @ts-expect-error a categoryId is a string
+    { name: 'Rex', categoryId: 7 },
+    // @ts-expect-error name is missing
+    { categoryId: '7' },
+    // @ts-expect-error the service gives the id
+    { name: 'Rex', categoryId: '7', id: '1' },
+  ],
+]

@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect } from 'vitest'
+import { readManifest } from '../../src/graphql/documents.ts'
+import { test } from '../harness.ts'
+import { apollo } from './apollo.ts'
+import { AddOnceDocument, type AnimalQuery, type CardFragment, type NewPet } from './generated/codegen/graphql.ts'
+import type { PetStatus } from './generated/codegen/graphql.ts'
+import { fill } from './fill.ts'
+import { urql } from './urql.ts'
+
+/** What each client is made to do. */
+export interface Client {
+  /** Reads every page forward, each of `first` animals. */
+  walk(first: number, status?: PetStatus): Promise<{ pages: number; names: string[] }>
+  add(input: NewPet, idempotencyKey: string): Promise<CardFragment | undefined>
+  /** One animal, or the codes of the errors beside the data. */
+  animal(id: string): Promise<{ data: AnimalQuery | undefined; codes: unknown[] }>
+}
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+
+test('everything here compiles against what graphql-codegen makes of the operations', { timeout: 60_000 }, async () => {
+  const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
+  const told = promisify(execFile)(process.execPath, [tsc, '--noEmit', '-p', here])
+  expect(await told.catch((error: { stdout: string }) => error)).toEqual({ stdout: '', stderr: '' })
+})
+
+test("graphql-codegen's persisted documents are a manifest of trusted documents", async ({ running }) => {
+  const byHash = await readManifest(`${here}generated/codegen/persisted-documents.json`)
+  expect(byHash.size).toBe(5)
+  const only = await running.another({ trusted: { mode: 'only', byHash } })
+  // The preset puts it there and says nothing of it in the types.
+  const { hash } = (AddOnceDocument as unknown as { __meta__: { hash: string } }).__meta__
+  const body = JSON.stringify({
+    documentId: hash,
+    variables: { input: { name: 'Rex', categoryId: '7' }, idempotencyKey: 'k' },
+  })
+  const answer = await only.send('/graphql', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+  expect(await answer.json()).toEqual({ data: { createPet: { id: '1', name: 'Rex', status: null } } })
+})
+
+describe.for([
+  ['Apollo Client', apollo],
+  ['urql', urql],
+] as const)('%s', ([, create]) => {
+  test('walks all pages by endCursor: every animal once, newest first', async ({ running }) => {
+    const names = await fill(running, 57)
+    const client = create(`${running.base}/graphql`, running.key)
+    expect(await client.walk(10)).toEqual({ pages: 6, names })
+    expect(await client.walk(10, 'sold')).toEqual({ pages: 2, names: names.filter((_, i) => i % 3 === 0) })
+  })
+
+  test('adds one animal when it sends the same key twice', async ({ running }) => {
+    const client = create(`${running.base}/graphql`, running.key)
+    const input: NewPet = { name: 'Rex', categoryId: '9223372036854775807', status: 'pending' }
+    const added = await client.add(input, 'once')
+    expect(added).toMatchObject({ id: '1', name: 'Rex', status: 'pending' })
+    expect(await client.add(input, 'once')).toEqual(added)
+    expect(await client.walk(10)).toEqual({ pages: 1, names: ['Rex'] })
+    expect(await client.animal('1')).toMatchObject({ data: { pet: { categoryId: '9223372036854775807' } }, codes: [] })
+  })
+
+  test('is told NOT_FOUND beside data of null for an animal that is absent', async ({ running }) => {
+    const client = create(`${running.base}/graphql`, running.key)
+    expect(await client.animal('404')).toEqual({ data: { pet: null }, codes: ['NOT_FOUND'] })
+  })
+})
