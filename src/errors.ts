@@ -54,18 +54,12 @@ export function toApiError(error: unknown, operation: 'read' | 'write' = 'read')
   if (error instanceof z.ZodError) return new ApiError('INVALID_ARGUMENT', describeIssues(error.issues))
   const failure = databaseFailure(error)
   if (failure === 'connection-lost' && operation === 'write') {
-    return new ApiError(
-      'DEADLINE_EXCEEDED',
-      'The outcome of the write is unknown: retry with the same Idempotency-Key.',
-      {
-        cause: error,
-      },
-    )
+    const message = 'The outcome of the write is unknown: retry with the same Idempotency-Key.'
+    return new ApiError('DEADLINE_EXCEEDED', message, { cause: error })
   }
   if (failure === 'connection-lost' || failure === 'not-executed') {
-    return new ApiError('UNAVAILABLE', 'The database is not available at the moment. Nothing was changed.', {
-      cause: error,
-    })
+    const message = 'The database is not available at the moment. Nothing was changed.'
+    return new ApiError('UNAVAILABLE', message, { cause: error })
   }
   return fromHttp(error) ?? new ApiError('INTERNAL', 'Something went wrong on our side.', { cause: error })
 }

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts'
-import { parseInt64, type PetStatus } from './animal.ts'
+import { parseInt64, PetStatus } from './animal.ts'
 
 /**
  * The place of an animal in a list, opaque to clients. It is bound to the list's filter: a cursor from one list says
@@ -18,8 +18,7 @@ export function parseCursor(cursor: string, status: PetStatus | undefined, argum
   const [filter, id = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split(':')
   const position = parseInt64(id)
   if (position === undefined || toCursor(position, status) !== cursor) {
-    const known =
-      position !== undefined && filter !== undefined && ['all', 'available', 'pending', 'sold'].includes(filter)
+    const known = position !== undefined && ['all', ...PetStatus.options].includes(filter ?? '')
     const problem = known ? 'is from a list with another status filter' : 'is not a cursor of this service'
     throw new ApiError('INVALID_ARGUMENT', `${argument}: ${problem}`)
   }

@@ -123,6 +123,7 @@ const asNobody = [
   ...['--inh-caps=+dac_override', '--ambient-caps=+dac_override'],
 ]
 
+/** Runs a program of PostgreSQL; rejects with what it wrote when it fails. */
 async function run(file: string, args: string[]): Promise<void> {
   const [program = file, ...rest] = [...(process.getuid?.() === 0 ? asNobody : []), file, ...args]
   await promisify(execFile)(program, rest, { cwd: '/', env: { ...process.env, LC_ALL: 'C' } })

@@ -138,8 +138,7 @@ function toGraphQLError(
 ): GraphQLFormattedError {
   const { locations, path, originalError: thrown } = error
   const ours = code === undefined && thrown && !(thrown instanceof GraphQLError)
-  // "Did you mean" tells what the schema has to those who may not ask it.
-  // And a message of the engine's repeats what was sent, however long it is.
+  // The engine suggests names ("Did you mean"), which nobody is told, and repeats what was sent, however long it is.
   const message = error.message.replace(/ Did you mean .*$/s, '').slice(0, 500)
   const mapped = ours ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', message)
   logCause(log, mapped, requestId)

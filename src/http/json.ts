@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 
-/** Stands for a long number while JSON.parse runs. Random for the process, so no document can contain it. */
+/** Stands for a number that needs care while JSON.parse runs. Random for the process, so no document can contain it. */
 const MARK = randomUUID()
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
+
 /** A number that is not plain and short, or a string that looks like one. */
 const mayNeedCare = /\d{16}|\d[.eE]/
 
@@ -33,7 +34,7 @@ function exactNumber(token = ''): number | bigint {
   const [mantissa = '', exponent = '0'] = token.toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')
   const zeros = Number(exponent) - fraction.replace(/0+$/, '').length
-  // Past a thousand zeros nobody means an integer; a fraction that is left is none.
+  // With a fraction left it is no integer; past a thousand zeros nobody means one.
   if (zeros < 0 || zeros > 1_000) return Number.isInteger(Number(token)) ? Number.NaN : Number(token)
   const integer = BigInt(whole + fraction.replace(/0+$/, '') + '0'.repeat(zeros))
   const number = Number(integer)
