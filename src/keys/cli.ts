@@ -3,18 +3,24 @@ import { createDatabase } from '../database/client.ts'
 import { locateDatabase } from '../database/locate.ts'
 import { migrate } from '../database/migrate.ts'
 import { run, UsageError } from '../entry.ts'
-import { createKeys, type Keys } from './service.ts'
+import { type KeyInfo, type Keys, createKeys, Scope } from './service.ts'
 
 const usage = `Usage: npm run --silent keys -- COMMAND
-  create --name NAME   makes a key and prints it, this once, alone on stdout; NAME has up to 100 characters
-  list                 shows every key by its prefix
-  usage                shows who still calls the deprecated GET /v1/pets/{petId}, most recent first
-  revoke PREFIX        refuses the key from now on, on running instances within 5 seconds`
+  create --name NAME [--scopes ${Scope.options.join(',')}] [--expires 90d]
+                  makes a key and prints it, this once, alone on stdout; NAME has up to 100 characters.
+                  Without --scopes it may do all; without --expires (30m, 24h, 90d, or a date as 2027-01-31) it stays
+  list [--json]   shows every key by its prefix
+  rotate PREFIX [--overlap 24h]
+                  makes a key that takes the place of another and prints it; the old one goes on for the overlap
+  revoke PREFIX   refuses the key from now on, on running instances within 5 seconds
+  usage           shows who still calls the deprecated GET /v1/pets/{petId}, most recent first`
+
+const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 await run(async (config) => {
   const command = parse(process.argv.slice(2))
   const server = await locateDatabase(config)
-  const database = createDatabase(server.url, 1, () => {})
+  const database = createDatabase(server.url, 1, config.timeouts, () => {})
   try {
     if (server.embedded && config.migrateOnStart) await migrate(server.url)
     await command(createKeys(database.prisma))
@@ -25,33 +31,73 @@ await run(async (config) => {
   process.exit(0) // migrating leaves a timer behind
 })
 
-/** @throws UsageError when the arguments ask for no command */
+/** @throws UsageError when the arguments ask for no command. It repeats none of them: one may be a key */
 function parse(args: string[]): (keys: Keys) => Promise<void> {
   const { values, positionals } = parseOptions(args)
-  const [name, prefix, ...rest] = positionals
-  const keyName = values.name ?? ''
-  if (name === 'create' && !prefix && /^[^\p{C}]{1,100}$/u.test(keyName)) return (keys) => create(keys, keyName)
-  if (name === 'list' && !prefix) return list
-  if (name === 'usage' && !prefix) return showUsage
-  if (name === 'revoke' && prefix && !rest.length) return (keys) => revoke(keys, prefix)
+  const [command, prefix, ...rest] = positionals
+  if (rest.length) throw new UsageError(usage)
+  const given = [command, prefix && 'PREFIX', ...Object.keys(values).sort()].filter(Boolean).join(' ')
+  if (/^create( expires)? name( scopes)?$/.test(given)) return create(values)
+  if (/^list( json)?$/.test(given)) return values.json ? listJson : list
+  if (/^rotate PREFIX( overlap)?$/.test(given)) return rotate(toPrefix(prefix), toMs(values.overlap ?? '24h'))
+  if (given === 'revoke PREFIX') return revoke(toPrefix(prefix))
+  if (given === 'usage') return showUsage
   throw new UsageError(usage)
 }
 
 function parseOptions(args: string[]) {
+  const text = { type: 'string' } as const
+  const options = { name: text, scopes: text, expires: text, overlap: text, json: { type: 'boolean' } } as const
   try {
-    return parseArgs({ args, allowPositionals: true, options: { name: { type: 'string' } } })
+    return parseArgs({ args, allowPositionals: true, options })
   } catch {
     throw new UsageError(usage)
   }
 }
 
-async function create(keys: Keys, name: string): Promise<void> {
-  console.log(await keys.issue(name))
+function create({ name = '', scopes, expires }: { name?: string; scopes?: string; expires?: string }) {
+  if (!/^[^\p{C}]{1,100}$/u.test(name)) throw new UsageError(usage)
+  const wanted = Scope.array().safeParse(scopes?.split(',') ?? Scope.options)
+  if (!wanted.success) throw new UsageError(`--scopes takes ${Scope.options.join(',')}, or one of them.`)
+  const expiresAt = expires === undefined ? undefined : toDate(expires)
+  const options = { scopes: [...new Set(wanted.data)], expiresAt }
+  return async (keys: Keys) => console.log(await keys.issue(name, options))
+}
+
+function rotate(prefix: string, overlapMs: number) {
+  return async (keys: Keys) => {
+    const key = await keys.rotate(prefix, overlapMs)
+    if (!key) throw new UsageError(`No key in use has the prefix ${prefix}.`)
+    console.log(key)
+    console.error(`${prefix} goes on until ${minute(new Date(Date.now() + overlapMs))} UTC, or its own earlier end.`)
+  }
+}
+
+function revoke(prefix: string) {
+  return async (keys: Keys) => {
+    if (!(await keys.revoke(prefix))) throw new UsageError(`No key in use has the prefix ${prefix}.`)
+    console.error(`Revoked ${prefix}.`)
+  }
 }
 
 async function list(keys: Keys): Promise<void> {
-  const rows = (await keys.list()).map((k) => [k.prefix, k.name, minute(k.createdAt), minute(k.revokedAt)])
-  console.log(table([['PREFIX', 'NAME', 'CREATED (UTC)', 'REVOKED (UTC)'], ...rows]))
+  const columns: [string, (key: KeyInfo) => string][] = [
+    ['PREFIX', (key) => key.prefix],
+    ['NAME', (key) => key.name],
+    ['SCOPES', (key) => key.scopes.join(',')],
+    ['CREATED (UTC)', (key) => minute(key.createdAt)],
+    ['EXPIRES', (key) => minute(key.expiresAt)],
+    ['REVOKED', (key) => minute(key.revokedAt)],
+    ['LAST USED', (key) => minute(key.lastUsedAt)],
+    ['CALLS OF getPet', (key) => String(key.deprecatedCalls)],
+  ]
+  const rows = (await keys.list()).map((key) => columns.map(([, cell]) => cell(key)))
+  console.log(table([columns.map(([title]) => title), ...rows]))
+}
+
+async function listJson(keys: Keys): Promise<void> {
+  const known = (await keys.list()).map((key) => ({ ...key, deprecatedCalls: Number(key.deprecatedCalls) }))
+  console.log(JSON.stringify(known, null, 2))
 }
 
 async function showUsage(keys: Keys): Promise<void> {
@@ -61,9 +107,23 @@ async function showUsage(keys: Keys): Promise<void> {
   console.log(table([['PREFIX', 'NAME', 'CALLS OF getPet', 'LAST (UTC)'], ...rows]))
 }
 
-async function revoke(keys: Keys, prefix: string): Promise<void> {
-  if (!(await keys.revoke(prefix))) throw new UsageError(`No key in use has the prefix ${prefix}.`)
-  console.error(`Revoked ${prefix}.`)
+/** A key is a secret and does not belong into a command line, where others can read it. */
+function toPrefix(text = ''): string {
+  if (/^pets_[0-9a-z]{8}$/.test(text)) return text
+  throw new UsageError('PREFIX is the 13 characters that `list` shows, not a whole key.')
+}
+
+function toMs(text: string): number {
+  const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? []
+  if (!count) throw new UsageError('A time is a number with m, h or d behind it, as 24h.')
+  return Number(count) * unitMs[unit as keyof typeof unitMs] // as the pattern has it
+}
+
+function toDate(text: string): Date {
+  const date = /^\d{4}-\d\d-\d\d(T[\d:.]+Z)?$/.test(text) ? new Date(text) : new Date(Date.now() + toMs(text))
+  if (Number.isNaN(date.getTime())) throw new UsageError('--expires takes 30m, 24h, 90d, or a date as 2027-01-31.')
+  if (date.getTime() <= Date.now()) throw new UsageError('--expires is in the past.')
+  return date
 }
 
 function minute(date: Date | null): string {

@@ -1,21 +1,33 @@
 import { timingSafeEqual } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
 import type { PrismaClient } from '../database/generated/client.ts'
 import { hashKey, isKey, keyPrefix, mintKey } from './key.ts'
+
+/** What a key may be allowed to do. */
+export const Scope = z.enum(['pets:read', 'pets:write'])
+export type Scope = z.infer<typeof Scope>
 
 /** Who is calling. */
 export interface Caller {
   keyId: bigint
+  /** The same for all keys that were rotated one into the other. */
+  clientId: bigint
   name: string
   keyPrefix: string
+  scopes: ReadonlySet<string>
+  expiresAt: Date | null
 }
 
 /** What may be told of a key. */
 export interface KeyInfo {
   name: string
   prefix: string
+  scopes: string[]
   createdAt: Date
+  expiresAt: Date | null
   revokedAt: Date | null
+  lastUsedAt: Date | null
   /** Calls of the deprecated getPet, and the last of them. */
   deprecatedCalls: bigint
   deprecatedLastCallAt: Date | null
@@ -27,46 +39,92 @@ const KEY_CACHE_SIZE = 10_000
 
 export type Keys = ReturnType<typeof createKeys>
 
-/** Issues, verifies, lists and revokes API keys. */
-export function createKeys(prisma: PrismaClient) {
+/** Issues, verifies, rotates, lists and revokes API keys. */
+export function createKeys(prisma: PrismaClient, now: () => Date = () => new Date()) {
   const known = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
+  /** How often a key was answered for from memory, and how often the database was asked. */
+  const lookups = { hit: 0, miss: 0 }
 
   /** @returns the new key, which is shown this once and never again */
-  async function issue(name: string): Promise<string> {
+  async function issue(
+    name: string,
+    { scopes = Scope.options, expiresAt }: { scopes?: Scope[]; expiresAt?: Date | undefined } = {},
+  ): Promise<string> {
     const key = mintKey()
-    await prisma.apiKey.create({ data: { name, prefix: keyPrefix(key), hash: new Uint8Array(hashKey(key)) } })
+    await prisma.apiKey.create({ data: { ...stored(key), name, scopes, expiresAt: expiresAt ?? null } })
     return key
   }
 
   /**
-   * Who the key belongs to, or undefined when it is nobody's or revoked. Asks the database at most once in
+   * Who the key belongs to, or undefined when it is nobody's, expired or revoked. Asks the database at most once in
    * KEY_CACHE_MS for a key, and never for a text whose checksum is wrong.
+   * @param ask how the database is asked; may refuse by throwing
    * @throws the database's error when it cannot be asked: that is no verdict on the key
    */
-  function verify(key: string): Promise<Caller | undefined> {
-    if (!isKey(key)) return Promise.resolve(undefined)
+  async function verify(
+    key: string,
+    ask = (find: () => Promise<Caller | undefined>) => find(),
+  ): Promise<Caller | undefined> {
+    if (!isKey(key)) return undefined
     const hash = hashKey(key)
     const id = hash.toString('base64')
-    let caller = known.get(id)
-    if (!caller) {
-      caller = find(hash)
-      known.set(id, caller) // its time runs from the question, not from the answer
-      caller.catch(() => known.delete(id))
+    let found = known.get(id)
+    if (found) lookups.hit++
+    else {
+      lookups.miss++
+      found = ask(() => find(hash))
+      known.set(id, found) // its time runs from the question, not from the answer
+      found.catch(() => known.delete(id))
     }
-    return caller
+    const caller = await found
+    return caller && (!caller.expiresAt || caller.expiresAt > now()) ? caller : undefined
   }
 
   async function find(hash: Buffer): Promise<Caller | undefined> {
     const [key] = await prisma.apiKey.findMany({ where: { hash: new Uint8Array(hash), revokedAt: null }, take: 1 })
-    return key && timingSafeEqual(key.hash, hash) ? { keyId: key.id, name: key.name, keyPrefix: key.prefix } : undefined
+    if (!key || !timingSafeEqual(key.hash, hash)) return undefined
+    const { id: keyId, clientId, name, prefix, scopes, expiresAt } = key
+    return { keyId, clientId: clientId ?? keyId, name, keyPrefix: prefix, scopes: new Set(scopes), expiresAt }
   }
 
   /** Every key, oldest first. */
   async function list(): Promise<KeyInfo[]> {
     return prisma.apiKey.findMany({
-      omit: { id: true, hash: true },
+      omit: { id: true, hash: true, clientId: true },
       orderBy: { id: 'asc' },
     })
+  }
+
+  /**
+   * Makes a key that takes the place of the one with a prefix: same name, scopes and client, and as long a life. The
+   * old one goes on for a while, so that a client can change over without a gap.
+   * @param overlapMs how long, in milliseconds; an earlier expiry of its own stays
+   * @returns the new key, shown this once; undefined when no key in use has the prefix
+   */
+  async function rotate(prefix: string, overlapMs: number): Promise<string | undefined> {
+    const at = now()
+    const inUse = { prefix, revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: at } }] }
+    const [old] = await prisma.apiKey.findMany({ where: inUse, take: 1 })
+    if (!old) return undefined
+    const key = mintKey()
+    const { name, scopes, clientId, expiresAt, createdAt } = old
+    const end = new Date(at.getTime() + overlapMs)
+    await prisma.$transaction([
+      prisma.apiKey.update({
+        where: { id: old.id },
+        data: { expiresAt: expiresAt && expiresAt < end ? expiresAt : end },
+      }),
+      prisma.apiKey.create({
+        data: {
+          ...stored(key),
+          name,
+          scopes,
+          clientId: clientId ?? old.id,
+          expiresAt: expiresAt && new Date(at.getTime() + expiresAt.getTime() - createdAt.getTime()),
+        },
+      }),
+    ])
+    return key
   }
 
   /**
@@ -76,10 +134,15 @@ export function createKeys(prisma: PrismaClient) {
   async function revoke(prefix: string): Promise<boolean> {
     const { count } = await prisma.apiKey.updateMany({
       where: { prefix, revokedAt: null },
-      data: { revokedAt: new Date() },
+      data: { revokedAt: now() },
     })
     return count > 0
   }
 
-  return { issue, verify, list, revoke }
+  return { issue, verify, list, rotate, revoke, lookups }
+}
+
+/** What is stored of a key itself. */
+function stored(key: string) {
+  return { prefix: keyPrefix(key), hash: new Uint8Array(hashKey(key)) }
 }

@@ -1,32 +1,72 @@
 import type { PrismaClient } from '../database/generated/client.ts'
 
-/** How often counts are written, in milliseconds: a process that is killed loses at most so much of them. */
-export const USAGE_FLUSH_MS = 30_000
+/** How often use is written, in milliseconds: a process that is killed loses at most so much of it. */
+export const USAGE_FLUSH_MS = 60_000
+
+interface Use {
+  lastUsedAt: Date
+  deprecatedCalls: number
+  deprecatedLastCallAt: Date | null
+}
 
 export type Usage = ReturnType<typeof createUsage>
 
-/** Counts who still calls the deprecated operation: in memory on the request's way, written in the background. */
+/**
+ * Notes when a key is used, and who still calls the deprecated operation: in memory on the request's way, written in
+ * the background, all keys in one statement.
+ */
 export function createUsage(prisma: PrismaClient) {
-  const counts = new Map<bigint, { calls: number; last: Date }>()
+  let noted = new Map<bigint, Use>()
 
-  /** Notes a call of a key. */
-  function note(keyId: bigint, at: Date, calls = 1): void {
-    counts.set(keyId, { calls: (counts.get(keyId)?.calls ?? 0) + calls, last: at })
+  function useOf(keyId: bigint, at: Date): Use {
+    const known = noted.get(keyId)
+    if (known) {
+      known.lastUsedAt = at
+      return known
+    }
+    const use = { lastUsedAt: at, deprecatedCalls: 0, deprecatedLastCallAt: null }
+    noted.set(keyId, use)
+    return use
+  }
+
+  /** Notes that a key was used. */
+  function note(keyId: bigint, at: Date): void {
+    useOf(keyId, at)
+  }
+
+  /** Notes a call of the deprecated operation. */
+  function noteDeprecatedCall(keyId: bigint, at: Date): void {
+    const use = useOf(keyId, at)
+    use.deprecatedCalls++
+    use.deprecatedLastCallAt = at
   }
 
   /** Writes what was noted since the last time. What cannot be written is kept for the next. */
   async function flush(): Promise<void> {
-    for (const [id, { calls, last }] of [...counts]) {
-      counts.delete(id)
-      try {
-        const data = { deprecatedCalls: { increment: calls }, deprecatedLastCallAt: last }
-        await prisma.apiKey.updateMany({ where: { id }, data })
-      } catch (error) {
-        note(id, counts.get(id)?.last ?? last, calls)
-        throw error
+    if (!noted.size) return
+    const uses = [...noted]
+    noted = new Map()
+    try {
+      await prisma.$executeRaw`
+        UPDATE api_key SET
+          last_used_at = greatest(last_used_at, noted.at),
+          deprecated_calls = deprecated_calls + noted.calls,
+          deprecated_last_call_at = greatest(deprecated_last_call_at, noted.last_call_at)
+        FROM unnest(
+          ${uses.map(([id]) => id)}::bigint[], ${uses.map(([, use]) => use.lastUsedAt)}::timestamptz[],
+          ${uses.map(([, use]) => use.deprecatedCalls)}::int[],
+          ${uses.map(([, use]) => use.deprecatedLastCallAt)}::timestamptz[]
+        ) AS noted (id, at, calls, last_call_at)
+        WHERE api_key.id = noted.id`
+    } catch (error) {
+      for (const [id, { lastUsedAt, deprecatedCalls, deprecatedLastCallAt }] of uses) {
+        const since = noted.get(id) ?? useOf(id, lastUsedAt)
+        since.deprecatedCalls += deprecatedCalls
+        since.deprecatedLastCallAt ??= deprecatedLastCallAt
       }
+      throw error
     }
   }
 
-  return { note, flush }
+  return { note, noteDeprecatedCall, flush }
 }

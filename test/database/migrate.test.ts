@@ -24,7 +24,7 @@ test.for(migrationNames)('%s marks itself finished in its own transaction', (nam
 
 test('a migration that was cut off before its commit is applied by the next run', async () => {
   await withDatabase(async (client, url) => {
-    await client.query('DROP TABLE idempotency_key, animal, api_key; DROP TYPE pet_status')
+    await client.query('DROP TABLE idempotency_key, animal, api_key, rate_limit; DROP TYPE pet_status')
     await client.query('DELETE FROM _prisma_migrations WHERE migration_name <> $1', [migrationNames[0]])
     await client.query('UPDATE _prisma_migrations SET finished_at = NULL')
     expect(await pendingMigrations(client)).toEqual(migrationNames)
