@@ -3,25 +3,43 @@ import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
 import { type Animals, createAnimals } from './animals/service.ts'
-import { beginRequest, requireKey } from './context.ts'
-import { version } from './config.ts'
-import { createDatabase, type Database } from './database/client.ts'
+import { type Config, version } from './config.ts'
+import { beginRequest, requireBudget, requireKey } from './context.ts'
+import { createDatabase, createPool, type Database } from './database/client.ts'
 import { pendingMigrations } from './database/migrate.ts'
 import { ApiError } from './errors.ts'
-import { graphiql } from './graphql/graphiql.ts'
 import { noTrustedDocuments, type TrustedDocuments } from './graphql/documents.ts'
+import { graphiql } from './graphql/graphiql.ts'
 import { graphqlErrorHandler, graphqlRouter } from './graphql/server.ts'
-import { accessLog } from './http/access-log.ts'
+import { observeRequests } from './http/access-log.ts'
 import { errorHandler } from './http/errors.ts'
 import { type Health, healthRouter } from './http/health.ts'
+import { createMetrics, type Metrics } from './http/metrics.ts'
+import { createOverload, type Overload } from './http/overload.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import { requireSaneTarget } from './http/target.ts'
+import { type Budget, createBudget } from './keys/budget.ts'
 import { type Caller, createKeys, type Keys } from './keys/service.ts'
-import { createUsage, USAGE_FLUSH_MS } from './keys/usage.ts'
+import { createUsage, type Usage, USAGE_FLUSH_MS } from './keys/usage.ts'
 import { deprecateGetPet } from './rest/deprecation.ts'
 import { docsRouter } from './rest/docs.ts'
 import type { ApiServer } from './rest/openapi.ts'
 import { petsRouter } from './rest/pets.ts'
+
+/** What the service needs to know of the configuration. */
+type Settings = Pick<
+  Config,
+  'databasePoolSize' | 'environments' | 'budgets' | 'trustedProxies' | 'shedding' | 'metricsPort' | 'timeouts'
+>
+
+export interface ServiceOptions extends Settings {
+  databaseUrl: string
+  log: Logger
+  /** GraphQL operations known by their hash; none when nothing is said. */
+  trusted?: TrustedDocuments
+  /** The clock; tests bring their own. */
+  now?: () => Date
+}
 
 export interface Service {
   database: Database
@@ -32,105 +50,122 @@ export interface Service {
   stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void>
 }
 
-/** Base addresses of the two environments, where they are known. */
-interface Environments {
-  production?: string | undefined
-  staging?: string | undefined
-}
-
-export interface ServiceOptions {
-  databaseUrl: string
-  poolSize: number
-  log: Logger
-  /** Where the service runs, for the API reference. */
-  environments?: Environments
-  /** GraphQL operations known by their hash; none when nothing is said. */
-  trusted?: TrustedDocuments
-  /** The clock; tests bring their own. */
-  now?: () => Date
-}
-
 /** The whole service on a database, started the same way by the program and by the tests. Nothing runs before `start`. */
 export function createService(options: ServiceOptions): Service {
-  const { log, environments = {}, trusted = noTrustedDocuments, now = () => new Date() } = options
-  const database = createDatabase(options.databaseUrl, options.poolSize, (err) => log.warn({ err }, 'connection lost'))
+  const { databaseUrl, databasePoolSize, budgets, timeouts, log, metricsPort, now = () => new Date() } = options
+  const onIdleError = (err: Error) => log.warn({ err }, 'connection lost')
+  const database = createDatabase(databaseUrl, databasePoolSize, timeouts, onIdleError)
+  // Budgets do not queue with the requests that they limit, and are not worth waiting for.
+  const impatient = { ...timeouts, checkoutMs: 500, queryMs: 500 }
+  const store = budgets.shared ? createPool(databaseUrl, 2, impatient, onIdleError) : undefined
+  const { windowSeconds } = budgets
+  const onStoreLost = (err: unknown) => log.warn({ err }, 'budgets are not shared: their store is lost')
+  const budgetOf = (name: string, points: number, shared?: typeof store) =>
+    points ? createBudget({ name, points, windowSeconds, store: shared, onStoreLost }) : undefined
+
   const animals = createAnimals(database.prisma)
-  const keys = createKeys(database.prisma)
+  const keys = createKeys(database.prisma, now)
   const usage = createUsage(database.prisma)
+  const budget = budgetOf('key', budgets.points, store)
+  const wrongKeys = budgetOf('wrong-keys', budgets.wrongKeys)
+  const overload = createOverload(options.shedding, () => database.pool.waitingCount)
+  const metrics = createMetrics({
+    version,
+    pool: () => database.pool,
+    max: databasePoolSize,
+    keyLookups: keys.lookups,
+    shed: overload.counts,
+    limited: () => ({ key: budget?.refused ?? 0, 'wrong-keys': wrongKeys?.refused ?? 0 }),
+  })
+  const health = { draining: false, pendingMigrations: () => pendingMigrations(database.pool) }
+  const parts = { ...options, animals, keys, usage, budget, wrongKeys, overload, metrics, health, now }
   const chores: [everyMs: number, chore: () => Promise<unknown>][] = [
     [USAGE_FLUSH_MS, usage.flush],
     [3_600_000, () => pruneIdempotencyKeys(database.prisma, now())],
   ]
-  const health = { draining: false, pendingMigrations: () => pendingMigrations(database.pool) }
-  let http: HttpServer | undefined
+  const servers: HttpServer[] = []
   let timers: NodeJS.Timeout[] = []
   let stopping: Promise<void> | undefined
 
+  function listen(app: Express, port: number, host: string): Promise<number> {
+    const server = createHttpServer(app, timeouts)
+    servers.push(server)
+    return server.listen(port, host)
+  }
+
   async function stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void> {
     health.draining = true
-    await http?.close(drainDelayMs, drainTimeoutMs)
+    await Promise.all(servers.map((server) => server.close(drainDelayMs, drainTimeoutMs)))
     timers.forEach((timer) => clearInterval(timer))
-    await usage.flush().catch((err: unknown) => log.warn({ err }, 'usage of the deprecated operation was not written'))
-    await database.close()
+    overload.stop()
+    await usage.flush().catch((err: unknown) => log.warn({ err }, 'use of keys was not written'))
+    await Promise.all([database.close(), store?.end()])
   }
 
   return {
     database,
     keys,
-    start({ port, host, devKey }) {
-      const noteDeprecatedCall = (caller: Caller) => usage.note(caller.keyId, now())
-      http = createHttpServer(
-        createApp({ animals, keys, health, log, devKey, environments, trusted, now, noteDeprecatedCall }),
-      )
+    async start({ port, host, devKey }) {
+      if (metricsPort !== undefined) await listen(createMetricsApp(parts), metricsPort, host)
       const attempt = (chore: () => Promise<unknown>) =>
         chore().catch((err: unknown) => log.warn({ err }, 'chore failed'))
       timers = chores.map(([everyMs, chore]) => setInterval(() => void attempt(chore), everyMs).unref())
-      return http.listen(port, host)
+      return listen(createApp({ ...parts, devKey }), port, host)
     },
     stop: (drainDelayMs, drainTimeoutMs) => (stopping ??= stop(drainDelayMs, drainTimeoutMs)),
   }
 }
 
-interface Parts {
+interface Parts extends ServiceOptions {
   animals: Animals
   keys: Keys
+  usage: Usage
+  budget: Budget | undefined
+  wrongKeys: Budget | undefined
+  overload: Overload
+  metrics: Metrics
   health: Health
-  log: Logger
   /** Filled into GraphiQL for browsers on this machine. */
   devKey?: string | undefined
-  environments: Environments
-  trusted: TrustedDocuments
   now(): Date
-  noteDeprecatedCall(caller: Caller): void
 }
 
+/** The addresses as they are told in the log and in metrics. */
+const templates = [
+  ...['/v1/pets', '/v1/pets/{petId}', '/graphql', '/docs', '/docs/{file}', '/openapi.json'],
+  ...['/livez', '/readyz', '/metrics'],
+]
+
 /** Every part of a request's way, in order. */
-function createApp({
-  animals,
-  keys,
-  health,
-  log,
-  devKey,
-  environments,
-  trusted,
-  now,
-  noteDeprecatedCall,
-}: Parts): Express {
+function createApp(parts: Parts): Express {
+  const { animals, keys, usage, budget, wrongKeys, overload, metrics, health, log, trusted, now } = parts
+  const noteUse = ({ keyId }: Caller) => usage.note(keyId, now())
+  const noteDeprecatedCall = ({ keyId, keyPrefix }: Caller) => {
+    usage.noteDeprecatedCall(keyId, now())
+    metrics.deprecatedCall(keyPrefix)
+  }
+  const auth = requireKey({ keys, wrongKeys, noteUse })
+  const limited = requireBudget(budget)
+
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
+  app.set('trust proxy', parts.trustedProxies ?? false)
   // Without Node's limit of 1,000 parameters, behind which a wrong one could hide; headers end at 16 KiB anyway.
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
 
-  app.use(beginRequest)
-  app.use(accessLog(log))
+  app.use(beginRequest(parts.timeouts.handlerMs))
+  app.use(observeRequests(log, metrics, templates))
   app.use(deprecateGetPet)
   app.use(requireSaneTarget)
 
   app.use(healthRouter(health))
-  app.use(docsRouter(version, apiServers(environments)))
-  app.get('/graphql', graphiql(devKey))
-  app.use('/graphql', requireKey(keys), graphqlRouter({ animals, log, trusted }), graphqlErrorHandler(log))
-  app.use('/v1', requireKey(keys), petsRouter({ animals, now, noteDeprecatedCall }))
+  app.use(docsRouter(version, apiServers(parts.environments)))
+  if (parts.metricsPort === undefined) app.use(metrics.router(auth))
+  app.get('/graphql', graphiql(parts.devKey))
+  app.use(['/graphql', '/v1'], overload.shed, auth, limited)
+  app.use('/graphql', graphqlRouter({ animals, log, trusted: trusted ?? noTrustedDocuments, budget }))
+  app.use('/graphql', graphqlErrorHandler(log))
+  app.use('/v1', petsRouter({ animals, now, noteDeprecatedCall }))
 
   app.use(() => {
     throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
@@ -139,8 +174,18 @@ function createApp({
   return app
 }
 
+/** What is served on the port for metrics. */
+function createMetricsApp({ metrics, log, timeouts }: Parts): Express {
+  const app = express().disable('x-powered-by').disable('etag')
+  app.use(beginRequest(timeouts.handlerMs), requireSaneTarget, metrics.router())
+  app.use(() => {
+    throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
+  })
+  return app.use(errorHandler(log, (error) => error.body))
+}
+
 /** This server first, so that "try it" works, then the environments. */
-function apiServers({ production, staging }: Environments): ApiServer[] {
+function apiServers({ production, staging }: Config['environments']): ApiServer[] {
   return [
     { url: '/v1', description: 'This server, be it production, staging or local' },
     ...(production ? [{ url: production, description: 'Production' }] : []),

@@ -1,4 +1,4 @@
-import { type Config, ConfigError, loadConfig } from './config.ts'
+import { type Config, ConfigError, Environment, loadConfig } from './config.ts'
 import { EmbeddedPostgresError } from './database/embedded.ts'
 import { databaseFailure, isSchemaBehind } from './database/failure.ts'
 
@@ -8,11 +8,22 @@ export class UsageError extends Error {}
 /** Runs a program with the configuration. A failure that a person can act on ends it with one line and exit code 1. */
 export async function run(program: (config: Config) => Promise<void>): Promise<void> {
   try {
+    if (process.argv.includes('--help')) return console.log(describeEnvironment())
     await program(loadConfig(process.env))
   } catch (error) {
     console.error(explain(error))
     process.exit(1)
   }
+}
+
+/** Every variable with its default and its meaning, for `--help`. */
+export function describeEnvironment(): string {
+  const variables = Object.entries(Environment.shape).map(([name, schema]) => {
+    const value = schema.safeParse(undefined)
+    const set = value.data === undefined ? '' : ` (${String(value.data)})`
+    return `  ${name}${set}\n      ${schema.description?.replaceAll('`', '') ?? ''}`
+  })
+  return `Configuration is by environment variables; each with its default in parentheses:\n\n${variables.join('\n')}`
 }
 
 function explain(error: unknown): unknown {

@@ -7,6 +7,7 @@ export const statusOf = {
   GRAPHQL_PARSE_FAILED: 400,
   GRAPHQL_VALIDATION_FAILED: 400,
   UNAUTHENTICATED: 401,
+  PERMISSION_DENIED: 403,
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
   NOT_ACCEPTABLE: 406,
@@ -53,15 +54,17 @@ export function toApiError(error: unknown, operation: 'read' | 'write' = 'read')
   if (error instanceof ApiError) return error
   if (error instanceof z.ZodError) return new ApiError('INVALID_ARGUMENT', describeIssues(error.issues))
   const failure = databaseFailure(error)
-  if (failure === 'connection-lost' && operation === 'write') {
-    const message = 'The outcome of the write is unknown: retry with the same Idempotency-Key.'
-    return new ApiError('DEADLINE_EXCEEDED', message, { cause: error })
-  }
-  if (failure === 'connection-lost' || failure === 'not-executed') {
-    const message = 'The database is not available at the moment. Nothing was changed.'
-    return new ApiError('UNAVAILABLE', message, { cause: error })
-  }
+  if (failure) return noAnswer(failure === 'connection-lost' ? operation : 'read', error)
   return fromHttp(error) ?? new ApiError('INTERNAL', 'Something went wrong on our side.', { cause: error })
+}
+
+/** The database gave no answer: after a write was sent nobody knows whether it happened; else nothing did. */
+export function noAnswer(operation: 'read' | 'write', cause?: unknown): ApiError {
+  return operation === 'write'
+    ? new ApiError('DEADLINE_EXCEEDED', 'The outcome of the write is unknown: retry with the same Idempotency-Key.', {
+        cause,
+      })
+    : new ApiError('UNAVAILABLE', 'The database is not available at the moment. Nothing was changed.', { cause })
 }
 
 /** "name: must be …; categoryId: must be …": every field that is wrong, in the order of the schema. */

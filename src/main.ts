@@ -28,10 +28,9 @@ await run(async (config) => {
 
 /** Database, service, first words. @returns how to end it all, and the database that is still to be migrated, if one is */
 async function start(config: Config, log: Logger): Promise<{ end(): Promise<void>; migrateUrl: string | undefined }> {
-  const { databasePoolSize: poolSize, environments } = config
   const trusted = await readTrustedDocuments(config)
   const server = await locateDatabase(config)
-  const service = createService({ databaseUrl: server.url, poolSize, environments, trusted, log })
+  const service = createService({ ...config, databaseUrl: server.url, trusted, log })
   try {
     const devKey = server.embedded ? await prepare(server.url, service, config) : undefined
     const port = await service.start({ port: config.port, host: config.host, devKey }).catch(explainListening(config))
@@ -79,10 +78,16 @@ async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config
 
 /** JSON lines on stdout; on a developer's terminal, lines for people. */
 async function createLog({ logLevel, production }: Config): Promise<Logger> {
-  const options = { level: logLevel, base: { version }, timestamp: pino.stdTimeFunctions.isoTime }
+  const hooks = { streamWrite: withoutKeys }
+  const options = { level: logLevel, base: { version }, timestamp: pino.stdTimeFunctions.isoTime, hooks }
   if (production || !process.stdout.isTTY) return pino(options)
   const { default: pretty } = await import('pino-pretty') // not installed in production
   return pino(options, pretty({ sync: true, singleLine: true, ignore: 'version', translateTime: 'SYS:HH:MM:ss.l' }))
+}
+
+/** A line of the log in which no key stands, whatever a client has put where: its prefix is all that is left of it. */
+function withoutKeys(line: string): string {
+  return line.replace(/(pets_[0-9a-z]{8})[0-9a-z]{20,}/gi, '$1…')
 }
 
 function welcome(port: number, devKey: string, dataDir: string): string {

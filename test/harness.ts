@@ -3,6 +3,7 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { expect, inject, test as base } from 'vitest'
 import { createService, type Service, type ServiceOptions } from '../src/app.ts'
+import { loadConfig } from '../src/config.ts'
 import { deviations } from './rest/document.ts'
 
 /** A running service on a database of its own, and what a client needs to talk to it. */
@@ -70,7 +71,14 @@ export async function startService(
   stops: (() => Promise<void>)[],
   { key: known, ...options }: Partial<ServiceOptions> & { key?: string } = {},
 ): Promise<Running> {
-  const service = createService({ databaseUrl, poolSize: 4, log: pino({ level: 'silent' }), ...options })
+  const service = createService({
+    ...loadConfig({}),
+    databasePoolSize: 4,
+    shedding: { queueLength: 0, delayMs: 0 }, // tests share two cores
+    log: pino({ level: 'silent' }),
+    ...options,
+    databaseUrl,
+  })
   const port = await service.start({ port: 0, host: '127.0.0.1' })
   stops.push(() => service.stop(0, 0))
   const address = `http://127.0.0.1:${port}`

@@ -25,13 +25,13 @@ const mayImport: Record<string, string[]> = {
   'animals/': ['animals/', 'errors.ts', 'database/generated/'],
   'keys/': ['keys/', 'errors.ts', 'database/generated/'],
   'rest/': ['rest/', 'animals/', 'context.ts', 'errors.ts', 'http/'],
-  'graphql/': ['graphql/', 'animals/', 'context.ts', 'errors.ts', 'http/'],
+  'graphql/': ['graphql/', 'animals/', 'context.ts', 'errors.ts', 'http/', 'keys/budget.ts'],
   'http/': ['http/', 'errors.ts'],
   'database/': ['database/'],
   'conformance/': ['conformance/'],
   'errors.ts': ['database/failure.ts'],
   'config.ts': [],
-  'context.ts': ['errors.ts', 'keys/service.ts'],
+  'context.ts': ['errors.ts', 'http/request-time.ts', 'keys/'],
   'entry.ts': ['config.ts', 'database/'],
 }
 /** Programs and the composition root know everything. */

@@ -1,5 +1,5 @@
 import { run, UsageError } from '../entry.ts'
-import { createDatabase } from './client.ts'
+import { createDatabase, type DatabaseTimeouts } from './client.ts'
 import { locateDatabase } from './locate.ts'
 import { createMigration, migrate, migrationNames, pendingMigrations } from './migrate.ts'
 
@@ -8,7 +8,11 @@ const usage = `Usage: npm run migrate -- COMMAND
   status        lists the migrations; exit code 1 when some are pending
   create NAME   writes the migration that leads from the last one to prisma/schema.prisma`
 
-async function command([name, argument, ...rest]: string[], url: () => Promise<string>): Promise<number> {
+async function command(
+  [name, argument, ...rest]: string[],
+  url: () => Promise<string>,
+  timeouts: DatabaseTimeouts,
+): Promise<number> {
   if (name === 'create' && argument && /^[a-z0-9_]+$/.test(argument) && !rest.length) {
     const folder = await createMigration(await url(), argument)
     console.log(folder ? `Wrote prisma/migrations/${folder}.` : 'The migrations lead to this schema already.')
@@ -20,7 +24,7 @@ async function command([name, argument, ...rest]: string[], url: () => Promise<s
     return 0
   }
   if (name === 'status' && !argument) {
-    const database = createDatabase(await url(), 1, () => {})
+    const database = createDatabase(await url(), 1, timeouts, () => {})
     const pending = await pendingMigrations(database.pool).finally(() => database.close())
     for (const migration of migrationNames) {
       console.log(`${pending.includes(migration) ? 'pending' : 'applied'}  ${migration}`)
@@ -37,6 +41,6 @@ await run(async (config) => {
     leave = server.leave
     return server.url
   }
-  const exitCode = await command(process.argv.slice(2), url).finally(() => leave())
+  const exitCode = await command(process.argv.slice(2), url, config.timeouts).finally(() => leave())
   process.exit(exitCode) // the engine's timer would keep the process for ten seconds
 })

@@ -2,15 +2,12 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { PrismaClient } from './generated/client.ts'
 
-/**
- * How long each layer waits, in milliseconds. Each gives up before the one around it, so that the answer comes from
- * the layer that knows why: lock < statement < query; and no request waits longer than checkout + query.
- */
-export const timeouts = {
-  checkoutMs: 1_000,
-  lockMs: 1_000,
-  statementMs: 2_000,
-  queryMs: 3_000,
+/** How long is waited, in milliseconds: for a connection, for a lock, for a statement to end, and for its answer. */
+export interface DatabaseTimeouts {
+  checkoutMs: number
+  lockMs: number
+  statementMs: number
+  queryMs: number
 }
 
 export interface Database {
@@ -21,13 +18,18 @@ export interface Database {
 }
 
 /**
- * Prisma on a pg pool. Connects when first used, never here.
+ * A pool of connections with timeouts. Connects when first used, never here.
  * @param onIdleError told when an idle connection breaks; pg has removed it already
  */
-export function createDatabase(url: string, poolSize: number, onIdleError: (error: Error) => void): Database {
+export function createPool(
+  url: string,
+  size: number,
+  timeouts: DatabaseTimeouts,
+  onIdleError: (error: Error) => void,
+): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
-    max: poolSize,
+    max: size,
     connectionTimeoutMillis: timeouts.checkoutMs,
     lock_timeout: timeouts.lockMs,
     statement_timeout: timeouts.statementMs,
@@ -35,7 +37,12 @@ export function createDatabase(url: string, poolSize: number, onIdleError: (erro
     keepAlive: true,
     application_name: 'pet-store',
   })
-  pool.on('error', onIdleError)
+  return pool.on('error', onIdleError)
+}
+
+/** Prisma on a pool. */
+export function createDatabase(...settings: Parameters<typeof createPool>): Database {
+  const pool = createPool(...settings)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
   return {
     prisma,

@@ -113,7 +113,7 @@ builder.queryType({
         last: t.arg.int({ description: 'Page size from the end, 1 to 100. Not together with `first`.' }),
         before: t.arg.string({ description: 'Only animals before this cursor.' }),
       },
-      resolve(_root, args, { animals }, info): AnimalConnection {
+      resolve(_root, args, { animals, time }, info): AnimalConnection {
         const { first, last, status, after, before } = ListArgs.parse(args)
         if (first && last) throw new ApiError('INVALID_ARGUMENT', 'first, last: give one of them')
         const olderThan = after == null ? undefined : parseCursor(after, status, 'after')
@@ -123,7 +123,8 @@ builder.queryType({
         const columns = [...selectedOfAnimal(info, 'nodes'), ...selectedOfAnimal(info, 'edges', 'node')]
 
         async function read(): Promise<ConnectionPage> {
-          const page = await animals.list({ status, limit, olderThan, newerThan, backward }, columns)
+          const query = { status, limit, olderThan, newerThan, backward }
+          const page = await time.database(() => animals.list(query, columns))
           return {
             // Resolvers run for what is selected, and that was read.
             edges: page.animals.map((node) => ({ cursor: toCursor(node.id, status), node: node as Animal })),
@@ -132,7 +133,7 @@ builder.queryType({
           }
         }
         let page: Promise<ConnectionPage> | undefined
-        return { page: () => (page ??= read()), count: () => animals.count(status) }
+        return { page: () => (page ??= read()), count: () => time.database(() => animals.count(status)) }
       },
     }),
     pet: t.field({
@@ -140,8 +141,10 @@ builder.queryType({
       nullable: true,
       description: 'One animal; costs 1. Null, with the error NOT_FOUND, when none has this id.',
       args: { id: t.arg.id({ required: true, description: 'An int64 in decimal digits.' }) },
-      // Resolvers run for what is selected, and that was read.
-      resolve: async (_root, { id }, { animals }, info) => (await animals.get(id, selectedOfAnimal(info))) as Animal,
+      async resolve(_root, { id }, { animals, time }, info) {
+        const found = await time.database(() => animals.get(id, selectedOfAnimal(info)))
+        return found as Animal // resolvers run for what is selected, and that was read
+      },
     }),
   }),
 })
@@ -160,15 +163,15 @@ builder.mutationType({
             'Makes a retry safe: for 24 hours the same key with the same input returns the first animal instead of adding another. 1 to 255 visible ASCII characters.',
         }),
       },
-      async resolve(_root, { input, idempotencyKey }, { animals, caller }) {
+      async resolve(_root, { input, idempotencyKey }, { animals, caller, time }) {
         const pet = NewPet.parse({
           ...input,
           // What is no int64 stays as it is, for the contract to refuse in its own words.
           categoryId: parseInt64(input.categoryId) ?? input.categoryId,
           status: input.status ?? undefined,
         })
-        const once = idempotencyKey == null ? undefined : { callerId: caller.keyId, key: idempotencyKey }
-        return (await animals.create(pet, once)).animal
+        const once = idempotencyKey == null ? undefined : { callerId: caller.clientId, key: idempotencyKey }
+        return (await time.database(() => animals.create(pet, once), 'write')).animal
       },
     }),
   }),

@@ -4,10 +4,12 @@ import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Animals } from '../animals/service.ts'
+import { requireScope, spend } from '../context.ts'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
-import { errorHandler, logCause } from '../http/errors.ts'
+import { errorHandler, noteError } from '../http/errors.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { allow } from '../http/methods.ts'
+import type { Budget } from '../keys/budget.ts'
 import { fromQuery, type GraphQLParams, toParams } from './params.ts'
 import { limits, measure, overLimits } from './limits.ts'
 import { schema } from './schema.ts'
@@ -32,13 +34,15 @@ export interface GraphQLParts {
   animals: Animals
   log: Logger
   trusted: TrustedDocuments
+  /** Of each caller, in cost; a request has paid 1 before it comes here. */
+  budget?: Budget | undefined
 }
 
 /**
  * GraphQL over HTTP (the specification of that name), at `/graphql`, on Yoga's engine: its parser and validation
  * caches and plugins, but not its Fetch layer, so that bodies, errors and headers are read and written as for REST.
  */
-export function graphqlRouter({ animals, log, trusted }: GraphQLParts): Router {
+export function graphqlRouter({ animals, log, trusted, budget }: GraphQLParts): Router {
   const yoga = createYoga({
     schema,
     logging: false,
@@ -52,8 +56,8 @@ export function graphqlRouter({ animals, log, trusted }: GraphQLParts): Router {
 
   async function answer(req: Request, res: Response, params: GraphQLParams): Promise<void> {
     const mediaType = negotiate(req)
-    const result: Outcome = await run(params, req)
-    const errors = result.errors?.map((error) => toGraphQLError(error, result.code, log, req.id))
+    const result: Outcome = await run(params, req, res)
+    const errors = result.errors?.map((error) => toGraphQLError(error, result.code, log, req))
     // Without data nothing was executed. Clients that name application/json expect such answers as 200.
     const failed = !('data' in result) && !(mediaType.type === 'application/json' && mediaType.named)
     res.status(failed ? 400 : 200)
@@ -67,12 +71,14 @@ export function graphqlRouter({ animals, log, trusted }: GraphQLParts): Router {
 
   async function run(
     { query, documentId, variables, operationName }: GraphQLParams,
-    { method, caller }: Request,
+    req: Request,
+    res: Response,
   ): Promise<Outcome> {
     // Yoga's own context members are for its Fetch layer, which is not used here.
     const { parse, validate, contextFactory, execute } = yoga.getEnveloped({
       animals,
-      caller,
+      caller: req.caller,
+      time: req.time,
     } as unknown as YogaInitialContext)
     const text = trustedText(trusted, query, documentId)
     let document: DocumentNode
@@ -84,9 +90,11 @@ export function graphqlRouter({ animals, log, trusted }: GraphQLParts): Router {
     }
     const operation = getOperationAST(document, operationName)
     if (!operation) throw new ApiError('INVALID_ARGUMENT', 'operationName: must name an operation of the document')
-    if (method !== 'POST' && operation.operation !== 'query') {
+    req.operation = { type: operation.operation, name: operation.name?.value }
+    if (req.method !== 'POST' && operation.operation !== 'query') {
       throw new ApiError('METHOD_NOT_ALLOWED', 'A mutation takes POST.', { headers: { Allow: 'POST' } })
     }
+    requireScope(req, operation.operation === 'mutation' ? 'pets:write' : 'pets:read')
     const measures = measure(document, operation, variables)
     const { cost } = measures
     const excess = overLimits(measures)
@@ -94,6 +102,7 @@ export function graphqlRouter({ animals, log, trusted }: GraphQLParts): Router {
     const options = { maxErrors: MAX_VALIDATION_ERRORS }
     const invalid: readonly GraphQLError[] = validate(schema, document, specifiedRules, options)
     if (invalid.length) return { errors: invalid, code: 'GRAPHQL_VALIDATION_FAILED', cost }
+    if (budget && cost > 1) await spend(budget, req, res, cost - 1)
     const contextValue = await contextFactory()
     const result: Outcome = await execute({ schema, document, contextValue, variableValues: variables, operationName })
     return { ...result, cost }
@@ -134,14 +143,14 @@ function toGraphQLError(
   error: GraphQLError,
   code: ErrorCode | undefined,
   log: Logger,
-  requestId: string,
+  req: Request,
 ): GraphQLFormattedError {
   const { locations, path, originalError: thrown } = error
   const ours = code === undefined && thrown && !(thrown instanceof GraphQLError)
   // The engine suggests names ("Did you mean"), which nobody is told, and repeats what was sent, however long it is.
   const message = error.message.replace(/ Did you mean .*$/s, '').slice(0, 500)
   const mapped = ours ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', message)
-  logCause(log, mapped, requestId)
+  noteError(log, mapped, req)
   const extensions = { code: mapped.code, status: mapped.status }
   return { message: mapped.message, ...(locations && { locations }), ...(path && { path }), extensions }
 }

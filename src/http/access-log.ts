@@ -1,17 +1,63 @@
 import type { RequestHandler } from 'express'
 import type { Logger } from 'pino'
+import type { ErrorCode } from '../errors.ts'
+import type { Metrics } from './metrics.ts'
 
-/** One line for each request, when its answer is out or its client gone. Neither query nor headers: keys stay out. */
-export function accessLog(log: Logger): RequestHandler {
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** The GraphQL operation that is asked for, once that is known; the name is the client's. */
+    operation?: { type: string; name: string | undefined }
+    /** What went wrong, in the first place. */
+    errorCode?: ErrorCode
+  }
+}
+
+/** W3C Trace Context, version 00 and those to come. */
+const traceparent = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}(-.*)?$/
+
+/**
+ * One line and one observation for each request, when its answer is out or its client gone. The address is told by its
+ * template: neither path, query nor headers, so keys stay out, and so that a metric has as many series as we have routes.
+ */
+export function observeRequests(log: Logger, metrics: Metrics, templates: string[]): RequestHandler {
+  const toRoute = routesOf(templates)
   return (req, res, next) => {
-    const began = process.hrtime.bigint()
-    const path = req.path
+    const route = toRoute(req.path)
     res.once('close', () => {
-      const ms = Number((process.hrtime.bigint() - began) / 1_000n) / 1_000
-      const { id: requestId, method, caller } = req
-      const line = { requestId, method, path, status: res.statusCode, ms, key: caller?.keyPrefix }
-      log.info(line, res.writableFinished ? 'request' : 'client went away')
+      const { id: requestId, method, operation, errorCode: code, time, caller, headers } = req
+      const ms = time.elapsedMs
+      const { statusCode: status } = res
+      metrics.observe({ route, method, operation: operation?.type, status, code, seconds: ms / 1000 })
+      log.info(
+        {
+          requestId,
+          traceparent: traceparent.test(String(headers.traceparent)) ? headers.traceparent : undefined,
+          key: caller?.keyPrefix,
+          method,
+          route,
+          operation: operation && `${operation.type} ${operation.name ?? ''}`.trimEnd(),
+          status,
+          code,
+          ms: round(ms),
+          databaseMs: round(time.databaseMs),
+        },
+        res.writableFinished ? 'request' : 'client went away',
+      )
     })
     next()
   }
+}
+
+/** From a path to the template that it fits, as `/pets/{petId}`; `other` when there is none. */
+function routesOf(templates: string[]): (path: string) => string {
+  const plain = new Set(templates.filter((template) => !template.includes('{')))
+  const patterns = templates
+    .filter((template) => template.includes('{'))
+    .map((template) => [template, new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`)] as const)
+  return (path) => (plain.has(path) ? path : (patterns.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other'))
+}
+
+/** To a microsecond. */
+function round(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000
 }

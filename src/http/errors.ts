@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler } from 'express'
+import type { ErrorRequestHandler, Request } from 'express'
 import type { Logger } from 'pino'
 import { type ApiError, toApiError } from '../errors.ts'
 
@@ -9,7 +9,7 @@ import { type ApiError, toApiError } from '../errors.ts'
 export function errorHandler(log: Logger, shape: (error: ApiError) => unknown): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     const error = toApiError(thrown)
-    logCause(log, error, req.id)
+    noteError(log, error, req)
     if (res.headersSent) return next(thrown)
     res.status(error.status)
     for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
@@ -20,7 +20,8 @@ export function errorHandler(log: Logger, shape: (error: ApiError) => unknown): 
 }
 
 /** What was behind a 5xx goes to the log and nowhere else. */
-export function logCause(log: Logger, error: ApiError, requestId: string | undefined): void {
-  if (error.status === 500) log.error({ requestId, err: error.cause }, 'unexpected error')
-  else if (error.status > 500) log.warn({ requestId, err: error.cause, code: error.code }, error.message)
+export function noteError(log: Logger, { code, status, message, cause }: ApiError, req: Request): void {
+  req.errorCode ??= code
+  if (status === 500) log.error({ requestId: req.id, err: cause }, 'unexpected error')
+  else if (status > 500 && cause) log.warn({ requestId: req.id, err: cause, code }, message)
 }

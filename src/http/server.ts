@@ -5,7 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../errors.ts'
 
 /** How long a client may take, in milliseconds: for its headers, for a whole request, and between two requests. */
-const limits = { headersTimeout: 10_000, requestTimeout: 15_000, keepAliveTimeout: 65_000 }
+export interface ClientTimeouts {
+  headersMs: number
+  requestMs: number
+  keepAliveMs: number
+}
 
 /** A client whose request was no HTTP gets so long to read the answer, in milliseconds. */
 const lingerMs = 1_000
@@ -21,8 +25,14 @@ export interface HttpServer {
 }
 
 /** An HTTP server whose every answer is ours: also those that Node gives itself, with an empty body. */
-export function createHttpServer(app: RequestListener): HttpServer {
-  const server = createServer({ ...limits, connectionsCheckingInterval: 1_000, requireHostHeader: false })
+export function createHttpServer(app: RequestListener, timeouts: ClientTimeouts): HttpServer {
+  const server = createServer({
+    headersTimeout: timeouts.headersMs,
+    requestTimeout: timeouts.requestMs,
+    keepAliveTimeout: timeouts.keepAliveMs,
+    connectionsCheckingInterval: 1_000,
+    requireHostHeader: false,
+  })
   /** The answers that each connection is owed, in order. Clients may send a request before the last is answered. */
   const owed = new Map<Duplex, Set<ServerResponse>>()
   /** Connections whose request was answered before it was read whole: what comes next of it gets no second answer. */

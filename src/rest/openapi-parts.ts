@@ -10,6 +10,7 @@ export type Json = { [member: string]: unknown }
 const errorMeanings: Partial<Record<ErrorCode, [meaning: string, ...headers: string[]]>> = {
   INVALID_ARGUMENT: ['A parameter or the body is malformed or out of range; the message names every field.'],
   UNAUTHENTICATED: ['There is no key, or it is not valid.', 'WWW-Authenticate'],
+  PERMISSION_DENIED: ['The key lacks the scope that this takes.', 'WWW-Authenticate'],
   NOT_FOUND: ['No animal has this id.'],
   REQUEST_TIMEOUT: ['The request took too long to arrive.'],
   ABORTED: ['A request with the same Idempotency-Key is still in flight.', 'Retry-After'],
@@ -27,7 +28,7 @@ const errorMeanings: Partial<Record<ErrorCode, [meaning: string, ...headers: str
 
 /** Errors that any operation may answer: from authentication, from Node's HTTP server, from trouble on our side. */
 const anywhere: ErrorCode[] = [
-  ...(['UNAUTHENTICATED', 'REQUEST_TIMEOUT', 'EXPECTATION_FAILED', 'RESOURCE_EXHAUSTED'] as const),
+  ...(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'REQUEST_TIMEOUT', 'EXPECTATION_FAILED', 'RESOURCE_EXHAUSTED'] as const),
   ...(['HEADERS_TOO_LARGE', 'INTERNAL', 'UNAVAILABLE'] as const),
 ]
 
@@ -99,10 +100,10 @@ export const headerObjects = {
   ),
   Location: text('The address of the new animal.', '/v1/pets/42', '^/v1/pets/\\d+$'),
   RateLimit: text(
-    'What is left of the budget, where one is set (draft-ietf-httpapi-ratelimit-headers).',
-    '"default";r=999;t=60',
+    'What is left of the budget of the key, where one is set (draft-ietf-httpapi-ratelimit-headers-10): points, and seconds until it is whole.',
+    '"key";r=59999;t=60',
   ),
-  'RateLimit-Policy': text('The budget, where one is set.', '"default";q=1000;w=60'),
+  'RateLimit-Policy': text('The budget, where one is set: points, and seconds of its window.', '"key";q=60000;w=60'),
   'Retry-After': seconds('Seconds to wait before the next try.', 1),
   Sunset: text('When the operation goes (RFC 8594).', Sunset.toUTCString()),
   'WWW-Authenticate': text(

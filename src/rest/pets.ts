@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { type Request, type Response, Router } from 'express'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { z } from 'zod'
 import { DEFAULT_PAGE_SIZE, NewPet, PageSize, PetStatus } from '../animals/animal.ts'
 import { parseCursor, toCursor } from '../animals/cursor.ts'
 import type { Animals } from '../animals/service.ts'
-import { type Caller, callerOf } from '../context.ts'
+import { type Caller, callerOf, requireScope } from '../context.ts'
 import { ApiError } from '../errors.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { toJson } from '../http/json.ts'
@@ -34,9 +34,10 @@ interface PetsParts {
 /** The REST contract (specification §4), below `/v1`. Translates between HTTP and the service; decides nothing. */
 export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Router {
   async function listPets(req: Request, res: Response): Promise<void> {
+    requireScope(req, 'pets:read')
     const { limit, status, cursor } = ListPets.parse(req.query)
     const olderThan = cursor === undefined ? undefined : parseCursor(cursor, status, 'cursor')
-    const page = await animals.list({ limit, status, olderThan })
+    const page = await req.time.database(() => animals.list({ limit, status, olderThan }))
     const last = page.animals.at(-1)
     const address = (rel: string, position?: string) => {
       const query = new URLSearchParams({
@@ -53,14 +54,16 @@ export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Rou
 
   async function createPet(req: Request, res: Response): Promise<void> {
     const key = req.headers['idempotency-key']
-    const once = key === undefined ? undefined : { callerId: callerOf(req).keyId, key: String(key) }
-    const { animal, replayed } = await animals.create(NewPet.parse(req.body), once)
+    const once = key === undefined ? undefined : { callerId: callerOf(req).clientId, key: String(key) }
+    const pet = NewPet.parse(req.body)
+    const { animal, replayed } = await req.time.database(() => animals.create(pet, once), 'write')
     if (replayed) res.setHeader('Idempotent-Replayed', 'true')
     res.status(201).setHeader('Location', `/v1/pets/${animal.id}`)
     res.type('json').send(toJson(animal))
   }
 
   async function getPet(req: Request, res: Response): Promise<void> {
+    requireScope(req, 'pets:read')
     if (now() >= Sunset) {
       throw new ApiError(
         'GONE',
@@ -68,14 +71,19 @@ export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Rou
       )
     }
     noteDeprecatedCall(callerOf(req))
-    sendRead(req, res, await animals.get(String(req.params.petId)))
+    sendRead(req, res, await req.time.database(() => animals.get(String(req.params.petId))))
+  }
+
+  const mayWrite: RequestHandler = (req, _res, next) => {
+    requireScope(req, 'pets:write')
+    next()
   }
 
   const router = Router({ strict: true, caseSensitive: true })
   router
     .route('/pets')
     .get(listPets)
-    .post(jsonBody, createPet)
+    .post(mayWrite, jsonBody, createPet)
     .all(allow('GET', 'HEAD', 'POST'))
   router.route('/pets/:petId').get(getPet).all(allow('GET', 'HEAD'))
   router.use(() => {

@@ -47,7 +47,7 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, { 
 
   test('lists the servers, and calls none but its own', async ({ page, running }) => {
     const production = 'https://production.example/v1'
-    const known = await running.another({ environments: { production } })
+    const known = await running.another({ environments: { production, staging: undefined } })
     await open(page, known.base)
     const servers = await page.locator('.servers').allInnerTexts()
     expect(servers).toEqual([expect.stringMatching(/^\/v1 – /), `${production} – Production`])

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect } from 'vitest'
 import { createService } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
 import { schema } from '../../src/graphql/schema.ts'
 import { test as base } from '../harness.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
@@ -41,7 +42,12 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     },
     withDevKey: async ({ running }, use) => {
       const { databaseUrl, key } = running
-      const service = createService({ databaseUrl, poolSize: 2, log: pino({ level: 'silent' }) })
+      const service = createService({
+        ...loadConfig({}),
+        databaseUrl,
+        databasePoolSize: 2,
+        log: pino({ level: 'silent' }),
+      })
       const port = await service.start({ port: 0, host: '127.0.0.1', devKey: key })
       await use(`http://127.0.0.1:${port}`)
       await service.stop(0, 0)

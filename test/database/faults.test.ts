@@ -1,7 +1,9 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { describe, expect } from 'vitest'
-import { timeouts } from '../../src/database/client.ts'
+import { loadConfig } from '../../src/config.ts'
 import { cloneDatabase, dropDatabase, onServer, type Running, startService, test } from '../harness.ts'
+
+const { timeouts } = loadConfig({})
 
 const databaseOf = (running: Running) => new URL(running.databaseUrl).pathname.slice(1)
 const pet = { name: 'x', categoryId: 1 }

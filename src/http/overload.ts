@@ -1,0 +1,41 @@
+import type { RequestHandler } from 'express'
+import { ApiError } from '../errors.ts'
+
+/** How often the event loop is looked at, in milliseconds. */
+const TICK_MS = 20
+
+export interface Bounds {
+  /** Requests that may wait for a connection to the database; any number when it is 0. */
+  queueLength: number
+  /** How far behind the event loop may be, in milliseconds; at will when it is 0. */
+  delayMs: number
+}
+
+/**
+ * Refuses new requests while there are too many, before anything is done for them: those that are here already get
+ * through sooner than if all waited.
+ * @param waiting how many requests wait for a connection to the database
+ */
+export function createOverload({ queueLength, delayMs }: Bounds, waiting: () => number) {
+  /** How many requests were refused, by the reason. */
+  const counts = { queue: 0, event_loop: 0 }
+  let lastTick = performance.now()
+  const timer = setInterval(() => (lastTick = performance.now()), TICK_MS).unref()
+
+  function reason(): keyof typeof counts | undefined {
+    if (queueLength && waiting() > queueLength) return 'queue'
+    if (delayMs && performance.now() - lastTick > TICK_MS + delayMs) return 'event_loop'
+    return undefined
+  }
+
+  const shed: RequestHandler = (_req, _res, next) => {
+    const why = reason()
+    if (!why) return next()
+    counts[why]++
+    throw new ApiError('UNAVAILABLE', 'Too many requests at the moment. Nothing was changed.')
+  }
+
+  return { shed, counts, stop: () => clearInterval(timer) }
+}
+
+export type Overload = ReturnType<typeof createOverload>
