@@ -37,6 +37,8 @@ export interface ServiceOptions extends Settings {
   log: Logger
   /** GraphQL operations known by their hash; none when nothing is said. */
   trusted?: TrustedDocuments
+  /** Gets the metrics of all processes, where there are several. */
+  gatherMetrics?: Parameters<typeof createMetrics>[0]['gather']
   /** The clock; tests bring their own. */
   now?: () => Date
 }
@@ -75,6 +77,7 @@ export function createService(options: ServiceOptions): Service {
     max: databasePoolSize,
     keyLookups: keys.lookups,
     shed: overload.counts,
+    gather: options.gatherMetrics,
     limited: () => ({ key: budget?.refused ?? 0, 'wrong-keys': wrongKeys?.refused ?? 0 }),
   })
   const health = { draining: false, pendingMigrations: () => pendingMigrations(database.pool) }

@@ -9,8 +9,7 @@ const whole = (min: number, max: number) =>
     .transform(Number)
     .refine((n) => n >= min && n <= max, `must be a whole number from ${min} to ${max}`)
 
-const milliseconds = (max = 600_000) => whole(1, max)
-
+const milliseconds = whole(1, 600_000)
 const baseAddress = z
   .string()
   .regex(/^https:\/\/[^\s?#]+\/v1$/, 'must be a URL that begins with https:// and ends with /v1')
@@ -23,6 +22,7 @@ export const Environment = z.object({
     .describe('`production` refuses to start without `DATABASE_URL`, and logs JSON lines.'),
   PORT: whole(0, 65535).prefault('4000').describe('TCP port to listen on; 0 takes any free one.'),
   HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
+  WORKERS: whole(1, 64).prefault('1').describe('Processes that share the port: one for each core, for speed.'),
   DATABASE_URL: z
     .string()
     .refine(
@@ -83,24 +83,24 @@ export const Environment = z.object({
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent'])
     .default('info')
     .describe('Least level that is logged; `info` has one line for each request.'),
-  DATABASE_LOCK_TIMEOUT_MS: milliseconds().prefault('1000').describe('Longest wait for a lock in the database.'),
-  DATABASE_STATEMENT_TIMEOUT_MS: milliseconds().prefault('2000').describe('Longest statement; more than the former.'),
-  DATABASE_QUERY_TIMEOUT_MS: milliseconds()
+  DATABASE_LOCK_TIMEOUT_MS: milliseconds.prefault('1000').describe('Longest wait for a lock in the database.'),
+  DATABASE_STATEMENT_TIMEOUT_MS: milliseconds.prefault('2000').describe('Longest statement; more than the former.'),
+  DATABASE_QUERY_TIMEOUT_MS: milliseconds
     .prefault('3000')
     .describe('Longest wait for the answer to a statement; more than the former.'),
-  DATABASE_CHECKOUT_TIMEOUT_MS: milliseconds()
+  DATABASE_CHECKOUT_TIMEOUT_MS: milliseconds
     .prefault('1000')
     .describe('Longest wait for a connection; with the former no more than the next.'),
-  HANDLER_TIMEOUT_MS: milliseconds()
+  HANDLER_TIMEOUT_MS: milliseconds
     .prefault('5000')
     .describe('Longest that a request, once here, waits for the database in all; less than the next.'),
-  REQUEST_TIMEOUT_MS: milliseconds()
+  REQUEST_TIMEOUT_MS: milliseconds
     .prefault('15000')
     .describe('Longest that a request may take to arrive whole, else 408.'),
-  HEADERS_TIMEOUT_MS: milliseconds()
+  HEADERS_TIMEOUT_MS: milliseconds
     .prefault('10000')
     .describe('Longest that its headers may take; no more than the former.'),
-  KEEP_ALIVE_TIMEOUT_MS: milliseconds()
+  KEEP_ALIVE_TIMEOUT_MS: milliseconds
     .prefault('65000')
     .describe('Longest that a connection stays open unused: more than a balancer keeps its own.'),
   DRAIN_DELAY_MS: whole(0, 600_000)
@@ -125,12 +125,11 @@ const nesting: [less: (keyof Timeouts)[], more: keyof Timeouts, orEqual?: 'or eq
   [['HEADERS_TIMEOUT_MS'], 'REQUEST_TIMEOUT_MS', 'or equal'],
 ]
 
+/** A variable has a wrong value. The message is one readable line that names it. */
+export class ConfigError extends Error {}
 type Variables = z.infer<typeof Environment>
 /** Every time after which something is given up, in milliseconds. */
 type Timeouts = Pick<Variables, Extract<keyof Variables, `${string}_TIMEOUT_MS`>>
-
-/** A variable has a wrong value. The message is one readable line that names it. */
-export class ConfigError extends Error {}
 
 /**
  * Reads the configuration from an environment; an empty variable counts as unset.
@@ -156,6 +155,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     production: data.NODE_ENV === 'production',
     port: data.PORT,
     host: data.HOST,
+    workers: data.WORKERS,
     databaseUrl: data.DATABASE_URL,
     dataDir: data.DATA_DIR,
     databasePoolSize: data.DATABASE_POOL_SIZE,

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Logger, pino } from 'pino'
 import { createService, type Service } from './app.ts'
@@ -9,11 +10,13 @@ import { seed } from './database/seed.ts'
 import { run, UsageError } from './entry.ts'
 import { noTrustedDocuments, readManifest, type TrustedDocuments } from './graphql/documents.ts'
 import { developmentKey } from './keys/dev-key.ts'
+import { gatherMetrics, onEnd, superviseWorkers } from './workers.ts'
 
 /** A start takes a few seconds; one that hangs does not keep a signal waiting for longer, in milliseconds. */
 const START_TIMEOUT_MS = 20_000
 
 await run(async (config) => {
+  if (config.workers > 1 && cluster.isPrimary) process.exit(await superviseWorkers(config.workers))
   const log = await createLog(config)
   const starting = start(config, log)
   // A signal while it starts ends it as soon as it has: PostgreSQL is not left half made, nor running.
@@ -30,12 +33,18 @@ await run(async (config) => {
 async function start(config: Config, log: Logger): Promise<{ end(): Promise<void>; migrateUrl: string | undefined }> {
   const trusted = await readTrustedDocuments(config)
   const server = await locateDatabase(config)
-  const service = createService({ ...config, databaseUrl: server.url, trusted, log })
+  const service = createService({
+    ...config,
+    databaseUrl: server.url,
+    trusted,
+    log,
+    ...(cluster.isWorker && { gatherMetrics }),
+  })
   try {
     const devKey = server.embedded ? await prepare(server.url, service, config) : undefined
     const port = await service.start({ port: config.port, host: config.host, devKey }).catch(explainListening(config))
     log.info({ port, host: config.host }, 'listening')
-    if (devKey) console.log(welcome(port, devKey, config.dataDir))
+    if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(welcome(port, devKey, config.dataDir))
   } catch (error) {
     await service.stop(0, 0)
     await server.leave()
@@ -79,10 +88,15 @@ async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config
 /** JSON lines on stdout; on a developer's terminal, lines for people. */
 async function createLog({ logLevel, production }: Config): Promise<Logger> {
   const hooks = { streamWrite: withoutKeys }
-  const options = { level: logLevel, base: { version }, timestamp: pino.stdTimeFunctions.isoTime, hooks }
+  const options = {
+    level: logLevel,
+    base: { pid: process.pid, version },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    hooks,
+  }
   if (production || !process.stdout.isTTY) return pino(options)
   const { default: pretty } = await import('pino-pretty') // not installed in production
-  return pino(options, pretty({ sync: true, singleLine: true, ignore: 'version', translateTime: 'SYS:HH:MM:ss.l' }))
+  return pino(options, pretty({ sync: true, singleLine: true, ignore: 'pid,version', translateTime: 'SYS:HH:MM:ss.l' }))
 }
 
 /** A line of the log in which no key stands, whatever a client has put where: its prefix is all that is left of it. */
@@ -104,11 +118,11 @@ function welcome(port: number, devKey: string, dataDir: string): string {
 `
 }
 
-/** SIGTERM or SIGINT ends the process in order; a second one ends it at once. */
+/** SIGTERM or SIGINT ends the process in order, or the supervisor of several; a second signal ends it at once. */
 function endOnSignal(end: () => Promise<void>): void {
   let ending = false
-  const onSignal = () => {
-    if (ending) process.exit(1)
+  function begin(): void {
+    if (ending) return
     ending = true
     end().then(
       () => process.exit(0),
@@ -118,7 +132,14 @@ function endOnSignal(end: () => Promise<void>): void {
       },
     )
   }
+  let signalled = false // the supervisor's word does not count: a terminal signals it and its workers alike
+  function onSignal(): void {
+    if (signalled) process.exit(1)
+    signalled = true
+    begin()
+  }
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+  onEnd(begin)
 }
 
 /** Migrates as soon as the database can be reached; until then `/readyz` says 503. A migration that fails is thrown. */

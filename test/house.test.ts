@@ -33,6 +33,7 @@ const mayImport: Record<string, string[]> = {
   'config.ts': [],
   'context.ts': ['errors.ts', 'http/request-time.ts', 'keys/'],
   'entry.ts': ['config.ts', 'database/'],
+  'workers.ts': [],
 }
 /** Programs and the composition root know everything. */
 const knowEverything = new Set(['main.ts', 'app.ts', 'keys/cli.ts', 'database/cli.ts', 'graphql/documents-cli.ts'])

@@ -130,7 +130,7 @@ function launch(program: string, args: string[], env: Env) {
 }
 
 /** @returns whether there was such a process, or process group when the number is negative */
-export function kill(pid: number, signal: NodeJS.Signals): boolean {
+export function kill(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)
   } catch {

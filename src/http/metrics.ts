@@ -14,6 +14,8 @@ export interface Gauges {
   shed: Counts
   /** Requests refused because a budget was spent, by the budget's name. */
   limited(): Counts
+  /** Where several processes serve as one: how to get the metrics of all. */
+  gather?: ((own: Registry) => () => Promise<string>) | undefined
 }
 
 type Counts = Readonly<Record<string, number>>
@@ -37,7 +39,7 @@ const known = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
 const MAX_KEYS = 1_000
 
 /** What the service tells Prometheus. Every label has few values: templates, not paths; types, not names. */
-export function createMetrics({ version, pool, max, keyLookups, shed, limited }: Gauges) {
+export function createMetrics({ version, pool, max, keyLookups, shed, limited, gather }: Gauges) {
   const registry = new Registry()
   const registers = [registry]
   const labelled = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
@@ -65,7 +67,13 @@ export function createMetrics({ version, pool, max, keyLookups, shed, limited }:
     })
 
   collectDefaultMetrics({ register: registry })
-  new Gauge({ name: 'petstore_build_info', help: 'Always 1.', labelNames: ['version', 'node'], registers })
+  new Gauge({
+    name: 'petstore_build_info',
+    help: 'Always 1.',
+    labelNames: ['version', 'node'],
+    registers,
+    aggregator: 'first',
+  })
     .labels(version, process.version)
     .set(1)
   read('petstore_database_connections', 'Open connections to the database.', () => pool().totalCount)
@@ -94,6 +102,7 @@ export function createMetrics({ version, pool, max, keyLookups, shed, limited }:
   const errors = labelled('petstore_errors_total', 'Requests that went wrong, by the code of the error.', 'code')
   const deprecated = labelled('petstore_deprecated_calls_total', 'Calls of getPet, by prefix of the key.', 'key_prefix')
   const prefixes = new Set<string>()
+  const text = gather?.(registry) ?? (() => registry.metrics())
 
   return {
     observe({ route, method, operation = '', status, code, seconds }: Observation): void {
@@ -109,9 +118,9 @@ export function createMetrics({ version, pool, max, keyLookups, shed, limited }:
       return Router({ strict: true, caseSensitive: true })
         .use('/metrics', ...before)
         .get('/metrics', async (_req, res) => {
-          const text = await registry.metrics()
+          const all = await text()
           res.setHeader('Content-Type', registry.contentType)
-          res.send(text)
+          res.send(all)
         })
         .all('/metrics', allow('GET', 'HEAD'))
     },
