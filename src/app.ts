@@ -23,7 +23,7 @@ import { type Caller, createKeys, type Keys } from './keys/service.ts'
 import { createUsage, type Usage, USAGE_FLUSH_MS } from './keys/usage.ts'
 import { deprecateGetPet } from './rest/deprecation.ts'
 import { docsRouter } from './rest/docs.ts'
-import type { ApiServer } from './rest/openapi.ts'
+import { apiServers } from './rest/openapi.ts'
 import { petsRouter } from './rest/pets.ts'
 
 /** What the service needs to know of the configuration. */
@@ -185,13 +185,4 @@ function createMetricsApp({ metrics, log, timeouts }: Parts): Express {
     throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
   })
   return app.use(errorHandler(log, (error) => error.body))
-}
-
-/** This server first, so that "try it" works, then the environments. */
-function apiServers({ production, staging }: Config['environments']): ApiServer[] {
-  return [
-    { url: '/v1', description: 'This server, be it production, staging or local' },
-    ...(production ? [{ url: production, description: 'Production' }] : []),
-    ...(staging ? [{ url: staging, description: 'Staging' }] : []),
-  ]
 }

@@ -8,6 +8,15 @@ export interface ApiServer {
   description: string
 }
 
+/** This server first, so that "try it" works, then the environments, where there are some. */
+export function apiServers({ production, staging }: Record<'production' | 'staging', string | undefined>): ApiServer[] {
+  return [
+    { url: '/v1', description: 'This server, be it production, staging or local' },
+    ...(production ? [{ url: production, description: 'Production' }] : []),
+    ...(staging ? [{ url: staging, description: 'Staging' }] : []),
+  ]
+}
+
 /**
  * The REST contract as OpenAPI 3.1. Schemas come from the zod contract that validates; a test replays every answer of
  * the contract tests against this document.
