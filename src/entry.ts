@@ -1,6 +1,7 @@
 import { type Config, ConfigError, Environment, loadConfig } from './config.ts'
 import { EmbeddedPostgresError } from './database/embedded.ts'
 import { databaseFailure, isSchemaBehind } from './database/failure.ts'
+import { readTraceSettings } from './traces/settings.ts'
 
 /** Something that the person at the terminal can put right; the message is one line. */
 export class UsageError extends Error {}
@@ -15,6 +16,9 @@ export async function run(program: (config: Config) => Promise<void>): Promise<v
     process.exit(1)
   }
 }
+
+/** What the environment says of traces, in OpenTelemetry's own variables. */
+export const traceSettings = () => readTraceSettings(process.env)
 
 /** Every variable with its default and its meaning, for `--help`. */
 export function describeEnvironment(): string {

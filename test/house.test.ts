@@ -32,7 +32,8 @@ const mayImport: Record<string, string[]> = {
   'errors.ts': ['database/failure.ts'],
   'config.ts': [],
   'context.ts': ['errors.ts', 'http/request-time.ts', 'keys/'],
-  'entry.ts': ['config.ts', 'database/'],
+  'traces/': ['traces/'],
+  'entry.ts': ['config.ts', 'database/', 'traces/settings.ts'],
   'workers.ts': [],
 }
 /** Programs and the composition root know everything. */
