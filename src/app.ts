@@ -1,4 +1,5 @@
 import { parse as parseQuery } from 'node:querystring'
+import type { Tracer } from '@opentelemetry/api'
 import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
@@ -18,6 +19,7 @@ import { createMetrics, type Metrics } from './http/metrics.ts'
 import { createOverload, type Overload } from './http/overload.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import { requireSaneTarget } from './http/target.ts'
+import { traceRequests } from './http/traces.ts'
 import { type Budget, createBudget } from './keys/budget.ts'
 import { type Caller, createKeys, type Keys } from './keys/service.ts'
 import { createUsage, type Usage, USAGE_FLUSH_MS } from './keys/usage.ts'
@@ -39,6 +41,8 @@ export interface ServiceOptions extends Settings {
   trusted?: TrustedDocuments
   /** Gets the metrics of all processes, where there are several. */
   gatherMetrics?: Parameters<typeof createMetrics>[0]['gather']
+  /** Makes spans of requests, operations and statements; none are made when nothing is said. */
+  tracer?: Tracer | undefined
   /** The clock; tests bring their own. */
   now?: () => Date
 }
@@ -54,12 +58,12 @@ export interface Service {
 
 /** The whole service on a database, started the same way by the program and by the tests. Nothing runs before `start`. */
 export function createService(options: ServiceOptions): Service {
-  const { databaseUrl, databasePoolSize, budgets, timeouts, log, metricsPort, now = () => new Date() } = options
+  const { databaseUrl, databasePoolSize, budgets, timeouts, log, metricsPort, tracer, now = () => new Date() } = options
   const onIdleError = (err: Error) => log.warn({ err }, 'connection lost')
-  const database = createDatabase(databaseUrl, databasePoolSize, timeouts, onIdleError)
+  const database = createDatabase(databaseUrl, databasePoolSize, timeouts, onIdleError, tracer)
   // Budgets do not queue with the requests that they limit, and are not worth waiting for.
   const impatient = { ...timeouts, checkoutMs: 500, queryMs: 500 }
-  const store = budgets.shared ? createPool(databaseUrl, 2, impatient, onIdleError) : undefined
+  const store = budgets.shared ? createPool(databaseUrl, 2, impatient, onIdleError, tracer) : undefined
   const { windowSeconds } = budgets
   const onStoreLost = (err: unknown) => log.warn({ err }, 'budgets are not shared: their store is lost')
   const budgetOf = (name: string, points: number, shared?: typeof store) =>
@@ -141,7 +145,7 @@ const templates = [
 
 /** Every part of a request's way, in order. */
 function createApp(parts: Parts): Express {
-  const { animals, keys, usage, budget, wrongKeys, overload, metrics, health, log, trusted, now } = parts
+  const { animals, keys, usage, budget, wrongKeys, overload, metrics, health, log, tracer, trusted, now } = parts
   const noteUse = ({ keyId }: Caller) => usage.note(keyId, now())
   const noteDeprecatedCall = ({ keyId, keyPrefix }: Caller) => {
     usage.noteDeprecatedCall(keyId, now())
@@ -157,6 +161,7 @@ function createApp(parts: Parts): Express {
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
 
   app.use(beginRequest(parts.timeouts.handlerMs))
+  if (tracer) app.use(traceRequests(tracer, templates))
   app.use(observeRequests(log, metrics, templates))
   app.use(deprecateGetPet)
   app.use(requireSaneTarget)
@@ -166,7 +171,7 @@ function createApp(parts: Parts): Express {
   if (parts.metricsPort === undefined) app.use(metrics.router(auth))
   app.get('/graphql', graphiql(parts.devKey))
   app.use(['/graphql', '/v1'], overload.shed, auth, limited)
-  app.use('/graphql', graphqlRouter({ animals, log, trusted: trusted ?? noTrustedDocuments, budget }))
+  app.use('/graphql', graphqlRouter({ animals, log, trusted: trusted ?? noTrustedDocuments, budget, tracer }))
   app.use('/graphql', graphqlErrorHandler(log))
   app.use('/v1', petsRouter({ animals, now, noteDeprecatedCall }))
 

@@ -7,13 +7,17 @@ import { databaseFailure } from './database/failure.ts'
 import { locateDatabase } from './database/locate.ts'
 import { migrate, withLock } from './database/migrate.ts'
 import { seed } from './database/seed.ts'
-import { run, UsageError } from './entry.ts'
+import { run, traceSettings, UsageError } from './entry.ts'
 import { noTrustedDocuments, readManifest, type TrustedDocuments } from './graphql/documents.ts'
 import { developmentKey } from './keys/dev-key.ts'
+import type { Traces } from './traces/sdk.ts'
 import { gatherMetrics, onEnd, superviseWorkers } from './workers.ts'
 
 /** A start takes a few seconds; one that hangs does not keep a signal waiting for longer, in milliseconds. */
 const START_TIMEOUT_MS = 20_000
+
+/** Longest that the end waits for the last spans to be sent, in milliseconds. */
+const TRACES_TIMEOUT_MS = 2_000
 
 await run(async (config) => {
   if (config.workers > 1 && cluster.isPrimary) process.exit(await superviseWorkers(config.workers))
@@ -32,11 +36,13 @@ await run(async (config) => {
 /** Database, service, first words. @returns how to end it all, and the database that is still to be migrated, if one is */
 async function start(config: Config, log: Logger): Promise<{ end(): Promise<void>; migrateUrl: string | undefined }> {
   const trusted = await readTrustedDocuments(config)
+  const traces = await openTraces(log)
   const server = await locateDatabase(config)
   const service = createService({
     ...config,
     databaseUrl: server.url,
     trusted,
+    tracer: traces?.tracer,
     log,
     ...(cluster.isWorker && { gatherMetrics }),
   })
@@ -54,7 +60,7 @@ async function start(config: Config, log: Logger): Promise<{ end(): Promise<void
     migrateUrl: config.migrateOnStart && !server.embedded ? server.url : undefined,
     async end() {
       await service.stop(config.drainDelayMs, config.drainTimeoutMs)
-      await server.leave()
+      await Promise.all([server.leave(), traces?.stop(TRACES_TIMEOUT_MS)])
     },
   }
 }
@@ -83,6 +89,15 @@ async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config
     throw new UsageError(error.message)
   })
   return { mode, byHash }
+}
+
+/** Spans of all that is served, when the environment wants them; else nothing of OpenTelemetry's SDK is even loaded. */
+async function openTraces(log: Logger): Promise<Traces | undefined> {
+  const { warnings, ...settings } = traceSettings()
+  for (const warning of warnings) log.warn(warning)
+  if (!settings.exporters.length) return undefined
+  const { startTraces } = await import('./traces/sdk.ts')
+  return startTraces({ ...settings, version, log, redact: withoutKeys })
 }
 
 /** JSON lines on stdout; on a developer's terminal, lines for people. */

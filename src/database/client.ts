@@ -1,6 +1,8 @@
+import type { Tracer } from '@opentelemetry/api'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { PrismaClient } from './generated/client.ts'
+import { tracedPg } from './traces.ts'
 
 /** How long is waited, in milliseconds: for a connection, for a lock, for a statement to end, and for its answer. */
 export interface DatabaseTimeouts {
@@ -20,14 +22,18 @@ export interface Database {
 /**
  * A pool of connections with timeouts. Connects when first used, never here.
  * @param onIdleError told when an idle connection breaks; pg has removed it already
+ * @param tracer makes a span for each statement; none when there is no tracer
  */
 export function createPool(
   url: string,
   size: number,
   timeouts: DatabaseTimeouts,
   onIdleError: (error: Error) => void,
+  tracer?: Tracer,
 ): pg.Pool {
-  const pool = new pg.Pool({
+  const { Pool, Client } = tracer ? tracedPg(tracer) : pg
+  const pool = new Pool({
+    Client,
     connectionString: url,
     max: size,
     connectionTimeoutMillis: timeouts.checkoutMs,

@@ -1,3 +1,4 @@
+import type { Tracer } from '@opentelemetry/api'
 import { type Request, type Response, type RequestHandler, Router } from 'express'
 import { type DocumentNode, getOperationAST, GraphQLError, type GraphQLFormattedError, specifiedRules } from 'graphql'
 import { createYoga, type YogaInitialContext } from 'graphql-yoga'
@@ -14,6 +15,7 @@ import { fromQuery, type GraphQLParams, toParams } from './params.ts'
 import { limits, measure, overLimits } from './limits.ts'
 import { schema } from './schema.ts'
 import { type TrustedDocuments, trustedText } from './documents.ts'
+import { traceOperations } from './traces.ts'
 
 /** A document with many mistakes is told the first ones only. */
 const MAX_VALIDATION_ERRORS = 5
@@ -36,13 +38,15 @@ export interface GraphQLParts {
   trusted: TrustedDocuments
   /** Of each caller, in cost; a request has paid 1 before it comes here. */
   budget?: Budget | undefined
+  /** Makes a span for each operation; none when there is no tracer. */
+  tracer?: Tracer | undefined
 }
 
 /**
  * GraphQL over HTTP (the specification of that name), at `/graphql`, on Yoga's engine: its parser and validation
  * caches and plugins, but not its Fetch layer, so that bodies, errors and headers are read and written as for REST.
  */
-export function graphqlRouter({ animals, log, trusted, budget }: GraphQLParts): Router {
+export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQLParts): Router {
   const yoga = createYoga({
     schema,
     logging: false,
@@ -108,6 +112,7 @@ export function graphqlRouter({ animals, log, trusted, budget }: GraphQLParts): 
     return { ...result, cost }
   }
 
+  const handle = tracer ? traceOperations(tracer, answer) : answer
   const router = Router({ strict: true, caseSensitive: true })
   router
     .route('/')
@@ -115,8 +120,8 @@ export function graphqlRouter({ animals, log, trusted, budget }: GraphQLParts): 
       negotiate(req)
       next()
     })
-    .get((req, res) => answer(req, res, fromQuery(req.query)))
-    .post(jsonBody, (req, res) => answer(req, res, toParams(req.body)))
+    .get((req, res) => handle(req, res, fromQuery(req.query)))
+    .post(jsonBody, (req, res) => handle(req, res, toParams(req.body)))
     .all(allow('GET', 'HEAD', 'POST'))
   router.use((() => {
     throw new ApiError('NOT_FOUND', 'There is nothing at this address.')

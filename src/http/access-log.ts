@@ -9,11 +9,13 @@ declare module 'express-serve-static-core' {
     operation?: { type: string; name: string | undefined }
     /** What went wrong, in the first place. */
     errorCode?: ErrorCode
+    /** Of the request's span (W3C Trace Context), when traces are made. */
+    traceparent?: string
   }
 }
 
 /** W3C Trace Context, version 00 and those to come. */
-const traceparent = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}(-.*)?$/
+const wellFormed = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}(-.*)?$/
 
 /**
  * One line and one observation for each request, when its answer is out or its client gone. The address is told by its
@@ -31,7 +33,8 @@ export function observeRequests(log: Logger, metrics: Metrics, templates: string
       log.info(
         {
           requestId,
-          traceparent: traceparent.test(String(headers.traceparent)) ? headers.traceparent : undefined,
+          traceparent:
+            req.traceparent ?? (wellFormed.test(String(headers.traceparent)) ? headers.traceparent : undefined),
           key: caller?.keyPrefix,
           method,
           route,
@@ -49,7 +52,7 @@ export function observeRequests(log: Logger, metrics: Metrics, templates: string
 }
 
 /** From a path to the template that it fits, as `/pets/{petId}`; `other` when there is none. */
-function routesOf(templates: string[]): (path: string) => string {
+export function routesOf(templates: string[]): (path: string) => string {
   const plain = new Set(templates.filter((template) => !template.includes('{')))
   const patterns = templates
     .filter((template) => template.includes('{'))
