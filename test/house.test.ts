@@ -86,9 +86,12 @@ test('schema.prisma has its migration: npm run migrate -- create NAME writes it'
   expect(read('migrations/schema.prisma')).toBe(read('schema.prisma'))
 })
 
-test.for(['package-lock.json', 'test/clients/package-lock.json'])('%s names no registry', (file) => {
-  expect(readFileSync(join(root, file), 'utf8')).not.toContain('"resolved"')
-})
+test.for(['package-lock.json', 'test/clients/package-lock.json', 'test/bench/package-lock.json'])(
+  '%s names no registry',
+  (file) => {
+    expect(readFileSync(join(root, file), 'utf8')).not.toContain('"resolved"')
+  },
+)
 
 test('the README documents every variable of the environment as src/config.ts has it', () => {
   const defaultOf = (schema: z.core.$ZodType): unknown => {

@@ -1,0 +1,111 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync, statfsSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
+import type { Cleanup } from './cleanup.ts'
+import { coresFor, root } from './places.ts'
+import { insertRows } from './rows.ts'
+
+/** A PostgreSQL of the run's own. */
+export interface Postgres {
+  pid: number
+  /** The one bearer key, which is known in every database. */
+  key: string
+  /** A folder on the same disk that goes when the run ends. */
+  dir: string
+  /** Makes a database with rows 1 to count. @returns its address */
+  create(name: string, count: number): Promise<string>
+}
+
+/** Everything that makes a write durable is on. Checkpoints and vacuum run between measurements, not in them. */
+const settings = [
+  ...['fsync=on', 'synchronous_commit=on', 'full_page_writes=on'],
+  ...['max_connections=300', 'shared_buffers=512MB', 'max_wal_size=8GB', 'checkpoint_timeout=1h', 'autovacuum=off'],
+]
+
+export async function startPostgres(cleanup: Cleanup): Promise<Postgres> {
+  const dir = await mkdtemp(join(folderOnDisk(), 'pet-store-bench-'))
+  cleanup.add(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
+  const server = await useEmbeddedPostgres(dir, settings)
+  cleanup.add(() => server.leave())
+  const pid = Number.parseInt(await readFile(join(dir, 'postgres', 'postmaster.pid'), 'utf8'), 10)
+  const cores = coresFor(1)
+  if (cores) execFileSync('taskset', ['-a', '-p', '-c', cores.others, String(pid)])
+
+  const address = (name: string) => Object.assign(new URL(server.url), { pathname: name }).href
+  const sql = (name: string, ...statements: string[]) => runSql(address(name), statements)
+
+  await sql('postgres', 'CREATE DATABASE template')
+  await builtProgram(address('template'), 'database/cli.js', 'deploy')
+  const key = await builtProgram(address('template'), 'keys/cli.js', 'create', '--name', 'bench')
+
+  return {
+    pid,
+    dir,
+    key,
+    async create(name, count) {
+      await sql('postgres', `CREATE DATABASE ${name} TEMPLATE template`)
+      await sql(name, insertRows.replace('$1', String(count)), 'VACUUM ANALYZE animal', 'CHECKPOINT')
+      return address(name)
+    },
+  }
+}
+
+/** How many rows there are beyond those that there were. */
+export async function countCreated(url: string, count: number): Promise<number> {
+  const result = await runSql(url, [`SELECT count(*)::int AS created FROM animal WHERE id > ${count}`])
+  return Number(result?.rows[0].created)
+}
+
+/** How long a table must stay as it is before what was sent to it has surely arrived, in milliseconds. */
+const SETTLED_MS = 300
+
+/**
+ * Takes away what was created beyond the rows that were there, so that each variant begins with the same table. What
+ * the load sent last may still be on its way when it ends, and is waited for.
+ */
+export async function restoreRows(url: string, count: number): Promise<void> {
+  let before = -1
+  for (let now = await countCreated(url, count); now !== before; now = await countCreated(url, count)) {
+    before = now
+    await sleep(SETTLED_MS)
+  }
+  await runSql(url, [
+    `DELETE FROM animal WHERE id > ${count}`,
+    'VACUUM animal',
+    `SELECT setval('animal_id_seq', ${count})`,
+    'CHECKPOINT',
+  ])
+}
+
+export async function runSql(url: string, statements: string[]): Promise<pg.QueryResult | undefined> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  let last: pg.QueryResult | undefined
+  try {
+    for (const statement of statements) last = await client.query(statement)
+    return last
+  } finally {
+    await client.end()
+  }
+}
+
+/** @returns what a program of dist/ prints */
+async function builtProgram(databaseUrl: string, program: string, ...args: string[]): Promise<string> {
+  const env = { PATH: process.env.PATH, NODE_ENV: 'production', DATABASE_URL: databaseUrl }
+  const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'dist', program), ...args], { env })
+  return stdout.trim()
+}
+
+/** In memory a commit would cost nothing. */
+function folderOnDisk(): string {
+  const TMPFS = 0x01021994
+  const folder = [tmpdir(), '/var/tmp'].find((one) => existsSync(one) && statfsSync(one).type !== TMPFS)
+  if (!folder) throw new Error('No temporary folder is on a disk: set TMPDIR to one that is.')
+  return folder
+}

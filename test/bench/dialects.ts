@@ -1,0 +1,36 @@
+/** How a variant is asked: where they differ at all, it is in the cursor and, in PostGraphile, in the schema it makes. */
+export interface Dialect {
+  /** The cursor that stands for the place right behind the row with this id. */
+  cursor(id: number): string
+  /** Each selects `pets`, `pet` or `createPet` with the same members, under these names. */
+  list: string
+  get: string
+  create: string
+}
+
+const animal = 'id name categoryId status'
+const pageInfo = 'pageInfo { hasNextPage endCursor }'
+
+const schemaFirst = {
+  list: `query Pets($after: String) { pets(first: 20, after: $after) { nodes { ${animal} } ${pageInfo} } }`,
+  get: `query Pet($id: ID!) { pet(id: $id) { ${animal} } }`,
+  create: `mutation Add { createPet(input: { name: "Rex", categoryId: "1", status: available }) { ${animal} } }`,
+}
+
+export const serviceDialect: Dialect = {
+  ...schemaFirst,
+  cursor: (id) => Buffer.from(`all:${id}`).toString('base64url'),
+}
+
+/** The peers of ours: the same schema, and the id itself as the cursor. */
+export const plainDialect: Dialect = { ...schemaFirst, cursor: String }
+
+const inferred = 'id: rowId name categoryId status'
+
+/** PostGraphile makes its schema from the tables; its cursor is a digest of the order, always the same, and the id. */
+export const postgraphileDialect: Dialect = {
+  list: `query Pets($after: Cursor) { pets: allAnimals(first: 20, after: $after, orderBy: PRIMARY_KEY_DESC) { nodes { ${inferred} } ${pageInfo} } }`,
+  get: `query Pet($id: BigInt!) { pet: animalByRowId(rowId: $id) { ${inferred} } }`,
+  create: `mutation Add { createPet: createAnimal(input: { animal: { name: "Rex", categoryId: "1", status: available } }) { animal { ${inferred} } } }`,
+  cursor: (id) => Buffer.from(JSON.stringify(['8bd0898be1', String(id)])).toString('base64'),
+}

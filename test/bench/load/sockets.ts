@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { connect, type Socket } from 'node:net'
+import type { Server } from '../servers.ts'
+import type { Ask } from '../works.ts'
+import type { Load, LoadResult } from './load.ts'
+
+/** Times of answers by status, in milliseconds. */
+export type Times = Map<number, number[]>
+
+/** A load that knows the time of each answer, by its status: HTTP/1.1 on keep-alive sockets and nothing more. */
+export async function closedLoop({ server, asks, connections, seconds }: Load): Promise<LoadResult> {
+  const tally = createTally()
+  const requests = asks.map((ask) => toBytes(server, ask))
+  const started = performance.now()
+  const end = started + seconds * 1_000
+  let turn = 0
+  const client = async () => {
+    const line = new Line(server.port)
+    while (performance.now() < end) {
+      await tally.time(line.ask(requests[turn++ % requests.length] ?? Buffer.alloc(0)), performance.now())
+    }
+    line.close()
+  }
+  await Promise.all(Array.from({ length: connections }, client))
+  return tally.result((performance.now() - started) / 1_000)
+}
+
+/** More at once than this many are not sent, and count as errors: the generator is beyond what it can tell. */
+const MOST_AT_ONCE = 4_000
+
+/**
+ * Sends at a rate, however slow the answers come, as the world does. A time counts from when the request was due.
+ * @returns also the times of the answers of each status
+ */
+export async function openLoop(
+  server: Server,
+  asks: Ask[],
+  { rate, seconds }: { rate: number; seconds: number },
+): Promise<LoadResult & { times: Times }> {
+  const tally = createTally()
+  const requests = asks.map((ask) => toBytes(server, ask))
+  const idle: Line[] = []
+  const all = new Set<Line>()
+  const underWay = new Set<Promise<void>>()
+  const started = performance.now()
+  const total = Math.round(rate * seconds)
+
+  const send = async (request: Buffer, due: number) => {
+    const line = idle.pop() ?? new Line(server.port)
+    all.add(line)
+    await tally.time(line.ask(request), due)
+    idle.push(line)
+  }
+  for (let sent = 0; sent < total;) {
+    const due = Math.min(total, Math.floor(((performance.now() - started) / 1_000) * rate))
+    for (; sent < due; sent++) {
+      if (underWay.size >= MOST_AT_ONCE) tally.missed()
+      else {
+        const one = send(requests[sent % requests.length] ?? Buffer.alloc(0), started + (sent / rate) * 1_000)
+        underWay.add(one)
+        void one.finally(() => underWay.delete(one))
+      }
+    }
+    await sleep(1)
+  }
+  await Promise.all(underWay)
+  for (const line of all) line.close()
+  return { ...tally.result((performance.now() - started) / 1_000), times: tally.times }
+}
+
+/** @returns the nearest-rank percentile, 0 of nothing */
+export function percentile(times: number[], percent: number): number {
+  const sorted = Float64Array.from(times).sort()
+  return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? 0
+}
+
+function createTally() {
+  const times: Times = new Map()
+  let errors = 0
+  return {
+    times,
+    missed: () => void errors++,
+    /** Waits for an answer's status, and notes how long after `since` it came. */
+    async time(answer: Promise<number>, since: number): Promise<void> {
+      try {
+        const status = await answer
+        const all = times.get(status) ?? []
+        if (!all.length) times.set(status, all)
+        all.push(performance.now() - since)
+      } catch {
+        errors++
+      }
+    },
+    result(seconds: number): LoadResult {
+      const all = [...times.values()].flat()
+      const statuses = Object.fromEntries([...times].map(([status, { length }]) => [status, length]))
+      return { seconds, statuses, errors, p50Ms: percentile(all, 50), p99Ms: percentile(all, 99) }
+    },
+  }
+}
+
+function toBytes({ key, port }: Server, { method, path, body }: Ask): Buffer {
+  const content = body ? `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` : ''
+  const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n${content}\r\n`
+  return Buffer.from(head + (body ?? ''))
+}
+
+/** One connection, asked one thing at a time; it connects anew when it has been closed. */
+class Line {
+  readonly #port: number
+  #socket: Socket | undefined
+  #received = ''
+  #settle: { resolve(status: number): void; reject(error: Error): void } | undefined
+
+  constructor(port: number) {
+    this.#port = port
+  }
+
+  ask(request: Buffer): Promise<number> {
+    this.#socket ??= this.#connect()
+    this.#received = ''
+    return new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject }
+      this.#socket?.write(request)
+    })
+  }
+
+  close(): void {
+    this.#socket?.destroy()
+  }
+
+  #connect(): Socket {
+    const socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true })
+    socket.setEncoding('latin1') // a character a byte, so that lengths count bytes
+    socket.on('data', (text: string) => this.#receive(text))
+    socket.on('error', () => {}) // 'close' follows
+    socket.on('close', () => {
+      if (this.#socket !== socket) return
+      this.#socket = undefined
+      this.#settle?.reject(new Error('the connection broke'))
+    })
+    return socket
+  }
+
+  #receive(text: string): void {
+    this.#received += text
+    const head = this.#received.indexOf('\r\n\r\n')
+    if (head < 0) return
+    const length = /\r\ncontent-length: *(\d+)/i.exec(this.#received.slice(0, head + 2))?.[1]
+    const complete = length ? this.#received.length >= head + 4 + Number(length) : this.#received.endsWith('0\r\n\r\n')
+    if (complete) this.#settle?.resolve(statusOf(this.#received))
+  }
+}
+
+/** The status of an answer. GraphQL may say 200 and then tell in the body that it could not. */
+function statusOf(answer: string): number {
+  const told = answer.includes('"errors":') && /"status":(\d{3})/.exec(answer)?.[1]
+  return Number(told || answer.slice(9, 12))
+}

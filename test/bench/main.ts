@@ -1,0 +1,62 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { WrongAnswer } from './check.ts'
+import { type Cleanup, createCleanup } from './cleanup.ts'
+import { compare } from './compare.ts'
+import { startPostgres } from './database.ts'
+import { growth, growthTable } from './growth.ts'
+import { findLoader } from './load/load.ts'
+import { type Options, parseOptions, UsageError } from './options.ts'
+import { overload, overloadTable } from './overload.ts'
+import { bench, coresFor, node22 } from './places.ts'
+import { comparisonTable, resultsOf } from './report.ts'
+import { draw } from './svg.ts'
+
+const cleanup = createCleanup()
+try {
+  await run(parseOptions(process.argv.slice(2)), cleanup)
+} catch (error) {
+  console.error(error instanceof UsageError || error instanceof WrongAnswer ? error.message : error)
+  process.exitCode = 1
+} finally {
+  await cleanup.run()
+}
+
+async function run(options: Options, cleanup: Cleanup): Promise<void> {
+  const cores = coresFor(1)
+  if (cores) execFileSync('taskset', ['-a', '-p', '-c', cores.others, String(process.pid)]) // and the load after it
+  const postgres = await startPostgres(cleanup)
+  const { name, run: load } = findLoader(postgres.dir)
+  const conditions = { ...options, load, postgresPid: postgres.pid }
+  const about = {
+    node: process.version,
+    processor: `${cpus().length} × ${cpus()[0]?.model ?? '?'}`,
+    cores: cores ? `server on core ${cores.server}, load and PostgreSQL on ${cores.others}` : 'not divided',
+    load: `${name}, ${options.connections} connections`,
+    rounds: `${options.rounds} rounds of ${options.seconds} s, each after ${options.warmup} s of warming up`,
+    rows: `${options.rows} animals`,
+  }
+  console.log(Object.values(about).join('\n'))
+  if (!node22) console.log('PostGraphile is left out: it needs Node 22, and npm brings none for this platform.')
+
+  if (options.command === 'growth') {
+    const results = await growth(options, postgres, conditions, cleanup)
+    return report(options, { about, results }, growthTable(results))
+  }
+  if (options.command === 'overload') {
+    const results = await overload(options, load, postgres, cleanup)
+    if (results.some(({ wrong, livezMs }) => wrong || livezMs === undefined)) process.exitCode = 1
+    return report(options, { about, results }, overloadTable(results))
+  }
+  const results = resultsOf(await compare(options, postgres, conditions, cleanup))
+  report(options, { about, results }, comparisonTable(results))
+  if (options.svg) writeFileSync(join(bench, 'result.svg'), draw(results, about))
+}
+
+function report({ command }: Options, result: object, text: string): void {
+  mkdirSync(join(bench, 'results'), { recursive: true })
+  writeFileSync(join(bench, 'results', `${command}.json`), JSON.stringify(result, undefined, 2))
+  console.log(`\n${text}\n\nAll figures: test/bench/results/${command}.json`)
+}

@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { check, WrongAnswer } from './check.ts'
+import { answersOf, type Loader, type LoadResult, okOf } from './load/load.ts'
+import type { Server } from './servers.ts'
+import { type Usage, usageOf } from './usage.ts'
+import type { Ask } from './works.ts'
+
+/** What one round of one server has shown. */
+export interface Measured {
+  answers: number
+  perSecond: number
+  p50Ms: number
+  p99Ms: number
+  /** CPU seconds of a thousand requests, of the server and of PostgreSQL. */
+  serverCpu: number | undefined
+  postgresCpu: number | undefined
+  peakRssMb: number | undefined
+}
+
+export interface Conditions {
+  load: Loader
+  postgresPid: number
+  connections: number
+  seconds: number
+  warmup: number
+}
+
+/** How often an answer under load is looked into, in milliseconds. */
+const PROBE_MS = 200
+
+/** Warms up and measures. @throws WrongAnswer when any answer was not 2xx, or a probed one held the wrong animals */
+export async function measure(server: Server, asks: Ask[], conditions: Conditions): Promise<Measured> {
+  const { load, postgresPid, connections, seconds, warmup } = conditions
+  if (warmup) await load({ server, asks, connections, seconds: warmup })
+  const before = { server: server.usage(), postgres: usageOf(postgresPid) }
+  const result = await probed(server, asks, load({ server, asks, connections, seconds }))
+  const after = { server: server.usage(), postgres: usageOf(postgresPid) }
+
+  const answers = answersOf(result)
+  if (!answers || result.errors || okOf(result) !== answers) {
+    throw new WrongAnswer(`${server.name}: not all answers are 2xx: ${JSON.stringify(result)}`)
+  }
+  const cpu = (from?: Usage, to?: Usage) => from && to && ((to.cpuSeconds - from.cpuSeconds) / answers) * 1_000
+  return {
+    answers,
+    perSecond: answers / result.seconds,
+    p50Ms: result.p50Ms,
+    p99Ms: result.p99Ms,
+    serverCpu: cpu(before.server, after.server),
+    postgresCpu: cpu(before.postgres, after.postgres),
+    peakRssMb: after.server?.peakRssMb,
+  }
+}
+
+/** Checks answers now and then while a load runs: what is fast only when wrong does not count. */
+async function probed(server: Server, asks: Ask[], load: Promise<LoadResult>): Promise<LoadResult> {
+  const over = new AbortController()
+  const loaded = load.finally(() => over.abort())
+  const probing = async () => {
+    for (let turn = 0; !over.signal.aborted; turn++) {
+      const ask = asks[(turn * 97) % asks.length]
+      if (ask) await check(server, ask)
+      await sleep(PROBE_MS)
+    }
+  }
+  const [result] = await Promise.all([loaded, probing()])
+  return result
+}

@@ -1,0 +1,24 @@
+import { createHash } from 'node:crypto'
+
+/** What every peer is told, under the names that the service knows; the key besides. */
+export const { PORT = '', HOST = '', DATABASE_URL = '', DATABASE_POOL_SIZE = '', BENCH_KEY = '', TUNED } = process.env
+
+export const port = Number(PORT)
+export const host = HOST
+export const databaseUrl = DATABASE_URL
+export const poolSize = Number(DATABASE_POOL_SIZE)
+
+/** Whether the one line is in that makes this peer faster. */
+export const tuned = TUNED === 'true'
+
+const known = new Set([hash(BENCH_KEY)])
+
+/** Whether a request may come in: its bearer key, hashed, is among those that are known. */
+export function isAllowed(authorization: string | undefined): boolean {
+  const key = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1]
+  return key !== undefined && known.has(hash(key))
+}
+
+function hash(key: string): string {
+  return createHash('sha256').update(key).digest('hex')
+}

@@ -1,0 +1,57 @@
+/** The rows of every measured table: each column follows from the id, so that an answer can be checked without a query. */
+export interface Row {
+  id: string
+  name: string
+  categoryId: string
+  status: 'available' | 'pending' | 'sold' | null
+}
+
+const statuses = [null, 'available', 'pending', 'sold'] as const
+
+export function rowOf(id: number): Row {
+  return { id: String(id), name: `animal ${id}`, categoryId: String(id % 50), status: statuses[id % 4] ?? null }
+}
+
+/** SQL that makes rows 1 to count. */
+export const insertRows = `
+  INSERT INTO animal (name, category_id, status)
+  SELECT 'animal ' || id, id % 50, (ARRAY[NULL, 'available', 'pending', 'sold']::pet_status[])[id % 4 + 1]
+  FROM generate_series(1, $1::bigint) AS id`
+
+/** A page as the service orders it, newest first: the rows older than an id. */
+export function pageBelow(id: number, limit: number): Row[] {
+  return Array.from({ length: Math.min(limit, id - 1) }, (_, i) => rowOf(id - 1 - i))
+}
+
+/**
+ * Ids drawn over all rows, a few of them far more often than the rest (Zipf, exponent 0.99, as YCSB draws). The same
+ * draws in every run; which rows are the popular ones is spread over the table.
+ */
+export function zipfIds(rows: number, count: number): number[] {
+  const upTo = new Float64Array(rows)
+  let sum = 0
+  for (let rank = 0; rank < rows; rank++) upTo[rank] = sum += (rank + 1) ** -0.99
+  const random = randomNumbers(7)
+  return Array.from({ length: count }, () => 1 + ((firstAtLeast(upTo, random() * sum) * 7_919) % rows))
+}
+
+function firstAtLeast(sorted: Float64Array, wanted: number): number {
+  let low = 0
+  let high = sorted.length - 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((sorted[middle] ?? 0) < wanted) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Numbers from 0 to 1 that are the same in every run (mulberry32). */
+export function randomNumbers(seed: number): () => number {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0
+    let t = Math.imul(seed ^ (seed >>> 15), seed | 1)
+    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}

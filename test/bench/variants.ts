@@ -1,0 +1,63 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Dialect, plainDialect, postgraphileDialect, serviceDialect } from './dialects.ts'
+import { node22, root } from './places.ts'
+import type { Face } from './works.ts'
+
+/** A program that is measured, as a process of its own. */
+export interface Variant {
+  name: string
+  title: string
+  faces: Face[]
+  dialect: Dialect
+  /** What Node runs. */
+  args: string[]
+  env?: Record<string, string>
+  /** Another Node than the one that runs this. */
+  node?: string
+  /** How many cores it gets; one when nothing is said. */
+  cores?: number
+  /** Measured only when `--peers` names it. */
+  optional?: boolean
+}
+
+const service = { args: ['--enable-source-maps', join(root, 'dist/main.js')], dialect: serviceDialect }
+const both: Face[] = ['rest', 'graphql']
+
+const rest = (file: string) => ({ faces: ['rest' as const], dialect: plainDialect, args: [peer(file)] })
+const graphql = (file: string) => ({ faces: ['graphql' as const], dialect: plainDialect, args: [peer(file)] })
+const tuned = { env: { TUNED: 'true' } }
+
+/** The service first; of the peers of a face the first is the one that all are held against. */
+export const variants: Variant[] = [
+  { name: 'service', title: 'this service', faces: both, ...service },
+  { name: 'service-2', title: 'this service, 2 workers', faces: both, ...service, ...workers(2), optional: true },
+  { name: 'raw', title: 'node:http + pg', ...rest('raw') },
+  { name: 'nest', title: 'NestJS + Prisma', ...rest('nest') },
+  { name: 'nest-tuned', title: 'NestJS on Fastify + Prisma, tuned', ...rest('nest'), ...tuned },
+  { name: 'mercurius-pg', title: 'Mercurius JIT + pg', ...graphql('mercurius-pg') },
+  { name: 'mercurius', title: 'Mercurius JIT + Prisma', ...graphql('mercurius') },
+  { name: 'mercurius-tuned', title: 'Mercurius JIT + Prisma, tuned', ...graphql('mercurius'), ...tuned },
+  { name: 'apollo', title: 'Apollo + Prisma', ...graphql('apollo') },
+  { name: 'apollo-tuned', title: 'Apollo + Prisma, tuned', ...graphql('apollo'), ...tuned },
+  ...(node22
+    ? [
+        {
+          name: 'postgraphile',
+          title: 'PostGraphile (Node 22)',
+          ...graphql('postgraphile'),
+          dialect: postgraphileDialect,
+          node: node22,
+        },
+      ]
+    : []),
+]
+
+/** Several processes behind one port need several cores; together they have the connections that one has. */
+function workers(cores: number) {
+  return { env: { WORKERS: String(cores), DATABASE_POOL_SIZE: String(10 / cores) }, cores }
+}
+
+function peer(file: string): string {
+  return fileURLToPath(new URL(`peers/${file}.js`, import.meta.url))
+}
