@@ -7,9 +7,10 @@ import { type Cleanup, createCleanup } from './cleanup.ts'
 import { compare } from './compare.ts'
 import { startPostgres } from './database.ts'
 import { growth, growthTable } from './growth.ts'
-import { findLoader } from './load/load.ts'
+import { findLoader } from './load/find.ts'
 import { type Options, parseOptions, UsageError } from './options.ts'
-import { overload, overloadTable } from './overload.ts'
+import { outcomeTable } from './overload/outcome.ts'
+import { overload } from './overload/overload.ts'
 import { bench, coresFor, node22 } from './places.ts'
 import { comparisonTable, resultsOf } from './report.ts'
 import { draw } from './svg.ts'
@@ -48,7 +49,7 @@ async function run(options: Options, cleanup: Cleanup): Promise<void> {
   if (options.command === 'overload') {
     const results = await overload(options, load, postgres, cleanup)
     if (results.some(({ wrong, livezMs }) => wrong || livezMs === undefined)) process.exitCode = 1
-    return report(options, { about, results }, overloadTable(results))
+    return report(options, { about, results }, outcomeTable(results))
   }
   const results = resultsOf(await compare(options, postgres, conditions, cleanup))
   report(options, { about, results }, comparisonTable(results))

@@ -29,7 +29,6 @@ export async function startServer(
   { key }: Postgres,
   databaseUrl: string,
   cleanup: Cleanup,
-  env: Record<string, string> = {},
 ): Promise<Server> {
   const port = await freePort()
   const child = launch(variant, {
@@ -41,7 +40,6 @@ export async function startServer(
     RATE_LIMIT_POINTS: '0',
     BENCH_KEY: key,
     ...variant.env,
-    ...env,
   })
   const { pid } = child
   if (!pid) throw new Error(`${variant.name} cannot be started`)

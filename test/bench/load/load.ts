@@ -1,8 +1,5 @@
-import { spawnSync } from 'node:child_process'
 import type { Server } from '../servers.ts'
 import type { Ask } from '../works.ts'
-import { closedLoop } from './sockets.ts'
-import { runWrk } from './wrk.ts'
 
 /** What a load asks for, of which server, how hard. */
 export interface Load {
@@ -25,12 +22,6 @@ export interface LoadResult {
 }
 
 export type Loader = (load: Load) => Promise<LoadResult>
-
-/** wrk where there is one; else a loader of our own on Node, which is full before the fastest servers are. */
-export function findLoader(dir: string): { name: string; run: Loader } {
-  if (!spawnSync('wrk', ['-v']).error) return { name: 'wrk', run: (load) => runWrk(load, dir) }
-  return { name: 'a loader on Node, as wrk is not installed: the fast ones look slower than they are', run: closedLoop }
-}
 
 export function okOf({ statuses }: LoadResult): number {
   return sum(Object.entries(statuses).filter(([status]) => status.startsWith('2')))

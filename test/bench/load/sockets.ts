@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connect, type Socket } from 'node:net'
 import type { Server } from '../servers.ts'
 import type { Ask } from '../works.ts'
-import type { Load, LoadResult } from './load.ts'
+import { Line } from './line.ts'
+import { type Load, type LoadResult, okOf } from './load.ts'
 
 /** Times of answers by status, in milliseconds. */
 export type Times = Map<number, number[]>
@@ -28,26 +28,32 @@ export async function closedLoop({ server, asks, connections, seconds }: Load): 
 /** More at once than this many are not sent, and count as errors: the generator is beyond what it can tell. */
 const MOST_AT_ONCE = 4_000
 
+/** So many connections are there before the first request, as a balancer keeps them; more are made when need be. */
+const MOST_READY = 2_000
+
 /**
  * Sends at a rate, however slow the answers come, as the world does. A time counts from when the request was due.
- * @returns also the times of the answers of each status
+ * @returns also the times of the answers of each status, and how late requests were sent (p99); `seconds` are until
+ *   the last answer, `okInTime` are the 2xx that came while it was still sending
  */
 export async function openLoop(
   server: Server,
   asks: Ask[],
   { rate, seconds }: { rate: number; seconds: number },
-): Promise<LoadResult & { times: Times }> {
+): Promise<LoadResult & { times: Times; lateMs: number; okInTime: number }> {
   const tally = createTally()
   const requests = asks.map((ask) => toBytes(server, ask))
-  const idle: Line[] = []
-  const all = new Set<Line>()
+  const idle = await openLines(server.port, Math.min(MOST_READY, Math.ceil(rate)))
+  const all = new Set(idle)
   const underWay = new Set<Promise<void>>()
+  const late: number[] = []
   const started = performance.now()
   const total = Math.round(rate * seconds)
 
   const send = async (request: Buffer, due: number) => {
     const line = idle.pop() ?? new Line(server.port)
     all.add(line)
+    late.push(performance.now() - due)
     await tally.time(line.ask(request), due)
     idle.push(line)
   }
@@ -63,9 +69,22 @@ export async function openLoop(
     }
     await sleep(1)
   }
+  const okInTime = okOf(tally.result(seconds))
   await Promise.all(underWay)
   for (const line of all) line.close()
-  return { ...tally.result((performance.now() - started) / 1_000), times: tally.times }
+  return {
+    ...tally.result((performance.now() - started) / 1_000),
+    times: tally.times,
+    lateMs: percentile(late, 99),
+    okInTime,
+  }
+}
+
+/** A hundred at a time, which any listener's backlog takes. */
+async function openLines(port: number, count: number): Promise<Line[]> {
+  const lines = Array.from({ length: count }, () => new Line(port))
+  for (let i = 0; i < count; i += 100) await Promise.all(lines.slice(i, i + 100).map((line) => line.open()))
+  return lines
 }
 
 /** @returns the nearest-rank percentile, 0 of nothing */
@@ -103,57 +122,4 @@ function toBytes({ key, port }: Server, { method, path, body }: Ask): Buffer {
   const content = body ? `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` : ''
   const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n${content}\r\n`
   return Buffer.from(head + (body ?? ''))
-}
-
-/** One connection, asked one thing at a time; it connects anew when it has been closed. */
-class Line {
-  readonly #port: number
-  #socket: Socket | undefined
-  #received = ''
-  #settle: { resolve(status: number): void; reject(error: Error): void } | undefined
-
-  constructor(port: number) {
-    this.#port = port
-  }
-
-  ask(request: Buffer): Promise<number> {
-    this.#socket ??= this.#connect()
-    this.#received = ''
-    return new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject }
-      this.#socket?.write(request)
-    })
-  }
-
-  close(): void {
-    this.#socket?.destroy()
-  }
-
-  #connect(): Socket {
-    const socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true })
-    socket.setEncoding('latin1') // a character a byte, so that lengths count bytes
-    socket.on('data', (text: string) => this.#receive(text))
-    socket.on('error', () => {}) // 'close' follows
-    socket.on('close', () => {
-      if (this.#socket !== socket) return
-      this.#socket = undefined
-      this.#settle?.reject(new Error('the connection broke'))
-    })
-    return socket
-  }
-
-  #receive(text: string): void {
-    this.#received += text
-    const head = this.#received.indexOf('\r\n\r\n')
-    if (head < 0) return
-    const length = /\r\ncontent-length: *(\d+)/i.exec(this.#received.slice(0, head + 2))?.[1]
-    const complete = length ? this.#received.length >= head + 4 + Number(length) : this.#received.endsWith('0\r\n\r\n')
-    if (complete) this.#settle?.resolve(statusOf(this.#received))
-  }
-}
-
-/** The status of an answer. GraphQL may say 200 and then tell in the body that it could not. */
-function statusOf(answer: string): number {
-  const told = answer.includes('"errors":') && /"status":(\d{3})/.exec(answer)?.[1]
-  return Number(told || answer.slice(9, 12))
 }

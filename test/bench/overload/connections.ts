@@ -1,0 +1,34 @@
+import { restoreRows } from '../database.ts'
+import type { Loader } from '../load/load.ts'
+import { openLoop } from '../load/sockets.ts'
+import type { Server } from '../servers.ts'
+import { asksOf, works } from '../works.ts'
+import { againstPeak, factors, type Outcome, outcomeOf, slowestLivez } from './outcome.ts'
+import type { Settings } from './overload.ts'
+
+/** How many requests a second are timed by status beside a load of wrk, which cannot tell. */
+const WITNESSES = 50
+
+/** Clients that ask again as soon as they have an answer, whatever it says: more and more of them. */
+export async function moreConnections(
+  { connections, seconds, warmup, rows }: Settings,
+  load: Loader,
+  server: Server,
+): Promise<Outcome[]> {
+  const all: Outcome[] = []
+  for (const work of works.filter(({ action, spread }) => action === 'create' || (action === 'list' && spread))) {
+    const asks = asksOf(work, server.variant.dialect, rows)
+    for (const factor of factors) {
+      if (warmup) await load({ server, asks, connections, seconds: warmup })
+      const [result, witness, livezMs] = await Promise.all([
+        load({ server, asks, connections: connections * factor, seconds, statuses: true }),
+        openLoop(server, asks, { rate: WITNESSES, seconds }),
+        slowestLivez(server, seconds),
+      ])
+      const name = { name: work.name, load: `${connections * factor} connections` }
+      all.push(outcomeOf(name, result, { times: witness.times, livezMs }))
+      await restoreRows(server.databaseUrl, rows)
+    }
+  }
+  return againstPeak(all)
+}

@@ -1,0 +1,37 @@
+import type { Cleanup } from '../cleanup.ts'
+import type { Postgres } from '../database.ts'
+import type { Loader } from '../load/load.ts'
+import { type Server, startServer } from '../servers.ts'
+import { variants } from '../variants.ts'
+import { moreConnections } from './connections.ts'
+import type { Outcome } from './outcome.ts'
+import { moreRequests } from './requests.ts'
+
+/** How each load is sized: in connections where everybody waits for an answer, in requests a second where nobody does. */
+export interface Settings {
+  connections: number
+  seconds: number
+  warmup: number
+  rows: number
+}
+
+/** The service, and it alone, where more is asked of it than it can do. */
+export async function overload(
+  settings: Settings,
+  load: Loader,
+  postgres: Postgres,
+  cleanup: Cleanup,
+): Promise<Outcome[]> {
+  const [service] = variants
+  if (!service) throw new Error('The service comes first')
+  const start = async (database: string): Promise<Server> =>
+    startServer(service, postgres, await postgres.create(database, settings.rows), cleanup)
+
+  const usual = await start('bench')
+  const closed = await moreConnections(settings, load, usual)
+  await usual.stop()
+  const slow = await start('slow')
+  const open = await moreRequests(settings, slow)
+  await slow.stop()
+  return [...closed, ...open]
+}

@@ -1,0 +1,40 @@
+import { restoreRows, runSql } from '../database.ts'
+import { okOf } from '../load/load.ts'
+import { closedLoop, openLoop } from '../load/sockets.ts'
+import type { Server } from '../servers.ts'
+import { asksOf, works } from '../works.ts'
+import { againstPeak, factors, type Outcome, outcomeOf, slowestLivez } from './outcome.ts'
+import type { Settings } from './overload.ts'
+
+/** As many at once as keep the server's ten database connections busy, and few more: what it can do. */
+const BUSY = 20
+
+/** Clients who come at a rate, however slow the answers are, and a database where each write takes its time. */
+export async function moreRequests({ seconds, warmup, rows }: Settings, server: Server): Promise<Outcome[]> {
+  await runSql(server.databaseUrl, [
+    'CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END $$',
+    'CREATE TRIGGER slow BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION slow()',
+  ])
+  const all: Outcome[] = []
+  for (const work of works.filter(({ action }) => action === 'create')) {
+    const asks = asksOf(work, server.variant.dialect, rows)
+    const name = `${work.name}, slow database`
+    const busy = { server, asks, connections: BUSY }
+    if (warmup) await closedLoop({ ...busy, seconds: warmup })
+    const [most, livezMs] = await Promise.all([closedLoop({ ...busy, seconds }), slowestLivez(server, seconds)])
+    all.push(outcomeOf({ name, load: `${BUSY} connections` }, most, { livezMs }))
+
+    for (const factor of factors) {
+      const rate = Math.round((factor * okOf(most)) / most.seconds)
+      const [result, livezMs] = await Promise.all([
+        openLoop(server, asks, { rate, seconds }),
+        slowestLivez(server, seconds),
+      ])
+      const { times, lateMs, okInTime } = result
+      const goodput = okInTime / seconds
+      all.push(outcomeOf({ name, load: `${rate} requests/s` }, result, { times, livezMs, lateMs, goodput }))
+      await restoreRows(server.databaseUrl, rows)
+    }
+  }
+  return againstPeak(all)
+}
