@@ -19,7 +19,8 @@ const cleanup = createCleanup()
 try {
   await run(parseOptions(process.argv.slice(2)), cleanup)
 } catch (error) {
-  console.error(error instanceof UsageError || error instanceof WrongAnswer ? error.message : error)
+  if (!cleanup.interrupted)
+    console.error(error instanceof UsageError || error instanceof WrongAnswer ? error.message : error)
   process.exitCode = 1
 } finally {
   await cleanup.run()
@@ -36,7 +37,7 @@ async function run(options: Options, cleanup: Cleanup): Promise<void> {
     processor: `${cpus().length} × ${cpus()[0]?.model ?? '?'}`,
     cores: cores ? `server on core ${cores.server}, load and PostgreSQL on ${cores.others}` : 'not divided',
     load: `${name}, ${options.connections} connections`,
-    rounds: `${options.rounds} rounds of ${options.seconds} s, each after ${options.warmup} s of warming up`,
+    rounds: `rounds: ${options.rounds}, of ${options.seconds} s each, after ${options.warmup} s of warming up`,
     rows: `${options.rows} animals`,
   }
   console.log(Object.values(about).join('\n'))
