@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { createService, type Service } from './app.ts'
 import { type Config, version } from './config.ts'
 import { databaseFailure } from './database/failure.ts'
@@ -10,6 +10,7 @@ import { seed } from './database/seed.ts'
 import { run, traceSettings, UsageError } from './entry.ts'
 import { noTrustedDocuments, readManifest, type TrustedDocuments } from './graphql/documents.ts'
 import { developmentKey } from './keys/dev-key.ts'
+import { createLog, terminalStream, withoutKeys } from './log.ts'
 import type { Traces } from './traces/sdk.ts'
 import { gatherMetrics, onEnd, superviseWorkers } from './workers.ts'
 
@@ -21,7 +22,7 @@ const TRACES_TIMEOUT_MS = 2_000
 
 await run(async (config) => {
   if (config.workers > 1 && cluster.isPrimary) process.exit(await superviseWorkers(config.workers))
-  const log = await createLog(config)
+  const log = createLog(config.logLevel, await terminalStream(config))
   const starting = start(config, log)
   // A signal while it starts ends it as soon as it has: PostgreSQL is not left half made, nor running.
   endOnSignal(async () => {
@@ -98,25 +99,6 @@ async function openTraces(log: Logger): Promise<Traces | undefined> {
   if (!settings.exporters.length) return undefined
   const { startTraces } = await import('./traces/sdk.ts')
   return startTraces({ ...settings, version, log, redact: withoutKeys })
-}
-
-/** JSON lines on stdout; on a developer's terminal, lines for people. */
-async function createLog({ logLevel, production }: Config): Promise<Logger> {
-  const hooks = { streamWrite: withoutKeys }
-  const options = {
-    level: logLevel,
-    base: { pid: process.pid, version },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    hooks,
-  }
-  if (production || !process.stdout.isTTY) return pino(options)
-  const { default: pretty } = await import('pino-pretty') // not installed in production
-  return pino(options, pretty({ sync: true, singleLine: true, ignore: 'pid,version', translateTime: 'SYS:HH:MM:ss.l' }))
-}
-
-/** A line of the log in which no key stands, whatever a client has put where: its prefix is all that is left of it. */
-function withoutKeys(line: string): string {
-  return line.replace(/(pets_[0-9a-z]{8})[0-9a-z]{20,}/gi, '$1…')
 }
 
 function welcome(port: number, devKey: string, dataDir: string): string {

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { pino } from 'pino'
 import { expect, inject, test as base } from 'vitest'
 import { createService, type Service, type ServiceOptions } from '../src/app.ts'
 import { loadConfig } from '../src/config.ts'
+import type { Keys } from '../src/keys/service.ts'
+import { createLog } from '../src/log.ts'
+import { collectLog, keepKey, type Log } from './output.ts'
 import { deviations } from './rest/document.ts'
 
 /** A running service on a database of its own, and what a client needs to talk to it. */
@@ -13,6 +15,7 @@ export interface Running {
   base: string
   port: number
   key: string
+  log: Log
   /** A request with the key, to a path of this service. Every REST answer is held against the OpenAPI document. */
   send(path: string, init?: RequestInit): Promise<Response>
   /** POST /v1/pets with a body as JSON, or as it is when it is text or bytes. */
@@ -71,14 +74,16 @@ export async function startService(
   stops: (() => Promise<void>)[],
   { key: known, ...options }: Partial<ServiceOptions> & { key?: string } = {},
 ): Promise<Running> {
-  const service = createService({
+  const log = collectLog()
+  const created = createService({
     ...loadConfig({}),
     databasePoolSize: 4,
     shedding: { queueLength: 0, delayMs: 0 }, // tests share two cores
-    log: pino({ level: 'silent' }),
+    log: createLog('info', log),
     ...options,
     databaseUrl,
   })
+  const service = { ...created, keys: keepingKeys(created.keys) }
   const port = await service.start({ port: 0, host: '127.0.0.1' })
   stops.push(() => service.stop(0, 0))
   const address = `http://127.0.0.1:${port}`
@@ -99,6 +104,7 @@ export async function startService(
     base: address,
     port,
     key,
+    log,
     send,
     post(body, headers = {}) {
       const raw = typeof body === 'string' || body instanceof Uint8Array
@@ -117,5 +123,17 @@ export async function startService(
       return (await response.json()) as GraphQLAnswer
     },
     another: (more) => startService(databaseUrl, stops, { ...options, key, ...more }),
+  }
+}
+
+/** The same, with every new key kept for the search at the end of the run. */
+function keepingKeys(keys: Keys): Keys {
+  return {
+    ...keys,
+    issue: async (...options) => keepKey(await keys.issue(...options)),
+    async rotate(...options) {
+      const key = await keys.rotate(...options)
+      return key && keepKey(key)
+    },
   }
 }

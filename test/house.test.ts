@@ -32,6 +32,7 @@ const mayImport: Record<string, string[]> = {
   'errors.ts': ['database/failure.ts'],
   'config.ts': [],
   'context.ts': ['errors.ts', 'http/request-time.ts', 'keys/'],
+  'log.ts': ['config.ts'],
   'traces/': ['traces/'],
   'entry.ts': ['config.ts', 'database/', 'traces/settings.ts'],
   'workers.ts': [],

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inject, test as base, vi } from 'vitest'
 import { dropDatabase, onServer } from './harness.ts'
+import { keepKey, keepOutput } from './output.ts'
 
 type Env = Record<string, string>
 
@@ -111,7 +112,10 @@ function launch(program: string, args: string[], env: Env) {
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   child.on('error', (error) => (stderr += error.message)) // it could not be started, which ends it too
   const ended = new Promise<Ended>((resolve) => {
-    child.once('close', (code) => resolve({ code, stdout, stderr }))
+    child.once('close', (code) => {
+      keepOutput(withoutTheKey(stdout) + stderr)
+      resolve({ code, stdout, stderr })
+    })
   })
   return {
     ended,
@@ -127,6 +131,14 @@ function launch(program: string, args: string[], env: Env) {
       return ended
     },
   }
+}
+
+/** What was printed besides the one key that is printed on purpose: alone when it was asked for, or in the first words. */
+function withoutTheKey(stdout: string): string {
+  return stdout.replace(/(?<=^| {4}Key {8})pets_[0-9a-z]{57}(?=\n$|   \(development only)/, (key) => {
+    keepKey(key)
+    return ''
+  })
 }
 
 /** @returns whether there was such a process, or process group when the number is negative */

@@ -7,7 +7,7 @@ export default defineConfig({
   resolve: { alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }] },
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: 'test/postgres.ts',
+    globalSetup: ['test/leaks.ts', 'test/postgres.ts'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
     maxWorkers: 2,

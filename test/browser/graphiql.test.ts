@@ -1,10 +1,11 @@
-import { pino } from 'pino'
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect } from 'vitest'
 import { createService } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { schema } from '../../src/graphql/schema.ts'
+import { createLog } from '../../src/log.ts'
 import { test as base } from '../harness.ts'
+import { collectLog } from '../output.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
 describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 60_000 }, () => {
@@ -46,7 +47,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
         ...loadConfig({}),
         databaseUrl,
         databasePoolSize: 2,
-        log: pino({ level: 'silent' }),
+        log: createLog('info', collectLog()),
       })
       const port = await service.start({ port: 0, host: '127.0.0.1', devKey: key })
       await use(`http://127.0.0.1:${port}`)
