@@ -14,8 +14,11 @@ declare module 'express-serve-static-core' {
   }
 }
 
-/** W3C Trace Context, version 00 and those to come. */
-const wellFormed = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}(-.*)?$/
+/** W3C Trace Context §3.2, as every version has it so far: ids of zeros and version ff are none. */
+const wellFormed = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
+
+/** Most of a name that is told, in characters: clients make them as long as a body may be. */
+const MAX_NAME_LENGTH = 100
 
 /**
  * One line and one observation for each request, when its answer is out or its client gone. The address is told by its
@@ -38,7 +41,7 @@ export function observeRequests(log: Logger, metrics: Metrics, templates: string
           key: caller?.keyPrefix,
           method,
           route,
-          operation: operation && `${operation.type} ${operation.name ?? ''}`.trimEnd(),
+          operation: operation && `${operation.type} ${operation.name?.slice(0, MAX_NAME_LENGTH) ?? ''}`.trimEnd(),
           status,
           code,
           ms: round(ms),
