@@ -4,6 +4,13 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '../errors.ts'
 
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** Why the rest of the body will not come: also told as the event `broken` to whoever waits for it. */
+    broken?: ApiError
+  }
+}
+
 /** How long a client may take, in milliseconds: for its headers, for a whole request, and between two requests. */
 export interface ClientTimeouts {
   headersMs: number
@@ -72,10 +79,15 @@ export function createHttpServer(app: RequestListener, timeouts: ClientTimeouts)
   server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
     const answers = owed.get(socket)
     if (!socket.writable || cause.code === 'ECONNRESET' || answeredEarly.has(socket)) return void socket.destroy()
-    // An error must not be taken for the answer to a request that is still being worked on.
     const last = [...(answers ?? [])].at(-1)
-    if (last) last.once('close', () => socket.end())
-    else refuse(socket, clientError(cause.code))
+    if (!last) return refuse(socket, clientError(cause.code))
+    // An error must not be taken for the answer to a request that is still being worked on. But when it is the one whose
+    // body is awaited, the error is its answer.
+    if (!last.req.complete) {
+      last.req.broken = clientError(cause.code)
+      last.req.emit('broken', last.req.broken)
+    }
+    last.once('close', () => socket.end())
   })
 
   return {

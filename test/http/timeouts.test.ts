@@ -1,0 +1,104 @@
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { describe, expect, vi } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { RequestTime } from '../../src/http/request-time.ts'
+import { onServer, type Running, test } from '../harness.ts'
+
+const { timeouts } = loadConfig({})
+
+function open(running: Running, body: string): Socket {
+  const head = [
+    'POST /v1/pets HTTP/1.1',
+    'Host: localhost',
+    `Authorization: Bearer ${running.key}`,
+    'Content-Type: application/json',
+    'X-Request-Id: slow',
+    'Transfer-Encoding: chunked\r\n\r\n',
+  ]
+  const socket = connect(running.port, '127.0.0.1')
+  socket.on('error', () => {}) // cut by the service
+  socket.write(head.join('\r\n') + body)
+  return socket
+}
+
+describe('a body that does not come whole', () => {
+  test('is 408, and the connection closed, once the request has taken too long', async ({ running }) => {
+    const hasty = await running.another({ timeouts: { ...timeouts, headersMs: 100, requestMs: 200 } })
+    const answer = await text(open(hasty, '5\r\n{"nam'))
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+    expect(answer).toContain('{"code":"REQUEST_TIMEOUT",')
+    expect(await hasty.log.line({ requestId: 'slow' })).toMatchObject({ status: 408, code: 'REQUEST_TIMEOUT' })
+  })
+
+  test.for([
+    ['broken', '5\r\n{"nam\r\nxyz\r\n', false],
+    ['broken off', '5\r\n{"nam', true],
+  ] as const)('is 400 when it is %s, and nothing of it stays behind', async ([, body, hangUp], { running }) => {
+    const client = open(running, body)
+    if (hangUp) client.end()
+    expect(await text(client)).toMatch(/^HTTP\/1\.1 400 [^]*"code":"INVALID_ARGUMENT"/)
+    expect(await running.log.line({ requestId: 'slow' })).toMatchObject({ status: 400 })
+  })
+})
+
+describe('a request that waits twice, for its key and for the table', () => {
+  const handlerMs = 1_000
+  /** Asks while both tables are locked: that of keys until half of a request's time is over, the other for good. */
+  async function whileLocked<T>(running: Running, ask: (impatient: Running) => Promise<T>): Promise<T> {
+    const patient = { ...timeouts, lockMs: 20_000, statementMs: 20_000, queryMs: 20_000, checkoutMs: 20_000 }
+    const impatient = await running.another({ timeouts: { ...patient, handlerMs } })
+    const database = new URL(running.databaseUrl).pathname.slice(1)
+    return onServer(
+      (keys) =>
+        onServer(async (animals) => {
+          await keys.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
+          await animals.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+          setTimeout(() => void keys.query('ROLLBACK'), handlerMs / 2)
+          return ask(impatient)
+        }, database),
+      database,
+    )
+  }
+
+  test('is 503 when it reads, though neither wait alone is too long', async ({ running }) => {
+    await whileLocked(running, async (impatient) => {
+      const response = await impatient.send('/v1/pets')
+      expect([response.status, await response.json()]).toEqual([503, expect.objectContaining({ code: 'UNAVAILABLE' })])
+    })
+  })
+
+  test('is 504 when it writes: nobody knows what comes of it', async ({ running }) => {
+    await whileLocked(running, async (impatient) => {
+      const response = await impatient.post({ name: 'Rex', categoryId: 1 })
+      expect([response.status, await response.json()]).toEqual([
+        504,
+        expect.objectContaining({ code: 'DEADLINE_EXCEEDED' }),
+      ])
+    })
+  })
+})
+
+test('all waits of a request share its one limit, and what comes after that is not even asked', async ({
+  onTestFinished,
+}) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const time = new RequestTime(1_000)
+  const first = time.database(() => new Promise((resolve) => void setTimeout(resolve, 600)))
+  await vi.advanceTimersByTimeAsync(600)
+  await first
+  expect(time.databaseMs).toBe(600)
+
+  let ended: unknown
+  const second = time.database(() => new Promise(() => {}), 'write').catch((error: unknown) => (ended = error))
+  await vi.advanceTimersByTimeAsync(399)
+  expect(ended).toBeUndefined()
+  await vi.advanceTimersByTimeAsync(1)
+  expect(await second).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+
+  const ask = vi.fn<() => Promise<void>>()
+  await expect(time.database(ask, 'write')).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  expect(ask).not.toHaveBeenCalled()
+  expect(time.databaseMs).toBe(1_000)
+})
