@@ -20,11 +20,20 @@ export function createOverload({ queueLength, delayMs }: Bounds, waiting: () => 
   /** How many requests were refused, by the reason. */
   const counts = { queue: 0, event_loop: 0 }
   let lastTick = performance.now()
-  const timer = setInterval(() => (lastTick = performance.now()), TICK_MS).unref()
+  /** By how much the last tick was late: requests that came meanwhile are handled right after it. */
+  let lateMs = 0
+  const timer = setInterval(() => {
+    lateMs = behind()
+    lastTick = performance.now()
+  }, TICK_MS).unref()
+
+  function behind(): number {
+    return performance.now() - lastTick - TICK_MS
+  }
 
   function reason(): keyof typeof counts | undefined {
     if (queueLength && waiting() > queueLength) return 'queue'
-    if (delayMs && performance.now() - lastTick > TICK_MS + delayMs) return 'event_loop'
+    if (delayMs && Math.max(lateMs, behind()) > delayMs) return 'event_loop'
     return undefined
   }
 

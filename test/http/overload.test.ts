@@ -1,0 +1,73 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { describe, expect, vi } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { onServer, type Running, test } from '../harness.ts'
+
+const patience = { lockMs: 20_000, statementMs: 20_000, queryMs: 20_000, checkoutMs: 20_000 }
+const timeouts = { ...loadConfig({}).timeouts, ...patience }
+
+async function expectShed(response: Response): Promise<void> {
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
+  expect(JSON.stringify(await response.json())).toContain('"UNAVAILABLE"')
+}
+
+/** Works while every connection is held by a lock and more requests wait for one than may. */
+async function whileFull(running: Running, queueLength: number, work: () => Promise<void>): Promise<void> {
+  const { pool } = running.service.database
+  await onServer(async (client) => {
+    await running.send('/v1/pets') // the key is known from now on
+    await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+    const held = Array.from({ length: 4 + queueLength + 1 }, () => running.send('/v1/pets'))
+    await vi.waitUntil(() => pool.waitingCount > queueLength)
+    await work()
+    expect(pool.waitingCount).toBe(queueLength + 1) // nobody has got a connection meanwhile
+    await client.query('ROLLBACK')
+    expect((await Promise.all(held)).map(({ status }) => status)).toEqual(held.map(() => 200))
+  }, new URL(running.databaseUrl).pathname.slice(1))
+}
+
+describe('with more requests waiting for the database than may', () => {
+  const queueLength = 2
+  const shedding = { queueLength, delayMs: 0 }
+
+  test('a new one is 503 while all are held, on both faces, whether it has a key or not', async ({ running }) => {
+    const bounded = await running.another({ shedding, timeouts })
+    await whileFull(bounded, queueLength, async () => {
+      await expectShed(await bounded.send('/v1/pets'))
+      await expectShed(await bounded.post('{'))
+      await expectShed(await bounded.send('/graphql', { method: 'POST', body: '{' }))
+      await expectShed(await fetch(`${bounded.base}/v1/pets`))
+      await expectShed(await fetch(`${bounded.base}/v1/pets/1`))
+    })
+    expect((await bounded.send('/v1/pets')).status).toBe(200)
+  })
+
+  test('the process answers for its health, its metrics and its documents', async ({ running }) => {
+    const bounded = await running.another({ shedding, timeouts })
+    await whileFull(bounded, queueLength, async () => {
+      for (const path of ['/livez', '/openapi.json', '/metrics']) expect((await bounded.send(path)).status).toBe(200)
+      await expectShed(await bounded.send('/v1/pets'))
+      expect(await (await bounded.send('/metrics')).text()).toMatch(/^petstore_shed_total\{reason="queue"\} 1$/m)
+    })
+  })
+
+  test('with a bound of 0 every one waits', async ({ running }) => {
+    const unbounded = await running.another({ shedding: { queueLength: 0, delayMs: 0 }, timeouts })
+    await whileFull(unbounded, 20, async () => expect((await fetch(`${unbounded.base}/v1/pets`)).status).toBe(401))
+  })
+})
+
+test('a request that finds the event loop further behind than may be is 503; the next is served again', async ({
+  running,
+}) => {
+  const delayMs = 200
+  const { port, base } = await running.another({ shedding: { queueLength: 0, delayMs } })
+  const client = connect(port, '127.0.0.1')
+  await new Promise((resolve) => client.once('connect', resolve))
+  client.end('GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+  const until = performance.now() + 2 * delayMs
+  while (performance.now() < until); // the service is in this process, and cannot even see the request
+  expect(await text(client)).toMatch(/^HTTP\/1\.1 503 [^]*\r\nRetry-After: 1\r\n[^]*"code":"UNAVAILABLE"/)
+  await vi.waitFor(async () => expect((await fetch(`${base}/v1/pets`)).status).toBe(401))
+})
