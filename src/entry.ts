@@ -6,10 +6,15 @@ import { readTraceSettings } from './traces/settings.ts'
 /** Something that the person at the terminal can put right; the message is one line. */
 export class UsageError extends Error {}
 
-/** Runs a program with the configuration. A failure that a person can act on ends it with one line and exit code 1. */
-export async function run(program: (config: Config) => Promise<void>): Promise<void> {
+/**
+ * Runs a program with the configuration. A failure that a person can act on ends it with one line and exit code 1.
+ * @param usage its arguments, which `--help` tells before the variables
+ */
+export async function run(program: (config: Config) => Promise<void>, usage?: string): Promise<void> {
   try {
-    if (process.argv.includes('--help')) return console.log(describeEnvironment())
+    if (process.argv.includes('--help')) {
+      return console.log([...(usage ? [usage] : []), describeEnvironment()].join('\n\n'))
+    }
     await program(loadConfig(process.env))
   } catch (error) {
     console.error(explain(error))

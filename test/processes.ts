@@ -38,14 +38,17 @@ export interface Sandbox {
   postgresPid(): Promise<number | undefined>
 }
 
+/** The fixture `sandbox`, for tests that have others besides. */
+// Vitest reads the fixture's first parameter and wants a pattern there.
+// oxlint-disable-next-line no-empty-pattern
+export async function withSandbox({}, use: (sandbox: Sandbox) => Promise<void>): Promise<void> {
+  const { close, ...sandbox } = await createSandbox()
+  await use(sandbox).finally(close)
+}
+
 /** `test` with a sandbox of its own and, for those who ask, an empty database on the tests' server. */
 export const test = base.extend<{ sandbox: Sandbox; emptyDatabase: string }>({
-  // Vitest reads the fixture's first parameter and wants a pattern there.
-  // oxlint-disable-next-line no-empty-pattern
-  sandbox: async ({}, use) => {
-    const { close, ...sandbox } = await createSandbox()
-    await use(sandbox).finally(close)
-  },
+  sandbox: withSandbox,
   // oxlint-disable-next-line no-empty-pattern
   emptyDatabase: async ({}, use) => {
     const url = new URL(inject('templateUrl'))

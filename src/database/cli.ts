@@ -43,4 +43,4 @@ await run(async (config) => {
   }
   const exitCode = await command(process.argv.slice(2), url, config.timeouts).finally(() => leave())
   process.exit(exitCode) // the engine's timer would keep the process for ten seconds
-})
+}, usage)

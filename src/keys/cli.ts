@@ -29,7 +29,7 @@ await run(async (config) => {
     await server.leave()
   }
   process.exit(0) // migrating leaves a timer behind
-})
+}, usage)
 
 /** @throws UsageError when the arguments ask for no command. It repeats none of them: one may be a key */
 function parse(args: string[]): (keys: Keys) => Promise<void> {
@@ -121,7 +121,9 @@ function toMs(text: string): number {
 
 function toDate(text: string): Date {
   const date = /^\d{4}-\d\d-\d\d(T[\d:.]+Z)?$/.test(text) ? new Date(text) : new Date(Date.now() + toMs(text))
-  if (Number.isNaN(date.getTime())) throw new UsageError('--expires takes 30m, 24h, 90d, or a date as 2027-01-31.')
+  const real =
+    !Number.isNaN(date.getTime()) && (!text.includes('-') || date.toISOString().startsWith(text.slice(0, 10)))
+  if (!real) throw new UsageError('--expires takes 30m, 24h, 90d, or a date as 2027-01-31.')
   if (date.getTime() <= Date.now()) throw new UsageError('--expires is in the past.')
   return date
 }
