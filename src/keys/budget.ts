@@ -74,7 +74,8 @@ export function createBudget({ name, points, windowSeconds, store, onStoreLost }
   }
 
   function toBalance({ consumedPoints, msBeforeNext }: RateLimiterRes, granted: boolean): Balance {
-    return { granted, remaining: Math.max(points - consumedPoints, 0), resetMs: msBeforeNext }
+    // What was refused without asking the store does not know how much was consumed: all of it.
+    return { granted, remaining: granted ? Math.max(points - consumedPoints, 0) : 0, resetMs: msBeforeNext }
   }
 
   return { name, points, windowSeconds, spend, balance, refused: 0 }
