@@ -48,7 +48,8 @@ interface KeyParts {
 
 /**
  * The one bearer-auth context, for both faces (specification §5, RFC 6750).
- * Answers 401 without a valid key, 429 to an address that has sent too many wrong ones, and 503 when the database that
+ * Answers 401 without a valid key, 429 to an address that has sent too many wrong ones and now one that was not seen to
+ * be good before, and 503 when the database that
  * knows the keys cannot be asked.
  */
 export function requireKey({ keys, wrongKeys, noteUse }: KeyParts) {
@@ -58,8 +59,8 @@ export function requireKey({ keys, wrongKeys, noteUse }: KeyParts) {
       const headers = { 'WWW-Authenticate': realm }
       throw new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', { headers })
     }
-    const caller = await keys.verify(token, async (find) => {
-      if (wrongKeys) refuseBeyond(wrongKeys, await wrongKeys.balance(addressOf(req)), tooManyWrongKeys)
+    const caller = await keys.verify(token, async (find, wasGood) => {
+      if (wrongKeys && !wasGood) refuseBeyond(wrongKeys, await wrongKeys.balance(addressOf(req)), tooManyWrongKeys)
       return req.time.database(find)
     })
     if (!caller) {

@@ -42,6 +42,8 @@ export type Keys = ReturnType<typeof createKeys>
 /** Issues, verifies, rotates, lists and revokes API keys. */
 export function createKeys(prisma: PrismaClient, now: () => Date = () => new Date()) {
   const known = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
+  /** Keys that were good when they were last looked up: still worth a question when strangers' are not. */
+  const good = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
   /** How often a key was answered for from memory, and how often the database was asked. */
   const lookups = { hit: 0, miss: 0 }
 
@@ -58,12 +60,12 @@ export function createKeys(prisma: PrismaClient, now: () => Date = () => new Dat
   /**
    * Who the key belongs to, or undefined when it is nobody's, expired or revoked. Asks the database at most once in
    * KEY_CACHE_MS for a key, and never for a text whose checksum is wrong.
-   * @param ask how the database is asked; may refuse by throwing
+   * @param ask how the database is asked, told whether the key was good before; may refuse by throwing
    * @throws the database's error when it cannot be asked: that is no verdict on the key
    */
   async function verify(
     key: string,
-    ask = (find: () => Promise<Caller | undefined>) => find(),
+    ask = (find: () => Promise<Caller | undefined>, _wasGood: boolean) => find(),
   ): Promise<Caller | undefined> {
     if (!isKey(key)) return undefined
     const hash = hashKey(key)
@@ -72,9 +74,12 @@ export function createKeys(prisma: PrismaClient, now: () => Date = () => new Dat
     if (found) lookups.hit++
     else {
       lookups.miss++
-      found = ask(() => find(hash))
+      found = ask(() => find(hash), good.has(id))
       known.set(id, found) // its time runs from the question, not from the answer
-      found.catch(() => known.delete(id))
+      found.then(
+        (caller) => (caller ? good.set(id, true) : good.delete(id)),
+        () => known.delete(id),
+      )
     }
     const caller = await found
     return caller && (!caller.expiresAt || caller.expiresAt > now()) ? caller : undefined
