@@ -24,7 +24,7 @@ await run(async () => {
   if (out) writeFileSync(out, json)
   else process.stdout.write(json)
   console.error(`${Object.keys(made.manifest).length} operation(s) from ${files.length} file(s).`)
-})
+}, usage)
 
 function parse(args: string[]): { folder: string; out: string | undefined } {
   try {
