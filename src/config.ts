@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { z } from 'zod'
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
@@ -13,6 +14,13 @@ const milliseconds = whole(1, 600_000)
 const baseAddress = z
   .string()
   .regex(/^https:\/\/[^\s?#]+\/v1$/, 'must be a URL that begins with https:// and ends with /v1')
+
+/** What Express knows as a proxy: an address, one with the number of its leading bits, or one of three names. */
+function isNetwork(text: string): boolean {
+  const [, address = '', bits] = /^([\da-f.:]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? []
+  const most = { 4: 32, 6: 128 }[isIP(address)] ?? -1
+  return ['loopback', 'linklocal', 'uniquelocal'].includes(text) || Number(bits ?? 0) <= most
+}
 
 /** Every variable that the service and its command lines read, each with the sentence that documents it. */
 export const Environment = z.object({
@@ -61,7 +69,8 @@ export const Environment = z.object({
     .describe('Requests with a wrong key that an address (IPv6: its /64) may send in a window. 0 sets no limit.'),
   TRUSTED_PROXIES: z
     .string()
-    .regex(/^[\da-f.:/, a-z]+$/i, 'must be addresses or networks, separated by commas')
+    .transform((list) => list.split(',').map((network) => network.trim()))
+    .refine((networks) => networks.every(isNetwork), 'must be addresses or networks, separated by commas')
     .optional()
     .describe(
       'Addresses or networks (`10.0.0.0/8, loopback`) whose `X-Forwarded-For` says who the client is; else nobody is believed.',
@@ -74,7 +83,7 @@ export const Environment = z.object({
   SHED_DELAY_MS: whole(0, 600_000)
     .prefault('500')
     .describe('The event loop further behind than that, likewise. 0: never.'),
-  METRICS_PORT: whole(0, 65535)
+  METRICS_PORT: whole(1, 65535)
     .optional()
     .describe(
       'A port of its own for `/metrics`, without a key, for an internal network. Unset: on `PORT`, with a key.',
@@ -168,7 +177,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
       shared: data.RATE_LIMIT_STORE === 'database',
       wrongKeys: data.RATE_LIMIT_WRONG_KEYS,
     },
-    trustedProxies: data.TRUSTED_PROXIES?.split(',').map((address) => address.trim()),
+    trustedProxies: data.TRUSTED_PROXIES,
     shedding: { queueLength: data.SHED_QUEUE_LENGTH, delayMs: data.SHED_DELAY_MS },
     metricsPort: data.METRICS_PORT,
     timeouts: {

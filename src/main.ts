@@ -66,12 +66,13 @@ async function start(config: Config, log: Logger): Promise<{ end(): Promise<void
   }
 }
 
-/** What is wrong with the address to listen on, in one line that names the variables. */
-function explainListening({ host, port }: Config): (error: NodeJS.ErrnoException) => never {
+/** What is wrong with an address to listen on, in one line that names the variables. */
+function explainListening({ host, port, metricsPort }: Config): (error: NodeJS.ErrnoException) => never {
   return (error) => {
+    const where = 'port' in error && error.port === metricsPort ? `METRICS_PORT ${metricsPort}` : `PORT ${port}`
     const why =
       error.code === 'EADDRINUSE' ? 'the port is taken: set another, or end the process that has it' : error.message
-    throw new UsageError(`PORT ${port}, HOST ${host}: ${why}`)
+    throw new UsageError(`${where}, HOST ${host}: ${why}`)
   }
 }
 

@@ -115,14 +115,14 @@ export function createMetrics({ version, pool, max, keyLookups, shed, limited, g
     },
     /** Answers with all of it, in Prometheus' text format. */
     router(...before: RequestHandler[]): Router {
-      return Router({ strict: true, caseSensitive: true })
-        .use('/metrics', ...before)
-        .get('/metrics', async (_req, res) => {
-          const all = await text()
-          res.setHeader('Content-Type', registry.contentType)
-          res.send(all)
-        })
-        .all('/metrics', allow('GET', 'HEAD'))
+      const router = Router({ strict: true, caseSensitive: true })
+      for (const handler of before) router.use('/metrics', handler)
+      router.get('/metrics', async (_req, res) => {
+        const all = await text()
+        res.setHeader('Content-Type', registry.contentType)
+        res.send(all)
+      })
+      return router.all('/metrics', allow('GET', 'HEAD'))
     },
   }
 }
