@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { z } from 'zod'
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
@@ -15,12 +14,11 @@ const baseAddress = z
   .string()
   .regex(/^https:\/\/[^\s?#]+\/v1$/, 'must be a URL that begins with https:// and ends with /v1')
 
-/** What Express knows as a proxy: an address, one with the number of its leading bits, or one of three names. */
-function isNetwork(text: string): boolean {
-  const [, address = '', bits] = /^([\da-f.:]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? []
-  const most = { 4: 32, 6: 128 }[isIP(address)] ?? -1
-  return ['loopback', 'linklocal', 'uniquelocal'].includes(text) || Number(bits ?? 0) <= most
-}
+/** What Express knows as a proxy. */
+const proxy = z.union(
+  [z.enum(['loopback', 'linklocal', 'uniquelocal']), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+  'must be addresses or networks, separated by commas',
+)
 
 /** Every variable that the service and its command lines read, each with the sentence that documents it. */
 export const Environment = z.object({
@@ -70,7 +68,7 @@ export const Environment = z.object({
   TRUSTED_PROXIES: z
     .string()
     .transform((list) => list.split(',').map((network) => network.trim()))
-    .refine((networks) => networks.every(isNetwork), 'must be addresses or networks, separated by commas')
+    .pipe(proxy.array())
     .optional()
     .describe(
       'Addresses or networks (`10.0.0.0/8, loopback`) whose `X-Forwarded-For` says who the client is; else nobody is believed.',
@@ -148,7 +146,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   if (given.DATABASE_URL_FILE && !given.DATABASE_URL) given.DATABASE_URL = readSecret('DATABASE_URL_FILE', given)
   const { success, data, error } = Environment.safeParse(given)
-  if (!success) throw new ConfigError(error.issues.map((i) => `${i.path.join('.')} ${i.message}`).join('; '))
+  if (!success) throw new ConfigError(error.issues.map((i) => `${String(i.path[0])} ${i.message}`).join('; '))
   if (data.NODE_ENV === 'production' && !data.DATABASE_URL) {
     throw new ConfigError('DATABASE_URL must be set in production: the embedded database is for development')
   }
