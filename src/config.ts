@@ -1,24 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-
-const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
-const whole = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, `must be a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .refine((n) => n >= min && n <= max, `must be a whole number from ${min} to ${max}`)
-
-const milliseconds = whole(1, 600_000)
-const baseAddress = z
-  .string()
-  .regex(/^https:\/\/[^\s?#]+\/v1$/, 'must be a URL that begins with https:// and ends with /v1')
-
-/** What Express knows as a proxy. */
-const proxy = z.union(
-  [z.enum(['loopback', 'linklocal', 'uniquelocal']), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
-  'must be addresses or networks, separated by commas',
-)
+import { baseAddress, flag, milliseconds, proxies, whole } from './values.ts'
 
 /** Every variable that the service and its command lines read, each with the sentence that documents it. */
 export const Environment = z.object({
@@ -65,10 +47,7 @@ export const Environment = z.object({
   RATE_LIMIT_WRONG_KEYS: whole(0, 100_000_000)
     .prefault('12000')
     .describe('Requests with a wrong key that an address (IPv6: its /64) may send in a window. 0 sets no limit.'),
-  TRUSTED_PROXIES: z
-    .string()
-    .transform((list) => list.split(',').map((network) => network.trim()))
-    .pipe(proxy.array())
+  TRUSTED_PROXIES: proxies
     .optional()
     .describe(
       'Addresses or networks (`10.0.0.0/8, loopback`) whose `X-Forwarded-For` says who the client is; else nobody is believed.',
