@@ -31,7 +31,7 @@ describe('each request is one line', () => {
     const line = await lineOf(running, '/v1/pets?limit=3', { headers: { 'X-Request-Id': 'mine-1', traceparent } })
     const key = running.key.slice(0, 13)
     const told = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
-    const frame = { level: 30, time: expect.any(String), version: '1.0.0', msg: 'request' }
+    const frame = { level: 30, pid: process.pid, time: expect.any(String), version: '1.0.0', msg: 'request' }
     expect(line).toEqual({ ...frame, ...told, ms: number, databaseMs: number })
     expect(line.databaseMs).toBeGreaterThan(0)
     expect(line.ms).toBeGreaterThanOrEqual(Number(line.databaseMs))

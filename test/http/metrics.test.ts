@@ -10,9 +10,9 @@ import { occupyPort } from '../processes.ts'
 
 const metricsOf = async ({ send }: Running) => (await send('/metrics')).text()
 
-/** The series of a text, without their values. */
+/** The series of ours in a text, without their values. */
 const seriesOf = (text: string) =>
-  text.split('\n').flatMap((line) => (line && !line.startsWith('#') ? [line.slice(0, line.lastIndexOf(' '))] : []))
+  text.split('\n').flatMap((line) => (line.startsWith('petstore_') ? [line.slice(0, line.lastIndexOf(' '))] : []))
 
 /** Writes requests without waiting for answers, which is quick, and waits for all of them. */
 async function pipeline({ port }: Running, requests: string[]): Promise<void> {
