@@ -164,7 +164,7 @@ describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
     for (const args of [[], ['create'], ['revoke'], ['create', '--title', 'web']]) {
       const { code, stdout, stderr } = await sandbox.run('keys/cli.js', args, env)
       expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' })
-      expect(stderr).toMatch(/^Usage: .*\n {2}create --name NAME .*\n {2}list .*\n(.*\n)* {2}revoke PREFIX .*\n/)
+      expect(stderr).toMatch(/^Usage: .*\n {2}create --name NAME .*\n(.*\n)* {2}list .*\n(.*\n)* {2}revoke PREFIX .*\n/)
     }
   })
 })
