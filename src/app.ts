@@ -64,6 +64,8 @@ export function createService(options: ServiceOptions): Service {
   // Budgets do not queue with the requests that they limit, and are not worth waiting for.
   const impatient = { ...timeouts, checkoutMs: 500, queryMs: 500 }
   const store = budgets.shared ? createPool(databaseUrl, 2, impatient, onIdleError, tracer) : undefined
+  // Readiness has a connection of its own: where all others are in use the service is busy, not away.
+  const probe = createPool(databaseUrl, 1, timeouts, onIdleError)
   const { windowSeconds } = budgets
   const onStoreLost = (err: unknown) => log.warn({ err }, 'budgets are not shared: their store is lost')
   const budgetOf = (name: string, points: number, shared?: typeof store) =>
@@ -84,7 +86,7 @@ export function createService(options: ServiceOptions): Service {
     gather: options.gatherMetrics,
     limited: () => ({ key: budget?.refused ?? 0, 'wrong-keys': wrongKeys?.refused ?? 0 }),
   })
-  const health = { draining: false, pendingMigrations: () => pendingMigrations(database.pool) }
+  const health = { draining: false, pendingMigrations: () => pendingMigrations(probe) }
   const parts = { ...options, animals, keys, usage, budget, wrongKeys, overload, metrics, health, now }
   const chores: [everyMs: number, chore: () => Promise<unknown>][] = [
     [USAGE_FLUSH_MS, usage.flush],
@@ -106,7 +108,7 @@ export function createService(options: ServiceOptions): Service {
     timers.forEach((timer) => clearInterval(timer))
     overload.stop()
     await usage.flush().catch((err: unknown) => log.warn({ err }, 'use of keys was not written'))
-    await Promise.all([database.close(), store?.end()])
+    await Promise.all([database.close(), store?.end(), probe.end()])
   }
 
   return {

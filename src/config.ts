@@ -43,7 +43,9 @@ export const Environment = z.object({
   RATE_LIMIT_STORE: z
     .enum(['memory', 'database'])
     .default('memory')
-    .describe('Where budgets are kept: in each process, or shared by all through the database, one query a request.'),
+    .describe(
+      'Where budgets are kept: in each process, or shared by all through the database, for a query or two a request.',
+    ),
   RATE_LIMIT_WRONG_KEYS: whole(0, 100_000_000)
     .prefault('12000')
     .describe('Requests with a wrong key that an address (IPv6: its /64) may send in a window. 0 sets no limit.'),

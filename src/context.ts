@@ -49,8 +49,7 @@ interface KeyParts {
 /**
  * The one bearer-auth context, for both faces (specification §5, RFC 6750).
  * Answers 401 without a valid key, 429 to an address that has sent too many wrong ones and now one that was not seen to
- * be good before, and 503 when the database that
- * knows the keys cannot be asked.
+ * be good before, and 503 when the database that knows the keys cannot be asked.
  */
 export function requireKey({ keys, wrongKeys, noteUse }: KeyParts) {
   return async (req: Request, _res: Response, next: NextFunction): Promise<void> => {
@@ -95,7 +94,7 @@ export function requireBudget(budget: Budget | undefined): RequestHandler {
 }
 
 /**
- * Takes points of the caller's budget, none if there are not enough, and says in the answer what is left (draft-ietf-httpapi-ratelimit-headers-10).
+ * Takes points of the caller's budget, none if it is known to have too few, and says in the answer what is left (draft-ietf-httpapi-ratelimit-headers-10).
  * @throws ApiError RESOURCE_EXHAUSTED when there are not enough
  */
 export async function spend(budget: Budget, req: Request, res: Response, points: number): Promise<void> {

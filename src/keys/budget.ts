@@ -21,6 +21,9 @@ export interface BudgetOptions {
   onStoreLost?: (error: unknown) => void
 }
 
+/** A store that has failed is left alone for so long, in milliseconds: one that hangs holds nobody up meanwhile. */
+const STORE_PAUSE_MS = 1_000
+
 export type Budget = ReturnType<typeof createBudget>
 
 /** Points that somebody may spend in a window of time, which begins with the first of them. */
@@ -39,10 +42,12 @@ export function createBudget({ name, points, windowSeconds, store, onStoreLost }
     })
 
   let toldAt = -Infinity
+  let lostAt = -Infinity
 
-  function tellStoreLost(error: unknown): void {
-    if (performance.now() - toldAt < 60_000) return
-    toldAt = performance.now()
+  function noteStoreLost(error: unknown): void {
+    lostAt = performance.now()
+    if (lostAt - toldAt < 60_000) return
+    toldAt = lostAt
     onStoreLost?.(error)
   }
 
@@ -57,12 +62,12 @@ export function createBudget({ name, points, windowSeconds, store, onStoreLost }
   }
 
   async function consume(who: string, cost: number): Promise<RateLimiterRes> {
-    if (!shared) return memory.consume(who, cost)
+    if (!shared || performance.now() - lostAt < STORE_PAUSE_MS) return memory.consume(who, cost)
     try {
       return await shared.consume(who, cost)
     } catch (error) {
       if (error instanceof RateLimiterRes) throw error
-      tellStoreLost(error)
+      noteStoreLost(error)
       return memory.consume(who, cost)
     }
   }

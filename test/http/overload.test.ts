@@ -18,7 +18,7 @@ async function whileFull(running: Running, queueLength: number, work: () => Prom
   await onServer(async (client) => {
     await running.send('/v1/pets') // the key is known from now on
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-    const held = Array.from({ length: 4 + queueLength + 1 }, () => running.send('/v1/pets'))
+    const held = Array.from({ length: 4 + queueLength + 1 }, (_, n) => running.send(`/v1/pets?limit=${n + 1}`))
     await vi.waitUntil(() => pool.waitingCount > queueLength)
     await work()
     expect(pool.waitingCount).toBe(queueLength + 1) // nobody has got a connection meanwhile
@@ -46,7 +46,8 @@ describe('with more requests waiting for the database than may', () => {
   test('the process answers for its health, its metrics and its documents', async ({ running }) => {
     const bounded = await running.another({ shedding, timeouts })
     await whileFull(bounded, queueLength, async () => {
-      for (const path of ['/livez', '/openapi.json', '/metrics']) expect((await bounded.send(path)).status).toBe(200)
+      for (const path of ['/livez', '/readyz', '/openapi.json', '/metrics'])
+        expect((await bounded.send(path)).status).toBe(200)
       await expectShed(await bounded.send('/v1/pets'))
       expect(await (await bounded.send('/metrics')).text()).toMatch(/^petstore_shed_total\{reason="queue"\} 1$/m)
     })
