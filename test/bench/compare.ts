@@ -1,7 +1,7 @@
 import { check, WrongAnswer } from './check.ts'
 import type { Cleanup } from './cleanup.ts'
 import { countCreated, type Postgres, restoreRows } from './database.ts'
-import { type Conditions, measure, type Measured } from './measure.ts'
+import { type Conditions, measure, type Measured, warmUp } from './measure.ts'
 import { type Server, startServer } from './servers.ts'
 import type { Variant } from './variants.ts'
 import { type Ask, asksOf, type Work } from './works.ts'
@@ -68,6 +68,7 @@ async function compareAt(work: Work, servers: Server[], run: Run): Promise<Serie
   for (const server of servers) {
     await trying(server, async (asks) => {
       for (const ask of asks.slice(0, SAMPLES)) await check(server, ask)
+      await warmUp(server, asks, run.conditions)
     })
   }
   for (let round = 0; round < run.rounds; round++) {

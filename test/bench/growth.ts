@@ -2,7 +2,7 @@ import { check } from './check.ts'
 import type { Cleanup } from './cleanup.ts'
 import type { Postgres } from './database.ts'
 import { serviceDialect } from './dialects.ts'
-import { type Conditions, measure, type Measured } from './measure.ts'
+import { type Conditions, measure, type Measured, warmUp } from './measure.ts'
 import { fixed, type Spread, spreadOf, table } from './report.ts'
 import { pageBelow, randomNumbers } from './rows.ts'
 import { startServer } from './servers.ts'
@@ -52,7 +52,10 @@ export async function growth(
         asks: pages(one.size, limit, place),
         rounds: [] as Measured[],
       })) // filled below
-      for (const { server, asks } of contestants) await Promise.all(asks.slice(0, 5).map((ask) => check(server, ask)))
+      for (const { server, asks } of contestants) {
+        await Promise.all(asks.slice(0, 5).map((ask) => check(server, ask)))
+        await warmUp(server, asks, conditions)
+      }
       for (let round = 0; round < rounds; round++) {
         for (const one of round % 2 ? contestants.toReversed() : contestants) {
           one.rounds.push(await measure(one.server, one.asks, conditions))

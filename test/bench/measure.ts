@@ -28,10 +28,15 @@ export interface Conditions {
 /** How often an answer under load is looked into, in milliseconds. */
 const PROBE_MS = 200
 
+/** A load that nobody looks at: the first in the life of a process, before its code is compiled, says little of it. */
+export async function warmUp(server: Server, asks: Ask[], { load, connections, warmup }: Conditions): Promise<void> {
+  if (warmup) await load({ server, asks, connections, seconds: warmup })
+}
+
 /** Warms up and measures. @throws WrongAnswer when any answer was not 2xx, or a probed one held the wrong animals */
 export async function measure(server: Server, asks: Ask[], conditions: Conditions): Promise<Measured> {
-  const { load, postgresPid, connections, seconds, warmup } = conditions
-  if (warmup) await load({ server, asks, connections, seconds: warmup })
+  const { load, postgresPid, connections, seconds } = conditions
+  await warmUp(server, asks, conditions)
   const before = { server: server.usage(), postgres: usageOf(postgresPid) }
   const result = await probed(server, asks, load({ server, asks, connections, seconds }))
   const after = { server: server.usage(), postgres: usageOf(postgresPid) }
