@@ -7,6 +7,7 @@ import type { Ask } from './works.ts'
 
 /** What one round of one server has shown. */
 export interface Measured {
+  /** Every answer, those of the warming up among them. */
   answers: number
   perSecond: number
   p50Ms: number
@@ -28,15 +29,15 @@ export interface Conditions {
 /** How often an answer under load is looked into, in milliseconds. */
 const PROBE_MS = 200
 
-/** A load that nobody looks at: the first in the life of a process, before its code is compiled, says little of it. */
-export async function warmUp(server: Server, asks: Ask[], { load, connections, warmup }: Conditions): Promise<void> {
-  if (warmup) await load({ server, asks, connections, seconds: warmup })
+/** A load that nobody looks at: the first in the life of a process, before its code is compiled, says little of it. @returns how many answers */
+export async function warmUp(server: Server, asks: Ask[], { load, connections, warmup }: Conditions): Promise<number> {
+  return warmup ? answersOf(await load({ server, asks, connections, seconds: warmup })) : 0
 }
 
 /** Warms up and measures. @throws WrongAnswer when any answer was not 2xx, or a probed one held the wrong animals */
 export async function measure(server: Server, asks: Ask[], conditions: Conditions): Promise<Measured> {
   const { load, postgresPid, connections, seconds } = conditions
-  await warmUp(server, asks, conditions)
+  const warming = await warmUp(server, asks, conditions)
   const before = { server: server.usage(), postgres: usageOf(postgresPid) }
   const result = await probed(server, asks, load({ server, asks, connections, seconds }))
   const after = { server: server.usage(), postgres: usageOf(postgresPid) }
@@ -47,7 +48,7 @@ export async function measure(server: Server, asks: Ask[], conditions: Condition
   }
   const cpu = (from?: Usage, to?: Usage) => from && to && ((to.cpuSeconds - from.cpuSeconds) / answers) * 1_000
   return {
-    answers,
+    answers: warming + answers,
     perSecond: answers / result.seconds,
     p50Ms: result.p50Ms,
     p99Ms: result.p99Ms,
