@@ -76,7 +76,10 @@ export function createService(options: ServiceOptions): Service {
   const usage = createUsage(database.prisma)
   const budget = budgetOf('key', budgets.points, store)
   const wrongKeys = budgetOf('wrong-keys', budgets.wrongKeys)
-  const overload = createOverload(options.shedding, () => database.pool.waitingCount)
+  const overload = createOverload(options.shedding, {
+    length: () => database.pool.waitingCount,
+    longestWaitMs: database.longestWaitMs,
+  })
   const metrics = createMetrics({
     version,
     pool: () => database.pool,

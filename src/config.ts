@@ -55,10 +55,13 @@ export const Environment = z.object({
       'Addresses or networks (`10.0.0.0/8, loopback`) whose `X-Forwarded-For` says who the client is; else nobody is believed.',
     ),
   SHED_QUEUE_LENGTH: whole(0, 1_000_000)
-    .prefault('500')
+    .prefault('1000')
     .describe(
       'More requests than that waiting for a connection to the database, and new ones get 503 at once. 0: never.',
     ),
+  SHED_QUEUE_MS: whole(0, 600_000)
+    .prefault('500')
+    .describe('The first of them waiting for longer than that, likewise. 0: never.'),
   SHED_DELAY_MS: whole(0, 600_000)
     .prefault('500')
     .describe('The event loop further behind than that, likewise. 0: never.'),
@@ -157,7 +160,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
       wrongKeys: data.RATE_LIMIT_WRONG_KEYS,
     },
     trustedProxies: data.TRUSTED_PROXIES,
-    shedding: { queueLength: data.SHED_QUEUE_LENGTH, delayMs: data.SHED_DELAY_MS },
+    shedding: { queueLength: data.SHED_QUEUE_LENGTH, queueMs: data.SHED_QUEUE_MS, delayMs: data.SHED_DELAY_MS },
     metricsPort: data.METRICS_PORT,
     timeouts: {
       lockMs: data.DATABASE_LOCK_TIMEOUT_MS,

@@ -78,7 +78,7 @@ export async function startService(
   const created = createService({
     ...loadConfig({}),
     databasePoolSize: 4,
-    shedding: { queueLength: 0, delayMs: 0 }, // tests share two cores
+    shedding: { queueLength: 0, queueMs: 0, delayMs: 0 }, // tests share two cores
     log: createLog('info', log),
     ...options,
     databaseUrl,

@@ -2,6 +2,7 @@ import type { Tracer } from '@opentelemetry/api'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { PrismaClient } from './generated/client.ts'
+import { watchQueue } from './queue.ts'
 import { tracedPg } from './traces.ts'
 
 /** How long is waited, in milliseconds: for a connection, for a lock, for a statement to end, and for its answer. */
@@ -15,6 +16,8 @@ export interface DatabaseTimeouts {
 export interface Database {
   prisma: PrismaClient
   pool: pg.Pool
+  /** How long the request has waited for a connection that has waited longest, in milliseconds. */
+  longestWaitMs(): number
   /** Ends every connection; the object cannot be used again. */
   close(): Promise<void>
 }
@@ -53,6 +56,7 @@ export function createDatabase(...settings: Parameters<typeof createPool>): Data
   return {
     prisma,
     pool,
+    longestWaitMs: watchQueue(pool),
     async close() {
       await prisma.$disconnect()
       await pool.end()

@@ -7,6 +7,8 @@ const TICK_MS = 20
 export interface Bounds {
   /** Requests that may wait for a connection to the database; any number when it is 0. */
   queueLength: number
+  /** How long the first of them may have waited, in milliseconds; at will when it is 0. */
+  queueMs: number
   /** How far behind the event loop may be, in milliseconds; at will when it is 0. */
   delayMs: number
 }
@@ -14,9 +16,12 @@ export interface Bounds {
 /**
  * Refuses new requests while there are too many, before anything is done for them: those that are here already get
  * through sooner than if all waited.
- * @param waiting how many requests wait for a connection to the database
+ * @param queue how many requests wait for a connection to the database, and for how long the first of them does
  */
-export function createOverload({ queueLength, delayMs }: Bounds, waiting: () => number) {
+export function createOverload(
+  { queueLength, queueMs, delayMs }: Bounds,
+  queue: { length(): number; longestWaitMs(): number },
+) {
   /** How many requests were refused, by the reason. */
   const counts = { queue: 0, event_loop: 0 }
   let lastTick = performance.now()
@@ -32,7 +37,8 @@ export function createOverload({ queueLength, delayMs }: Bounds, waiting: () => 
   }
 
   function reason(): keyof typeof counts | undefined {
-    if (queueLength && waiting() > queueLength) return 'queue'
+    if (queueLength && queue.length() > queueLength) return 'queue'
+    if (queueMs && queue.longestWaitMs() > queueMs) return 'queue'
     if (delayMs && Math.max(lateMs, behind()) > delayMs) return 'event_loop'
     return undefined
   }

@@ -29,7 +29,7 @@ async function whileFull(running: Running, queueLength: number, work: () => Prom
 
 describe('with more requests waiting for the database than may', () => {
   const queueLength = 2
-  const shedding = { queueLength, delayMs: 0 }
+  const shedding = { queueLength, queueMs: 0, delayMs: 0 }
 
   test('a new one is 503 while all are held, on both faces, whether it has a key or not', async ({ running }) => {
     const bounded = await running.another({ shedding, timeouts })
@@ -54,16 +54,28 @@ describe('with more requests waiting for the database than may', () => {
   })
 
   test('with a bound of 0 every one waits', async ({ running }) => {
-    const unbounded = await running.another({ shedding: { queueLength: 0, delayMs: 0 }, timeouts })
+    const unbounded = await running.another({ shedding: { queueLength: 0, queueMs: 0, delayMs: 0 }, timeouts })
     await whileFull(unbounded, 20, async () => expect((await fetch(`${unbounded.base}/v1/pets`)).status).toBe(401))
   })
+})
+
+test('with the first of those who wait waiting for longer than may be, a new one is 503; the next is served again', async ({
+  running,
+}) => {
+  const bounded = await running.another({ shedding: { queueLength: 0, queueMs: 50, delayMs: 0 }, timeouts })
+  await whileFull(bounded, 0, async () => {
+    await vi.waitUntil(() => bounded.service.database.longestWaitMs() > 50)
+    await expectShed(await bounded.send('/v1/pets'))
+  })
+  expect(bounded.service.database.longestWaitMs()).toBe(0)
+  expect((await bounded.send('/v1/pets')).status).toBe(200)
 })
 
 test('a request that finds the event loop further behind than may be is 503; the next is served again', async ({
   running,
 }) => {
   const delayMs = 200
-  const { port, base } = await running.another({ shedding: { queueLength: 0, delayMs } })
+  const { port, base } = await running.another({ shedding: { queueLength: 0, queueMs: 0, delayMs } })
   const client = connect(port, '127.0.0.1')
   await new Promise((resolve) => client.once('connect', resolve))
   client.end('GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
