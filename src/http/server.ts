@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Express } from 'express'
 import { ApiError } from '../errors.ts'
+import { expressClasses } from './express-classes.ts'
 
 declare module 'node:http' {
   interface IncomingMessage {
@@ -32,8 +34,9 @@ export interface HttpServer {
 }
 
 /** An HTTP server whose every answer is ours: also those that Node gives itself, with an empty body. */
-export function createHttpServer(app: RequestListener, timeouts: ClientTimeouts): HttpServer {
+export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpServer {
   const server = createServer({
+    ...expressClasses(app),
     headersTimeout: timeouts.headersMs,
     requestTimeout: timeouts.requestMs,
     keepAliveTimeout: timeouts.keepAliveMs,
