@@ -71,7 +71,7 @@ export function createService(options: ServiceOptions): Service {
   const budgetOf = (name: string, points: number, shared?: typeof store) =>
     points ? createBudget({ name, points, windowSeconds, store: shared, onStoreLost }) : undefined
 
-  const animals = createAnimals(database.prisma)
+  const animals = createAnimals(database.prisma, database.pool)
   const keys = createKeys(database.prisma, now)
   const usage = createUsage(database.prisma)
   const budget = budgetOf('key', budgets.points, store)

@@ -1,8 +1,10 @@
-import DataLoader from 'dataloader'
+import type { Pool } from 'pg'
 import type { PrismaClient } from '../database/generated/client.ts'
 import { ApiError, toApiError } from '../errors.ts'
-import { Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
+import { type Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
 import { createOnce, type Once } from './idempotency.ts'
+import { createJoin } from './joined.ts'
+import { type Column, createStatements, everyColumn, type Read } from './statements.ts'
 
 /** Which animals: those between two ids (both exclusive) with a status, counted from the newest or from the oldest. */
 export interface ListQuery {
@@ -12,15 +14,6 @@ export interface ListQuery {
   newerThan?: bigint | undefined
   /** Take the last of them rather than the first. */
   backward?: boolean
-}
-
-type Column = keyof Animal
-/** An animal with some of its members; its id is always there. */
-type Read<C extends Column> = Pick<Animal, C | 'id'>
-
-interface Wanted {
-  id: bigint
-  columns: readonly Column[] | undefined
 }
 
 export interface Page<C extends Column = Column> {
@@ -33,7 +26,9 @@ export interface Page<C extends Column = Column> {
 export type Animals = ReturnType<typeof createAnimals>
 
 /** The three operations on animals, for both faces. Inputs are valid already; errors are ApiErrors or the database's. */
-export function createAnimals(prisma: PrismaClient) {
+export function createAnimals(prisma: PrismaClient, pool: Pool) {
+  const statements = createStatements(pool)
+
   /**
    * listPets (§4.1): one page, newest first. Its cost does not depend on where in the list the page is.
    * @param columns what is read of each animal, besides its id; all of it when nothing is said
@@ -42,12 +37,8 @@ export function createAnimals(prisma: PrismaClient) {
     { status, limit, olderThan, newerThan, backward = false }: ListQuery,
     columns?: readonly C[],
   ): Promise<Page<C>> {
-    const found = await prisma.animal.findMany({
-      select: selectOf(columns),
-      where: { ...(status && { status }), ...between(olderThan, newerThan) },
-      orderBy: { id: backward ? 'asc' : 'desc' },
-      take: limit + 1,
-    })
+    const range = { status, olderThan, newerThan, backward, take: limit + 1 }
+    const found = await statements.list(range, columns)
     const animals = found.slice(0, limit)
     if (backward) animals.reverse()
     return { animals, more: found.length > limit }
@@ -59,29 +50,36 @@ export function createAnimals(prisma: PrismaClient) {
   }
 
   /**
-   * getPet (§4.3). Whoever asks for an animal in the same turn of the event loop shares one query.
+   * getPet (§4.3). Those who ask at the same time share one query, whichever animals they ask for.
    * @param petId as the client wrote it
    * @throws ApiError NOT_FOUND when it names no animal, or is no int64
    */
-  async function get<C extends Column = Column>(petId: string, columns?: readonly C[]): Promise<Read<C>> {
+  async function get<C extends Column = Column>(
+    petId: string,
+    columns: readonly C[] = everyColumn as C[],
+  ): Promise<Read<C>> {
     const id = parseInt64(petId)
-    const animal = id !== undefined && (await byId.load({ id, columns }))
+    const animal = id !== undefined && (await byId(id, columns))
     if (!animal) throw new ApiError('NOT_FOUND', 'No animal has this id.')
     return animal
   }
 
-  const byId = new DataLoader<Wanted, Animal | undefined>(
-    async (wanted) => {
-      const columns = wanted.every((one) => one.columns) ? wanted.flatMap((one) => one.columns ?? []) : undefined
-      const found = await prisma.animal.findMany({
-        select: selectOf(columns),
-        where: { id: { in: [...new Set(wanted.map((one) => one.id))] } },
-      })
-      const animals = new Map(found.map((animal) => [animal.id, animal]))
-      return wanted.map(({ id }) => animals.get(id))
-    },
-    { cache: false, maxBatchSize: 100, batchScheduleFn: (run) => void setImmediate(run) },
-  )
+  const join = createJoin<Map<bigint, Animal>>()
+  let wanted = { ids: new Set<bigint>(), columns: new Set<Column>() }
+
+  /** Reads an animal together with all that are asked for at the same time: every column that anybody wants of any. */
+  async function byId(id: bigint, columns: readonly Column[]): Promise<Animal | undefined> {
+    wanted.ids.add(id)
+    for (const column of columns) wanted.columns.add(column)
+    return (await join('', readWanted)).get(id)
+  }
+
+  async function readWanted(): Promise<Map<bigint, Animal>> {
+    const { ids, columns } = wanted
+    wanted = { ids: new Set(), columns: new Set() }
+    const animals = await statements.byIds(ids, [...columns])
+    return new Map(animals.map((animal) => [animal.id, animal]))
+  }
 
   /**
    * createPet (§4.2). One statement; it resolves only after the commit.
@@ -92,27 +90,11 @@ export function createAnimals(prisma: PrismaClient) {
   async function create(pet: NewPet, once?: Once): Promise<{ animal: Animal; replayed: boolean }> {
     try {
       if (once) return await createOnce(prisma, once, pet)
-      const animal = await prisma.animal.create({ select: selectOf(), data: { ...pet, status: pet.status ?? null } })
-      return { animal, replayed: false }
+      return { animal: await statements.create(pet), replayed: false }
     } catch (error) {
       throw toApiError(error, 'write')
     }
   }
 
   return { list, count, get, create }
-}
-
-function between(olderThan: bigint | undefined, newerThan: bigint | undefined) {
-  if (olderThan === undefined && newerThan === undefined) return {}
-  return {
-    id: { ...(olderThan !== undefined && { lt: olderThan }), ...(newerThan !== undefined && { gt: newerThan }) },
-  }
-}
-
-/**
- * The columns to read, the id always among them; all when none are named. The type says more than is read when some
- * are: `list` and `get` say how much is.
- */
-function selectOf(columns: readonly Column[] = Object.keys(Animal.shape) as Column[]): Record<Column, true> {
-  return Object.fromEntries(['id', ...columns].map((name) => [name, true])) as Record<Column, true>
 }

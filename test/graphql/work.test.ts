@@ -40,7 +40,7 @@ describe('no more is read than is selected', () => {
 
   test('whoever asks for an animal in the same turn of the event loop shares a query', async ({ running }) => {
     await createSome(running, 3)
-    const animals = createAnimals(running.service.database.prisma)
+    const animals = createAnimals(running.service.database.prisma, running.service.database.pool)
     const sent = record(running)
     const [now, tick, micro] = await Promise.all([
       animals.get('1'),
