@@ -3,6 +3,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { z } from 'zod'
 import { DEFAULT_PAGE_SIZE, NewPet, PageSize, PetStatus } from '../animals/animal.ts'
 import { parseCursor, toCursor } from '../animals/cursor.ts'
+import { createJoin } from '../animals/joined.ts'
 import type { Animals } from '../animals/service.ts'
 import { type Caller, callerOf, requireScope } from '../context.ts'
 import { ApiError } from '../errors.ts'
@@ -33,11 +34,18 @@ interface PetsParts {
 
 /** The REST contract (specification §4), below `/v1`. Translates between HTTP and the service; decides nothing. */
 export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Router {
+  const joinList = createJoin<Answer>()
+  const joinGet = createJoin<Answer>()
+
   async function listPets(req: Request, res: Response): Promise<void> {
     requireScope(req, 'pets:read')
-    const { limit, status, cursor } = ListPets.parse(req.query)
+    sendRead(req, res, await req.time.database(() => joinList(req.url, () => readList(req.query))))
+  }
+
+  async function readList(parameters: Request['query']): Promise<Answer> {
+    const { limit, status, cursor } = ListPets.parse(parameters)
     const olderThan = cursor === undefined ? undefined : parseCursor(cursor, status, 'cursor')
-    const page = await req.time.database(() => animals.list({ limit, status, olderThan }))
+    const page = await animals.list({ limit, status, olderThan })
     const last = page.animals.at(-1)
     const address = (rel: string, position?: string) => {
       const query = new URLSearchParams({
@@ -48,8 +56,7 @@ export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Rou
       return `</v1/pets?${query}>; rel="${rel}"`
     }
     const next = page.more && last ? [address('next', toCursor(last.id, status))] : []
-    res.setHeader('Link', [...next, address('first')].join(', '))
-    sendRead(req, res, page.animals)
+    return { ...toAnswer(page.animals), link: [...next, address('first')].join(', ') }
   }
 
   async function createPet(req: Request, res: Response): Promise<void> {
@@ -71,7 +78,9 @@ export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Rou
       )
     }
     noteDeprecatedCall(callerOf(req))
-    sendRead(req, res, await req.time.database(() => animals.get(String(req.params.petId))))
+    const petId = String(req.params.petId)
+    const read = async () => toAnswer(await animals.get(petId))
+    sendRead(req, res, await req.time.database(() => joinGet(petId, read)))
   }
 
   const mayWrite: RequestHandler = (req, _res, next) => {
@@ -92,12 +101,23 @@ export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Rou
   return router
 }
 
-/** A read with a validator: 304 when the client has just these bytes (RFC 9110 §13.1.2). */
-function sendRead(req: Request, res: Response, body: unknown): void {
+/** An answer to a read, which those who asked the same at the same time share. */
+interface Answer {
+  json: string
+  etag: string
+  link?: string
+}
+
+function toAnswer(body: unknown): Answer {
   const json = toJson(body)
-  const etag = `"${createHash('sha256').update(json).digest('base64url').slice(0, 22)}"`
+  return { json, etag: `"${createHash('sha256').update(json).digest('base64url').slice(0, 22)}"` }
+}
+
+/** A read with a validator: 304 when the client has just these bytes (RFC 9110 §13.1.2). */
+function sendRead(req: Request, res: Response, { json, etag, link }: Answer): void {
   res.setHeader('Cache-Control', 'private, no-cache')
   res.setHeader('ETag', etag)
+  if (link) res.setHeader('Link', link)
   if (names(req.headers['if-none-match'], etag)) res.status(304).end()
   else res.type('json').send(json)
 }
