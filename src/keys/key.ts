@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 /**
@@ -25,7 +25,7 @@ export function isKey(text: string): boolean {
 
 /** SHA-256 of a key: all that is stored. A key of 256 random bits needs no salt and no slow hash. */
 export function hashKey(key: string): Buffer {
-  return createHash('sha256').update(key).digest()
+  return hash('sha256', key, 'buffer')
 }
 
 /** The part of a key that people may see. */

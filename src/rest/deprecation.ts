@@ -5,11 +5,14 @@ export const Sunset = new Date('2030-12-05T00:00:00Z')
 /** When version 1.0.0 of the interface declared it deprecated. */
 export const DeprecatedSince = new Date('2025-12-05T00:00:00Z')
 
+const deprecation = `@${DeprecatedSince.getTime() / 1000}`
+const sunset = Sunset.toUTCString()
+
 /** Says on every answer of getPet, whatever its status, that it is deprecated: RFC 9745, RFC 8594, RFC 5829. */
 export function deprecateGetPet(req: Request, res: Response, next: NextFunction): void {
   if (/^\/v1\/pets\/[^/]+$/.test(req.path)) {
-    res.setHeader('Deprecation', `@${DeprecatedSince.getTime() / 1000}`)
-    res.setHeader('Sunset', Sunset.toUTCString())
+    res.setHeader('Deprecation', deprecation)
+    res.setHeader('Sunset', sunset)
     res.setHeader('Link', '</v1/pets>; rel="successor-version"')
   }
   next()

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { z } from 'zod'
 import { DEFAULT_PAGE_SIZE, NewPet, PageSize, PetStatus } from '../animals/animal.ts'
@@ -8,6 +8,7 @@ import type { Animals } from '../animals/service.ts'
 import { type Caller, callerOf, requireScope } from '../context.ts'
 import { ApiError } from '../errors.ts'
 import { jsonBody } from '../http/json-body.ts'
+import { endWithJson } from '../http/json-answer.ts'
 import { toJson } from '../http/json.ts'
 import { allow } from '../http/methods.ts'
 import { Sunset } from './deprecation.ts'
@@ -66,7 +67,7 @@ export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Rou
     const { animal, replayed } = await req.time.database(() => animals.create(pet, once), 'write')
     if (replayed) res.setHeader('Idempotent-Replayed', 'true')
     res.status(201).setHeader('Location', `/v1/pets/${animal.id}`)
-    res.type('json').send(toJson(animal))
+    endWithJson(res, toJson(animal))
   }
 
   async function getPet(req: Request, res: Response): Promise<void> {
@@ -110,7 +111,7 @@ interface Answer {
 
 function toAnswer(body: unknown): Answer {
   const json = toJson(body)
-  return { json, etag: `"${createHash('sha256').update(json).digest('base64url').slice(0, 22)}"` }
+  return { json, etag: `"${hash('sha256', json, 'base64url').slice(0, 22)}"` }
 }
 
 /** A read with a validator: 304 when the client has just these bytes (RFC 9110 §13.1.2). */
@@ -119,7 +120,7 @@ function sendRead(req: Request, res: Response, { json, etag, link }: Answer): vo
   res.setHeader('ETag', etag)
   if (link) res.setHeader('Link', link)
   if (names(req.headers['if-none-match'], etag)) res.status(304).end()
-  else res.type('json').send(json)
+  else endWithJson(res, json)
 }
 
 /** Whether an If-None-Match names the tag, compared weakly. Express's `req.fresh` would heed `no-cache`, as fetch sends. */
