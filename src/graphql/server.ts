@@ -1,13 +1,22 @@
 import type { Tracer } from '@opentelemetry/api'
 import { type Request, type Response, type RequestHandler, Router } from 'express'
-import { type DocumentNode, getOperationAST, GraphQLError, type GraphQLFormattedError, specifiedRules } from 'graphql'
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  getOperationAST,
+  GraphQLError,
+  type GraphQLFormattedError,
+  specifiedRules,
+} from 'graphql'
 import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
+import { createJoin } from '../animals/joined.ts'
 import type { Animals } from '../animals/service.ts'
 import { requireScope, spend } from '../context.ts'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { errorHandler, noteError } from '../http/errors.ts'
+import { endWithJson } from '../http/json-answer.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { allow } from '../http/methods.ts'
 import type { Budget } from '../keys/budget.ts'
@@ -25,7 +34,8 @@ const PARSED_DOCUMENTS_SIZE = 1_000_000
 
 /** What running a document gives: data, errors, and the code of the errors where it is not each error's own. */
 interface Outcome {
-  data?: unknown
+  /** In JSON. */
+  data?: string
   errors?: readonly GraphQLError[] | undefined
   code?: ErrorCode
   /** What the operation costs, where it got so far. */
@@ -58,6 +68,8 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
     parserAndValidationCache: { documentCache: boundedCache<DocumentNode>(), errorCache: boundedCache<Error>() },
   })
 
+  const join = createJoin<Outcome>()
+
   async function answer(req: Request, res: Response, params: GraphQLParams): Promise<void> {
     const mediaType = negotiate(req)
     const result: Outcome = await run(params, req, res)
@@ -65,12 +77,13 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
     // Without data nothing was executed. Clients that name application/json expect such answers as 200.
     const failed = !('data' in result) && !(mediaType.type === 'application/json' && mediaType.named)
     res.status(failed ? 400 : 200)
-    res.setHeader('Content-Type', `${mediaType.type}; charset=utf-8`)
     const told = req.headers['graphql-cost'] !== undefined && result.cost !== undefined
-    const extensions = told && { extensions: { cost: { requested: result.cost, limit: limits.cost } } }
-    res.send(
-      JSON.stringify({ ...(errors && { errors }), ...('data' in result && { data: result.data }), ...extensions }),
-    )
+    const members = [
+      ...(errors ? [`"errors":${JSON.stringify(errors)}`] : []),
+      ...(result.data === undefined ? [] : [`"data":${result.data}`]),
+      ...(told ? [`"extensions":${JSON.stringify({ cost: { requested: result.cost, limit: limits.cost } })}`] : []),
+    ]
+    endWithJson(res, `{${members.join()}}`, mediaType.type)
   }
 
   async function run(
@@ -107,9 +120,15 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
     const invalid: readonly GraphQLError[] = validate(schema, document, specifiedRules, options)
     if (invalid.length) return { errors: invalid, code: 'GRAPHQL_VALIDATION_FAILED', cost }
     if (budget && cost > 1) await spend(budget, req, res, cost - 1)
-    const contextValue = await contextFactory()
-    const result: Outcome = await execute({ schema, document, contextValue, variableValues: variables, operationName })
-    return { ...result, cost }
+    const executed = async (): Promise<Outcome> => {
+      const contextValue = await contextFactory()
+      const { data, errors }: ExecutionResult = await execute({
+        ...{ schema, document, contextValue, variableValues: variables, operationName },
+      })
+      return { ...(data !== undefined && { data: JSON.stringify(data) }), errors, cost }
+    }
+    // Whatever else is in a request, a query of the same text has the same answer, and asks for no more than the scope above.
+    return operation.operation === 'query' ? join(req.bodyText ?? req.originalUrl, executed) : executed()
   }
 
   const handle = tracer ? traceOperations(tracer, answer) : answer

@@ -2,6 +2,13 @@ import type { NextFunction, Request, Response } from 'express'
 import { ApiError } from '../errors.ts'
 import { parseJson } from './json.ts'
 
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** The body as it came, where `jsonBody` has read it. */
+    bodyText?: string
+  }
+}
+
 const limitBytes = 64 * 1024
 
 /**
@@ -12,7 +19,8 @@ export async function jsonBody(req: Request, res: Response, next: NextFunction):
   requireJsonType(req)
   if (Number(req.headers['content-length']) > limitBytes) throw tooLarge()
   if (req.headers.expect) res.writeContinue()
-  req.body = decode(await read(req))
+  req.bodyText = decode(await read(req))
+  req.body = parse(req.bodyText)
   next()
 }
 
@@ -54,14 +62,16 @@ function tooLarge(): ApiError {
   return new ApiError('PAYLOAD_TOO_LARGE', 'The body is larger than 64 KiB.')
 }
 
-function decode(bytes: Buffer): unknown {
+function decode(bytes: Buffer): string {
   if (bytes.length === 0) throw new ApiError('INVALID_ARGUMENT', 'The body is empty.')
-  let text: string
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
     throw new ApiError('INVALID_ARGUMENT', 'The body is not valid UTF-8.', { cause })
   }
+}
+
+function parse(text: string): unknown {
   try {
     return parseJson(text)
   } catch (cause) {
