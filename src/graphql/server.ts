@@ -20,6 +20,7 @@ import { endWithJson } from '../http/json-answer.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { allow } from '../http/methods.ts'
 import type { Budget } from '../keys/budget.ts'
+import { useCompiled } from './compiled.ts'
 import { fromQuery, type GraphQLParams, toParams } from './params.ts'
 import { limits, measure, overLimits } from './limits.ts'
 import { schema } from './schema.ts'
@@ -59,6 +60,7 @@ export interface GraphQLParts {
 export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQLParts): Router {
   const yoga = createYoga({
     schema,
+    plugins: [useCompiled()],
     logging: false,
     graphiql: false,
     landingPage: false,
