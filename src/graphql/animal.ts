@@ -42,12 +42,12 @@ const PageInfo = builder.objectRef<ConnectionPage>('PageInfo').implement({
     startCursor: t.string({
       nullable: true,
       description: 'Cursor of the first edge, for `before`; null on an empty page.',
-      resolve: ({ edges }) => edges[0]?.cursor ?? null,
+      resolve: ({ edges }) => edges[0]?.cursor() ?? null,
     }),
     endCursor: t.string({
       nullable: true,
       description: 'Cursor of the last edge, for `after`; null on an empty page.',
-      resolve: ({ edges }) => edges.at(-1)?.cursor ?? null,
+      resolve: ({ edges }) => edges.at(-1)?.cursor() ?? null,
     }),
   }),
 })
@@ -55,7 +55,10 @@ const PageInfo = builder.objectRef<ConnectionPage>('PageInfo').implement({
 const AnimalEdge = builder.objectRef<ConnectionPage['edges'][number]>('AnimalEdge').implement({
   description: 'An animal and its place in the list.',
   fields: (t) => ({
-    cursor: t.exposeString('cursor', { description: 'Opaque; good only for the same `status` filter.' }),
+    cursor: t.string({
+      description: 'Opaque; good only for the same `status` filter.',
+      resolve: ({ cursor }) => cursor(),
+    }),
     node: t.expose('node', { type: AnimalType, description: 'The animal.' }),
   }),
 })
@@ -127,7 +130,7 @@ builder.queryType({
           const page = await time.database(() => animals.list(query, columns))
           return {
             // Resolvers run for what is selected, and that was read.
-            edges: page.animals.map((node) => ({ cursor: toCursor(node.id, status), node: node as Animal })),
+            edges: page.animals.map((node) => ({ node: node as Animal, cursor: () => toCursor(node.id, status) })),
             hasNextPage: backward ? newerThan !== undefined : page.more,
             hasPreviousPage: backward ? page.more : olderThan !== undefined,
           }

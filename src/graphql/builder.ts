@@ -21,7 +21,7 @@ export interface AnimalConnection {
 }
 
 export interface ConnectionPage {
-  edges: { cursor: string; node: Animal }[]
+  edges: { node: Animal; cursor(): string }[]
   hasNextPage: boolean
   hasPreviousPage: boolean
 }

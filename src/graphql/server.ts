@@ -6,20 +6,20 @@ import {
   getOperationAST,
   GraphQLError,
   type GraphQLFormattedError,
-  specifiedRules,
 } from 'graphql'
 import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { createJoin } from '../animals/joined.ts'
 import type { Animals } from '../animals/service.ts'
-import { requireScope, spend } from '../context.ts'
+import { callerOf, requireScope, spend } from '../context.ts'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { errorHandler, noteError } from '../http/errors.ts'
 import { endWithJson } from '../http/json-answer.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { allow } from '../http/methods.ts'
 import type { Budget } from '../keys/budget.ts'
+import type { GraphQLContext } from './builder.ts'
 import { useCompiled } from './compiled.ts'
 import { fromQuery, type GraphQLParams, toParams } from './params.ts'
 import { limits, measure, overLimits } from './limits.ts'
@@ -70,6 +70,8 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
     parserAndValidationCache: { documentCache: boundedCache<DocumentNode>(), errorCache: boundedCache<Error>() },
   })
 
+  // One for all requests: no plugin looks at the context, whose own members are for Yoga's Fetch layer.
+  const { parse, validate, execute } = yoga.getEnveloped({} as YogaInitialContext)
   const join = createJoin<Outcome>()
 
   async function answer(req: Request, res: Response, params: GraphQLParams): Promise<void> {
@@ -93,12 +95,6 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
     req: Request,
     res: Response,
   ): Promise<Outcome> {
-    // Yoga's own context members are for its Fetch layer, which is not used here.
-    const { parse, validate, contextFactory, execute } = yoga.getEnveloped({
-      animals,
-      caller: req.caller,
-      time: req.time,
-    } as unknown as YogaInitialContext)
     const text = trustedText(trusted, query, documentId)
     let document: DocumentNode
     try {
@@ -119,14 +115,13 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
     const excess = overLimits(measures)
     if (excess.length) return { errors: excess, code: 'GRAPHQL_VALIDATION_FAILED', cost }
     const options = { maxErrors: MAX_VALIDATION_ERRORS }
-    const invalid: readonly GraphQLError[] = validate(schema, document, specifiedRules, options)
+    const invalid: readonly GraphQLError[] = validate(schema, document, undefined, options)
     if (invalid.length) return { errors: invalid, code: 'GRAPHQL_VALIDATION_FAILED', cost }
     if (budget && cost > 1) await spend(budget, req, res, cost - 1)
     const executed = async (): Promise<Outcome> => {
-      const contextValue = await contextFactory()
-      const { data, errors }: ExecutionResult = await execute({
-        ...{ schema, document, contextValue, variableValues: variables, operationName },
-      })
+      const contextValue = { animals, caller: callerOf(req), time: req.time } satisfies GraphQLContext
+      const args = { schema, document, contextValue, variableValues: variables, operationName }
+      const { data, errors }: ExecutionResult = await execute(args)
       return { ...(data !== undefined && { data: JSON.stringify(data) }), errors, cost }
     }
     // Whatever else is in a request, a query of the same text has the same answer, and asks for no more than the scope above.

@@ -10,6 +10,7 @@ declare module 'express-serve-static-core' {
 }
 
 const limitBytes = 64 * 1024
+const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * Reads a JSON body into `req.body`, for both faces: media type, then size, then UTF-8, then JSON.
@@ -65,7 +66,7 @@ function tooLarge(): ApiError {
 function decode(bytes: Buffer): string {
   if (bytes.length === 0) throw new ApiError('INVALID_ARGUMENT', 'The body is empty.')
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return decoder.decode(bytes)
   } catch (cause) {
     throw new ApiError('INVALID_ARGUMENT', 'The body is not valid UTF-8.', { cause })
   }
