@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
-import { Animal, type NewPet } from './animal.ts'
+import { Animal, DEFAULT_PAGE_SIZE, type NewPet } from './animal.ts'
 
 export type Column = keyof Animal
 /** An animal with some of its members; its id is always there. */
@@ -28,13 +28,19 @@ const types = {
   getTypeParser: (oid: number): ((text: string) => unknown) => (oid === INT8_OID ? BigInt : (text) => text),
 }
 
+/**
+ * What a page of the usual size takes stands in the text of its statement: PostgreSQL keeps a plan only where it knows
+ * how few rows that is, and else plans each time anew, which takes as long as the rest of its work on a page.
+ */
+const USUAL_TAKE = DEFAULT_PAGE_SIZE + 1
+
 /** The names of prepared statements, by their texts. */
 const names = new Map<string, string>()
 
 /**
  * The statements of every request, written out and prepared once for each connection: on the way through Prisma the
  * same took two to five times the processor time. Each shape of a query is a text of its own, so that the plan that
- * PostgreSQL keeps for it is right wherever in the table it looks. There are few shapes: no value is ever in the text.
+ * PostgreSQL keeps for it is right wherever in the table it looks. There are few shapes: no other value is ever in the text.
  */
 export function createStatements(pool: Pool) {
   async function run<Row>(text: string, values: unknown[]): Promise<Row[]> {
@@ -48,14 +54,15 @@ export function createStatements(pool: Pool) {
     /** One stretch of the list, in the order in which it is taken. */
     list<C extends Column>(range: Range, columns?: readonly C[]): Promise<Read<C>[]> {
       const { status, olderThan, newerThan, backward, take } = range
-      const values: unknown[] = [take]
+      const values: unknown[] = []
       const conditions = [
         ...(status ? [`status = $${values.push(status)}::pet_status`] : []),
         ...(olderThan === undefined ? [] : [`id < $${values.push(olderThan)}`]),
         ...(newerThan === undefined ? [] : [`id > $${values.push(newerThan)}`]),
       ]
+      const limit = take === USUAL_TAKE ? take : `$${values.push(take)}`
       const where = conditions.length ? `WHERE ${conditions.join(' AND ')} ` : ''
-      return run(`${selectOf(columns)} ${where}ORDER BY id ${backward ? 'ASC' : 'DESC'} LIMIT $1`, values)
+      return run(`${selectOf(columns)} ${where}ORDER BY id ${backward ? 'ASC' : 'DESC'} LIMIT ${limit}`, values)
     },
 
     /** The animals that have one of the ids, in no order. */
