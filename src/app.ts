@@ -1,6 +1,6 @@
 import { parse as parseQuery } from 'node:querystring'
 import type { Tracer } from '@opentelemetry/api'
-import express, { type Express, Router } from 'express'
+import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
 import { type Animals, createAnimals } from './animals/service.ts'
@@ -172,13 +172,10 @@ function createApp(parts: Parts): Express {
   app.use(requireSaneTarget)
 
   // Those that are asked most come first: a request takes time for every part that it passes by.
-  const admit = () => Router({ strict: true, caseSensitive: true }).use(overload.shed, auth, limited)
-  app.use('/v1', admit().use(petsRouter({ animals, now, noteDeprecatedCall })))
+  const admit = [overload.shed, auth, limited]
+  app.use('/v1', admit, petsRouter({ animals, now, noteDeprecatedCall }))
   app.get('/graphql', graphiql(parts.devKey))
-  app.use(
-    '/graphql',
-    admit().use(graphqlRouter({ animals, log, trusted: trusted ?? noTrustedDocuments, budget, tracer })),
-  )
+  app.use('/graphql', admit, graphqlRouter({ animals, log, trusted: trusted ?? noTrustedDocuments, budget, tracer }))
   app.use('/graphql', graphqlErrorHandler(log))
 
   app.use(healthRouter(health))
