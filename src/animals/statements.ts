@@ -74,7 +74,7 @@ export function createStatements(pool: Pool) {
     async create({ name, categoryId, status: given }: NewPet): Promise<Animal> {
       const status = given ?? null
       const text =
-        'INSERT INTO public.animal (name, category_id, status) VALUES ($1, $2, $3::pet_status) RETURNING animal.id'
+        'INSERT INTO "public"."animal" (name, category_id, status) VALUES ($1, $2, $3::pet_status) RETURNING animal.id'
       const [row] = await run<{ id: bigint }>(text, [name, categoryId, status])
       if (!row) throw new Error('INSERT gave no row back')
       return { id: row.id, name, categoryId, status }
@@ -85,7 +85,7 @@ export function createStatements(pool: Pool) {
 /** The id is always among the columns; all of them are when none are named. Their order is always the same. */
 function selectOf(columns: readonly Column[] = everyColumn): string {
   const selected = everyColumn.filter((column) => column === 'id' || columns.includes(column))
-  return `SELECT ${selected.map((column) => `animal.${columnOf[column]} AS "${column}"`).join(', ')} FROM public.animal`
+  return `SELECT ${selected.map((column) => `animal.${columnOf[column]} AS "${column}"`).join(', ')} FROM "public"."animal"`
 }
 
 /** A statement's name says its text: whoever shares a connection, through a pooler say, never runs another's. */
