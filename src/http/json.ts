@@ -44,8 +44,14 @@ function exactNumber(token = ''): number | bigint {
 /** Writes JSON, bigints as integers to the last digit. Members that are null or undefined are left out. */
 export function toJson(value: unknown): string {
   if (typeof value === 'bigint') return value.toString()
-  if (Array.isArray(value)) return `[${value.map(toJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const members = Object.entries(value).filter(([, member]) => member !== null && member !== undefined)
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${toJson(member)}`).join(',')}}`
+  if (Array.isArray(value)) return `[${value.map(toJson).join(',')}]`
+  const map = value as Record<string, unknown> // an object that is no array
+  // In a loop: through entries, filter and map a page of animals took half as long again.
+  let members = ''
+  for (const name of Object.keys(map)) {
+    const member = map[name]
+    if (member !== null && member !== undefined) members += `${members && ','}${JSON.stringify(name)}:${toJson(member)}`
+  }
+  return `{${members}}`
 }
