@@ -2,27 +2,10 @@ import { connect } from 'node:net'
 import { describe, expect } from 'vitest'
 import type pg from 'pg'
 import { onServer, type Running, test } from '../harness.ts'
+import { parse, talk } from '../raw.ts'
 
-/** Sends bytes as they are and gives back all that comes until the server closes, or until `enough` is in it. */
-function talk(port: number, bytes: string | Buffer, enough?: RegExp): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let received = ''
-    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
-    socket.on('data', (chunk) => {
-      received += chunk.toString('latin1')
-      if (enough?.test(received)) socket.destroy()
-    })
-    socket.on('close', () => resolve(received))
-    socket.on('error', reject)
-  })
-}
-
-/** Status and JSON body of the one answer. */
-function parse(answer: string): { status: number; body: unknown } {
-  const [head = '', body = ''] = answer.split('\r\n\r\n')
-  const json = /transfer-encoding: chunked/i.test(head) ? (body.split('\r\n')[1] ?? '') : body
-  return { status: Number(head.split(' ')[1]), body: JSON.parse(json) }
-}
+/** The end of an Error body. */
+const enough = /"status":\d+\}/
 
 describe('what no HTTP library sends', () => {
   const broken: [string, string, number, string][] = [
@@ -59,7 +42,7 @@ describe('what no HTTP library sends', () => {
   for (const [title, bytes, status, code] of broken) {
     test(`${title} is ${status} as JSON, then closed`, async ({ running }) => {
       const answer = await talk(running.port, bytes)
-      expect(parse(answer)).toEqual({ status, body: { status, code, message: expect.stringMatching(/\S/) } })
+      expect(parse(answer)).toMatchObject({ status, body: { status, code, message: expect.stringMatching(/\S/) } })
       expect((await running.send('/v1/pets')).status).toBe(200)
     })
   }
@@ -76,14 +59,14 @@ describe('what no HTTP library sends', () => {
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\n`
     const type = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
     const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`
-    const answer = await talk(running.port, `${head}${type}${chunk}${chunk}0\r\n\r\n`, /"status":\d+\}/)
+    const answer = await talk(running.port, `${head}${type}${chunk}${chunk}0\r\n\r\n`, { enough })
     expect(parse(answer)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
   })
 
   test('a declared length over the limit is 413 before the body is sent', async ({ running }) => {
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\n`
     const type = 'Content-Type: application/json\r\nContent-Length: 9999999\r\n\r\n'
-    const answer = await talk(running.port, head + type, /"status":\d+\}/)
+    const answer = await talk(running.port, head + type, { enough })
     expect(parse(answer)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
   })
 
@@ -124,15 +107,13 @@ describe('what no HTTP library sends', () => {
 
   test('a body that is refused unread gets one answer, and 100 only when it is wanted', async ({ running }) => {
     const expecting = 'Expect: 100-continue\r\n'
-    const tooLarge = await talk(
-      running.port,
-      head(running, `${expecting}Content-Length: 9999999\r\n`),
-      /"status":\d+\}/,
-    )
+    const tooLarge = await talk(running.port, head(running, `${expecting}Content-Length: 9999999\r\n`), { enough })
     expect(tooLarge).toMatch(/^HTTP\/1\.1 413 /)
     const noKey = head(running, `${expecting}Content-Length: 27\r\n`).replace(/Bearer \w+/, 'Bearer x')
-    expect(await talk(running.port, noKey, /"status":\d+\}/)).toMatch(/^HTTP\/1\.1 401 /)
-    const good = await talk(running.port, post(running).replace('Host: x\r\n', `Host: x\r\n${expecting}`), /categoryId/)
+    expect(await talk(running.port, noKey, { enough })).toMatch(/^HTTP\/1\.1 401 /)
+    const good = await talk(running.port, post(running).replace('Host: x\r\n', `Host: x\r\n${expecting}`), {
+      enough: /categoryId/,
+    })
     expect(good).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /)
   })
 

@@ -1,0 +1,86 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import express from 'express'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorHandler } from '../../src/http/errors.ts'
+import { jsonBody } from '../../src/http/json-body.ts'
+import { createHttpServer } from '../../src/http/server.ts'
+import { parse, talk } from '../raw.ts'
+
+// An app that reads bodies as the faces do, on a server with little patience; Node looks at the time once in a second.
+const times = { headersMs: 400, requestMs: 800, keepAliveMs: 500 }
+const app = express()
+app.post('/', jsonBody, (req, res) => void setTimeout(() => res.status(201).json(req.body), 30)) // as a database does
+app.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))
+app.use(errorHandler(pino({ level: 'silent' }), (error) => error.body))
+const server = createHttpServer(app, times)
+let port = 0
+
+beforeAll(async () => {
+  port = await server.listen(0, '127.0.0.1')
+})
+afterAll(() => server.close(0, 0))
+
+const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n'
+const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+const tooSlow = { status: 408, code: 'REQUEST_TIMEOUT', message: expect.stringMatching(/\S/) }
+const broken = { status: 400, code: 'INVALID_ARGUMENT', message: expect.stringMatching(/\S/) }
+
+describe.concurrent('a client that takes too long gets 408 as JSON, and is closed', () => {
+  const slow: [string, string][] = [
+    ['nothing at all', ''],
+    ['half a request line', 'GET /v1'],
+    ['headers without an end', 'GET / HTTP/1.1\r\nHost: x\r\nX-A: b\r\n'],
+    ['half a body', `${head}{"a"`],
+    ['no body where one was announced', head],
+    ['half a chunk', `${head.replace('Content-Length: 9', 'Transfer-Encoding: chunked')}9\r\n{"a"`],
+    ['headers byte by byte', 'drip:GET / HTTP/1.1\r\nHost: x\r\nX: '],
+    ['a body byte by byte', `drip:${head.replace('9', '99')}`],
+  ]
+  test.for(slow)('that sends %s', async ([, bytes], { expect }) => {
+    const answer = parse(await (bytes.startsWith('drip:') ? drip(bytes.slice(5)) : talk(port, bytes)))
+    expect(answer).toMatchObject({ status: 408, body: tooSlow, headers: { connection: 'close' } })
+  })
+
+  test('that sends half a body behind a good request gets both answers, in order', async ({ expect }) => {
+    const answers = await talk(port, `${get}${head}{"a"`)
+    expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 408'])
+  })
+})
+
+describe.concurrent('a client that closes its half of the connection', () => {
+  const whole: [string, string, string[]][] = [
+    ['a read', get, ['200']],
+    ['a write', `${head}{"a":"b"}`, ['201']],
+    ['three requests in one go', get + head + '{"a":"b"}' + get, ['200', '201', '200']],
+  ]
+  test.for(whole)('behind %s gets every answer, and is closed', async ([, bytes, statuses], { expect }) => {
+    const answers = await talk(port, bytes, { end: true })
+    expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(statuses)
+  })
+
+  const parts = [get.slice(0, 9), get.slice(0, -2), head, `${head}{"a"`]
+  test.for(parts)('within a request, after %j, gets 400, and is closed', async (bytes, { expect }) => {
+    expect(parse(await talk(port, bytes, { end: true }))).toMatchObject({ status: 400, body: broken })
+  })
+
+  test('without a request is closed without an answer', async ({ expect }) => {
+    expect(await talk(port, '', { end: true })).toBe('')
+  })
+})
+
+test('a connection without a next request is closed after its time, without an answer', async () => {
+  expect((await talk(port, get)).match(/HTTP/g)).toHaveLength(1)
+})
+
+/** Sends a beginning and then one more byte every 100 ms, for as long as the server lets it. */
+async function drip(beginning: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1').setEncoding('latin1')
+  let received = ''
+  socket.on('data', (text: string) => (received += text)).on('error', () => {})
+  socket.write(beginning)
+  const dripping = setInterval(() => socket.write('x'), 100)
+  await once(socket, 'close').finally(() => clearInterval(dripping))
+  return received
+}
