@@ -7,16 +7,28 @@
 export type DatabaseFailure = 'not-executed' | 'connection-lost'
 
 const notExecuted = new Set([
-  // Reaching the server: Prisma's codes, then Node's.
-  ...['P1000', 'P1001', 'P1003', 'P2034', 'P2037'],
+  // Reaching the server: Prisma's codes, its adapter's kinds (all that a raw query's error has), then Node's.
+  ...['P1000', 'P1001', 'P1003', 'P1011', 'P2034', 'P2037'],
+  ...[
+    'DatabaseNotReachable',
+    'TlsConnectionError',
+    'TooManyConnections',
+    'AuthenticationFailed',
+    'DatabaseDoesNotExist',
+  ],
   ...['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EPIPE', 'EAI_AGAIN'],
-  // SQLSTATE: cancelled by a timeout, lock not had, server closing or starting, too many connections, disk or memory
-  // full, read-only, serialization failure and deadlock (both rolled back), wrong password, no such database.
-  ...['57014', '55P03', '57P01', '57P02', '57P03', '53100', '53200', '53300', '25006', '40001', '40P01'],
-  ...['28P01', '28000', '3D000'],
+  // SQLSTATE: lock not had, read-only, transaction too long, serialization failure and deadlock (both rolled back),
+  // wrong password, no such database.
+  ...['55P03', '25006', '25P04', '40001', '40P01', '28P01', '28000', '3D000'],
 ])
 
-const connectionLost = new Set(['P1008', 'P1017', 'ECONNRESET', 'ETIMEDOUT', '08006', '08003', '08000'])
+/** Classes of SQLSTATE: memory, disk or connections used up; a timeout, or a server that ends or starts; its machine. */
+const notExecutedClasses = /^(53|57|58)[0-9A-Z]{3}$/
+
+const connectionLost = new Set([
+  ...['P1008', 'P1017', 'ConnectionClosed', 'SocketTimeout', 'ECONNRESET', 'ETIMEDOUT'],
+  ...['08000', '08003', '08006', '08007', '40003'],
+])
 
 /** pg throws plain errors for these; their words are all there is to go by (pg 8, pg-pool 3). */
 const phrases: [RegExp, DatabaseFailure][] = [
@@ -31,7 +43,7 @@ const phrases: [RegExp, DatabaseFailure][] = [
 /** Classifies an error of Prisma, its pg adapter or pg by the codes it carries, the innermost first. */
 export function databaseFailure(error: unknown): DatabaseFailure | undefined {
   for (const { code, message } of causes(error)) {
-    if (code && notExecuted.has(code)) return 'not-executed'
+    if (code && (notExecuted.has(code) || notExecutedClasses.test(code))) return 'not-executed'
     if (code && connectionLost.has(code)) return 'connection-lost'
     const phrase = phrases.find(([words]) => words.test(message))
     if (phrase) return phrase[1]
@@ -50,7 +62,7 @@ function causes(error: unknown, depth = 0): { code: string | undefined; message:
   const e = error as Record<string, unknown> // unknown shapes by nature: every member is checked before use
   const meta = typeof e.meta === 'object' && e.meta !== null ? (e.meta as Record<string, unknown>) : {}
   const inner = [meta.driverAdapterError, e.cause, ...(Array.isArray(e.errors) ? e.errors : [])]
-  const codes = [e.originalCode, e.code].filter((code) => typeof code === 'string')
+  const codes = [e.originalCode, e.code, e.kind].filter((code) => typeof code === 'string')
   const message = typeof e.message === 'string' ? e.message : ''
   return [
     ...inner.flatMap((cause) => causes(cause, depth + 1)),

@@ -1,6 +1,6 @@
-import { connect, createServer, type Server, type Socket } from 'node:net'
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
+import { openLine } from '../chaos/line.ts'
 import { cloneDatabase, dropDatabase, onServer, type Running, startService, test } from '../harness.ts'
 
 const { timeouts } = loadConfig({})
@@ -68,11 +68,11 @@ describe('the line to the database', () => {
   test('cut after the commit and before the answer: 504, and the animal is there', async () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
-    const line = await createLine(databaseUrl)
+    const line = await openLine(databaseUrl)
     const running = await startService(line.url, stops)
     expect((await running.post(pet)).status).toBe(201)
 
-    line.holdAnswers()
+    line.hold('answers')
     const answer = running.post(pet)
     await animalsReach(databaseUrl, 2)
     line.cut()
@@ -82,14 +82,14 @@ describe('the line to the database', () => {
     line.mend()
     expect(((await (await running.send('/v1/pets')).json()) as unknown[]).length).toBe(2)
     await Promise.all(stops.map((stop) => stop()))
-    line.down()
+    await line.down()
     await dropDatabase(databaseUrl)
   })
 
   test('down at start: 503 on both faces and on /readyz, never 401; all is well once it is up', async ({ running }) => {
     const stops: (() => Promise<void>)[] = []
-    const line = await createLine(running.databaseUrl)
-    line.down()
+    const line = await openLine(running.databaseUrl)
+    await line.down()
     const { base, send } = await startService(line.url, stops, { key: running.key })
     await expectUnavailable(await send('/v1/pets'))
     const graphql = await send('/graphql', { method: 'POST' })
@@ -102,63 +102,26 @@ describe('the line to the database', () => {
     expect((await fetch(`${base}/readyz`)).status).toBe(200)
     expect((await send('/v1/pets')).status).toBe(200)
     await Promise.all(stops.map((stop) => stop()))
-    line.down()
+    await line.down()
   })
 
   test('silent: a read is 503 and a write 504 within the budget', async () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
-    const line = await createLine(databaseUrl)
+    const line = await openLine(databaseUrl)
     const running = await startService(line.url, stops)
     await Promise.all([running.post(pet), running.send('/v1/pets')])
 
-    line.holdAnswers()
+    line.hold('answers')
     const began = Date.now()
     const [read, write] = await Promise.all([running.send('/v1/pets'), running.post(pet)])
     expect([read.status, write.status]).toEqual([503, 504])
     expect(Date.now() - began).toBeLessThan(timeouts.checkoutMs + timeouts.queryMs + 500)
-    line.down()
+    await line.down()
     await Promise.all(stops.map((stop) => stop()))
     await dropDatabase(databaseUrl)
   })
 })
-
-/** A TCP line to the database that can hold back answers, be cut, and go down and up. */
-async function createLine(databaseUrl: string) {
-  const target = new URL(databaseUrl)
-  const sockets = new Set<Socket>()
-  let held = false
-  const server: Server = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname)
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(from)
-      from.on('data', (chunk) => {
-        if (!(held && from === far)) to.write(chunk)
-      })
-      from.on('close', () => to.destroy())
-      from.on('error', () => to.destroy())
-    }
-  })
-  const url = new URL(databaseUrl)
-  const listenOn = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  await listenOn(0)
-  url.port = String((server.address() as { port: number }).port) // a TCP server that listens has one
-  const cut = () => sockets.forEach((socket) => socket.destroy())
-  return {
-    url: url.href,
-    holdAnswers: () => void (held = true),
-    mend: () => void (held = false),
-    cut,
-    down() {
-      server.close()
-      cut()
-    },
-    up: () => listenOn(Number(url.port)),
-  }
-}
 
 async function animalsReach(databaseUrl: string, count: number): Promise<void> {
   await onServer(async (client) => {
