@@ -100,8 +100,10 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
     try {
       document = parse(text, { maxTokens: limits.tokens })
     } catch (error) {
-      if (!(error instanceof GraphQLError)) throw error
-      return { errors: [error], code: 'GRAPHQL_PARSE_FAILED' }
+      // The parser calls itself for each level, and the stack may end before the tokens do.
+      const refused = error instanceof RangeError ? new GraphQLError('The document is nested too deep.') : error
+      if (!(refused instanceof GraphQLError)) throw error
+      return { errors: [refused], code: 'GRAPHQL_PARSE_FAILED' }
     }
     const operation = getOperationAST(document, operationName)
     if (!operation) throw new ApiError('INVALID_ARGUMENT', 'operationName: must name an operation of the document')

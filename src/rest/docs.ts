@@ -104,10 +104,12 @@ export function docsRouter(version: string, servers: ApiServer[]): Router {
   })
   router.get('/docs/page.css', (_req, res) => void res.type('css').send(style))
   router.get('/docs/start.js', (_req, res) => void res.type('js').send(start))
-  for (const file of ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']) {
+  const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']
+  for (const file of files) {
     const bytes = readFileSync(join(assets, file))
     router.get(`/docs/${file}`, (_req, res) => void res.type(extname(file)).send(bytes))
   }
-  router.all(['/openapi.json', '/docs', '/docs/*file'], allow('GET', 'HEAD'))
+  const paths = ['page.css', 'start.js', ...files].map((file) => `/docs/${file}`)
+  router.all(['/openapi.json', '/docs', ...paths], allow('GET', 'HEAD'))
   return router
 }

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { pino } from 'pino'
+import { cloneDatabase, dropDatabase, type Running, startService } from '../harness.ts'
+import { addressCases } from './addresses.ts'
+import { bodyCases } from './bodies.ts'
+import { type Case, expectCase } from './case.ts'
+import { graphqlCases } from './graphql.ts'
+import { expectSound, type Witness, witness } from './invariants.ts'
+import { keyCases } from './keys.ts'
+import { protocolCases } from './protocol.ts'
+
+// One service for all: whatever a case leaves behind would show in the next.
+const stops: (() => Promise<void>)[] = []
+let running: Running
+let lines: Witness
+let animals = 0
+const poolSize = 2
+
+beforeAll(async () => {
+  lines = witness()
+  const databaseUrl = await cloneDatabase()
+  stops.push(() => dropDatabase(databaseUrl))
+  running = await startService(databaseUrl, stops, {
+    log: pino({ level: 'info' }, lines.stream),
+    databasePoolSize: poolSize,
+  })
+})
+afterAll(async () => {
+  for (const stop of stops.reverse()) await stop()
+})
+
+const tables: [string, Case[]][] = [
+  ['keys', keyCases],
+  ['bodies', bodyCases],
+  ['addresses and methods', addressCases],
+  ['HTTP itself', protocolCases],
+  ['GraphQL', graphqlCases],
+]
+
+describe('what bad input gets, and all is well after it', () => {
+  for (const [table, cases] of tables) {
+    describe(table, () => {
+      test.for(cases.map((one) => [one.title, one.status, one] as const))('%s is %d', async ([, , one]) => {
+        const since = lines.count
+        const answer = await expectCase(one, running.port, running.key)
+        animals = await expectSound(running, animals, answer)
+        lines.expectDiscreet(running.key, since)
+      })
+    })
+  }
+})
+
+describe('without the database: the same answers while every connection of the pool is held', () => {
+  test.for(tables)('%s', async ([, cases]) => {
+    for (let from = 0; from < cases.length; from += 40) {
+      // The service believes what it knows of a key for five seconds; a fresh one lasts through forty cases.
+      const key = await running.service.keys.issue('held')
+      expect((await fetch(`${running.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
+      const held = await Promise.all(Array.from({ length: poolSize }, () => running.service.database.pool.connect()))
+      try {
+        for (const one of cases.slice(from, from + 40)) await expectCase(one, running.port, key)
+        expect(running.service.database.pool).toMatchObject({ totalCount: poolSize, idleCount: 0, waitingCount: 0 })
+      } finally {
+        held.forEach((client) => client.release())
+      }
+    }
+  })
+})
