@@ -144,7 +144,7 @@ function withoutTheKey(stdout: string): string {
   })
 }
 
-/** @returns whether there was such a process, or process group when the number is negative */
+/** @returns whether there was such a process, or process group when the number is negative; signal 0 only looks */
 export function kill(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)
@@ -164,9 +164,14 @@ export function occupyPort(): Promise<{ server: Server; port: number }> {
   })
 }
 
-/** The address of a database on a port where nothing listens. */
-export async function deadDatabase(): Promise<string> {
+/** A TCP port that is free on the loopback interface now. */
+export async function freePort(): Promise<number> {
   const { server, port } = await occupyPort()
   await new Promise((closed) => server.close(closed))
-  return `postgresql://postgres:secret@127.0.0.1:${port}/postgres`
+  return port
+}
+
+/** The address of a database on a port where nothing listens. */
+export async function deadDatabase(): Promise<string> {
+  return `postgresql://postgres:secret@127.0.0.1:${await freePort()}/postgres`
 }

@@ -1,0 +1,102 @@
+import { type Client, createClient, createPet, type Face } from './client.ts'
+import { animalsIn, createStore, startCluster, type Store } from './cluster.ts'
+import { definePart, type Defer, exactly, type Figure, told } from './figures.ts'
+import { startInstance } from './instance.ts'
+
+interface Sizes {
+  creations: number
+  keys: number
+}
+
+/** Two instances on one database: what one acknowledged, the other shows at once; one Idempotency-Key, one animal. */
+export const consistency = definePart({ creations: 3_000, keys: 1_000 }, async (defer, sizes) => {
+  const { url } = await startCluster(defer)
+  return acrossInstances(defer, await createStore(url), sizes)
+})
+
+export async function acrossInstances(
+  defer: Defer,
+  { url, key }: Store,
+  { creations, keys }: Sizes,
+): Promise<Figure[]> {
+  const both = await Promise.all([1, 2].map(() => startInstance(defer, { DATABASE_URL: url })))
+  const [a, b] = both.map(({ port }) => createClient(port, key))
+  if (!a || !b) throw new Error('Two instances were started')
+  defer(() => [a, b].forEach((client) => client.close()))
+  return [...(await growOnly(a, b, url, creations)), ...(await sameKeys(a, b, url, keys))]
+}
+
+const faces: Face[] = ['rest', 'graphql']
+
+/** A set that only grows: each animal is looked for on the other instance as soon as it is acknowledged. */
+async function growOnly(a: Client, b: Client, url: string, creations: number): Promise<Figure[]> {
+  const made: { id: string; name: string }[] = []
+  let [stale, failed, next] = [0, 0, 0]
+  async function worker(): Promise<void> {
+    for (let n = next++; n < creations; n = next++) {
+      const [here, there] = n % 2 ? [a, b] : [b, a]
+      const name = `element ${n}`
+      const { id, reply } = await createPet(here, faces[(n >> 1) % 2] ?? 'rest', name)
+      if (id === undefined) {
+        failed++
+        console.error('Failed:', reply)
+        continue
+      }
+      made.push({ id, name })
+      for (const face of faces) {
+        const [list, animal] = await Promise.all([readList(there, face), readOne(there, face, id)])
+        if (!list.includes(`"name":"${name}"`)) stale++
+        if (!animal.includes(`"name":"${name}"`)) stale++
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: 4 }, worker))
+  const there = new Map((await animalsIn(url)).map(({ id, name }) => [id, name]))
+  return [
+    told('animals created, on both instances and faces', made.length),
+    told('reads on the other instance right after', made.length * 4),
+    exactly('creations that failed', failed, 0),
+    exactly('reads that were stale', stale, 0),
+    exactly('animals lost', made.filter(({ id, name }) => there.get(id) !== name).length, 0),
+    exactly('animals that nobody created', there.size - made.length, 0),
+  ]
+}
+
+async function readList(client: Client, face: Face): Promise<string> {
+  const query = JSON.stringify({ query: '{pets(first:20){nodes{id name}}}' })
+  return (face === 'rest' ? await client.send('GET', '/v1/pets') : await client.send('POST', '/graphql', query)).body
+}
+
+async function readOne(client: Client, face: Face, id: string): Promise<string> {
+  const query = JSON.stringify({ query: 'query($id:ID!){pet(id:$id){id name}}', variables: { id } })
+  return (face === 'rest' ? await client.send('GET', `/v1/pets/${id}`) : await client.send('POST', '/graphql', query))
+    .body
+}
+
+/** Eight creations at once with one key, over both instances and faces. */
+async function sameKeys(a: Client, b: Client, url: string, keys: number): Promise<Figure[]> {
+  let [answers, replays, inFlight, different, wrong] = [0, 0, 0, 0, 0]
+  for (let n = 0; n < keys; n++) {
+    const sent = Array.from({ length: 8 }, (_, i) =>
+      createPet(i % 2 ? a : b, faces[(i >> 1) % 2] ?? 'rest', `once ${n}`, `key-${n}`),
+    )
+    const creations = await Promise.all(sent)
+    const acknowledged = creations.filter(({ outcome }) => outcome === 'acknowledged')
+    answers += creations.length
+    replays += Math.max(0, acknowledged.length - 1)
+    inFlight += creations.filter(({ outcome }) => outcome === 'in flight').length
+    if (new Set(acknowledged.map(({ id }) => id)).size !== 1) different++
+    wrong += creations.filter(({ outcome }) => outcome !== 'acknowledged' && outcome !== 'in flight').length
+  }
+  const once = (await animalsIn(url)).filter(({ name }) => name.startsWith('once '))
+  return [
+    told('Idempotency-Keys, each sent eight times at once', keys),
+    told('… answered with the same animal again', replays),
+    told('… answered 409, still in flight', inFlight),
+    exactly('… answered otherwise', wrong, 0),
+    exactly('… whose answers named none or several animals', different, 0),
+    exactly('animals made for them', once.length, keys),
+    exactly('animals made twice', once.length - new Set(once.map(({ name }) => name)).size, 0),
+    exactly('answers in all', answers, 8 * keys),
+  ]
+}

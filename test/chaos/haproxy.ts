@@ -1,0 +1,73 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../processes.ts'
+import type { Defer } from './figures.ts'
+
+/** Whether HAProxy is installed here (Debian: apt-get install haproxy). */
+export const hasHaproxy = spawnSync('haproxy', ['-v']).status === 0
+
+export interface Balancer {
+  port: number
+  /** Until HAProxy sends requests to the instance on this port. */
+  up(port: number): Promise<void>
+}
+
+/** Starts HAProxy in front of instances on these ports, as the README says to. */
+export async function startHaproxy(defer: Defer, ports: number[]): Promise<Balancer> {
+  const dir = await mkdtemp(join(tmpdir(), 'pet-store-haproxy-'))
+  const [port, file, control] = [await freePort(), join(dir, 'config'), join(dir, 'control')]
+  await writeFile(file, toConfig(port, control, ports))
+  const child = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] })
+  let complaints = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaints += text))
+  const ended = once(child, 'exit')
+  defer(async () => {
+    child.kill('SIGKILL')
+    await ended
+    await rm(dir, { recursive: true, force: true })
+  })
+
+  async function up(instance: number): Promise<void> {
+    while (!new RegExp(`^pets,i${instance},.*,UP,`, 'm').test(await ask(control))) {
+      if (child.exitCode !== null) throw new Error(`HAProxy ended: ${complaints}`)
+      await sleep(20) // its checks are another process's
+    }
+  }
+  for (const instance of ports) await up(instance)
+  return { port, up }
+}
+
+/** The part under "backend" is the README's. */
+const toConfig = (port: number, control: string, ports: number[]) => `
+global
+  stats socket ${control}
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 75s
+  timeout server 20s
+frontend front
+  bind 127.0.0.1:${port}
+  default_backend pets
+backend pets
+  option httpchk
+  http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host pets
+  timeout check 3s
+  default-server check inter 500ms fall 3 rise 1
+${ports.map((instance) => `  server i${instance} 127.0.0.1:${instance}`).join('\n')}
+`
+
+/** The state of its servers, from its control socket; empty while there is none yet. */
+async function ask(control: string): Promise<string> {
+  const socket = connect(control).setEncoding('utf8')
+  let answer = ''
+  socket.on('data', (text: string) => (answer += text)).on('error', () => {})
+  socket.write('show stat\n')
+  await once(socket, 'close').catch(() => {})
+  return answer
+}

@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createClient } from './client.ts'
+import { animalsIn, createStore, settled, startCluster } from './cluster.ts'
+import { atLeast, definePart, told } from './figures.ts'
+import { startInstance } from './instance.ts'
+import { createLedger } from './ledger.ts'
+
+/** SIGKILLs of the service and of PostgreSQL, in random order and at random moments, under a load of writes. */
+export const kills = definePart(
+  { kills: 50, databaseKills: 20, acknowledgements: 100_000, concurrency: 48 },
+  async (defer, { kills, databaseKills, acknowledgements, concurrency }) => {
+    const cluster = await startCluster(defer)
+    const { key } = await createStore(cluster.url)
+    const start = (port?: number) =>
+      startInstance(defer, { DATABASE_URL: cluster.url, waitFor: '/livez', ...(port && { port }) })
+    let service = await start()
+    const client = createClient(service.port, key, concurrency)
+    defer(() => client.close())
+
+    const victims = [...Array<'service'>(kills).fill('service'), ...Array<'database'>(databaseKills).fill('database')]
+    victims.sort(() => Math.random() - 0.5)
+    const began = performance.now()
+    const ledger = createLedger()
+    const writing = ledger.write(client, concurrency)
+    for (const [round, victim] of victims.entries()) {
+      await ledger.reaches(Math.floor((acknowledgements * (round + 1)) / (victims.length + 1)))
+      await sleep(Math.random() * 50) // so that the moment is any within a statement's way
+      if (victim === 'service') {
+        await service.end('SIGKILL')
+        service = await start(service.port)
+      } else {
+        await cluster.end('kill')
+        await cluster.start()
+      }
+    }
+    await ledger.reaches(acknowledgements)
+    await writing.stop()
+    const seconds = (performance.now() - began) / 1_000
+    await settled(cluster.url)
+    return [
+      told('SIGKILLs of the service', kills),
+      told('SIGKILLs of PostgreSQL', databaseKills),
+      told('seconds under load', seconds),
+      atLeast('acknowledgements', ledger.acknowledged, acknowledgements),
+      ...ledger.audit(await animalsIn(cluster.url)),
+    ]
+  },
+)
