@@ -46,6 +46,8 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpSe
   // A client may end its half of the connection behind its request and still get the answer (RFC 9112 §9.6). Node
   // has this switch on every server but in neither its types nor its documentation.
   Object.assign(server, { httpAllowHalfOpen: true })
+  // A client that does not even read its answer: later than any other limit, so that those give their own answers.
+  server.timeout = Math.max(timeouts.keepAliveMs, timeouts.requestMs) + 5_000
   /** The answers that each connection is owed, in order. Clients may send a request before the last is answered. */
   const owed = new Map<Duplex, Set<ServerResponse>>()
   /** Connections whose request was answered before it was read whole: what comes next of it gets no second answer. */

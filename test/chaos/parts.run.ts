@@ -2,6 +2,8 @@ import { afterAll, expect, test } from 'vitest'
 import { type Figure, type Part, toTable } from './figures.ts'
 import { consistency } from './consistency.ts'
 import { firststart } from './firststart.ts'
+import { held } from './held.ts'
+import { hostile } from './hostile.ts'
 import { kills } from './kills.ts'
 import { restarts } from './restarts.ts'
 import { rolling } from './rolling.ts'
@@ -32,5 +34,7 @@ register('rolling', rolling)
 register('kills', kills)
 register('consistency', consistency)
 register('firststart', firststart)
+register('hostile', hostile)
+register('held', held)
 
 afterAll(() => console.log(`\n${tables.join('\n')}`))

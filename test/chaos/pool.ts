@@ -16,33 +16,33 @@ const connected = `SELECT count(*)::int AS n FROM pg_stat_activity
 
 /**
  * Holds the table of animals, so that every connection of the service waits for it, while something is done.
- * Requests that find no connection give up after a second.
+ * @param lockMs how long the service waits for a lock
+ * @returns how many connections waited all the time
  */
-export function whileHeld<T>(
-  url: string,
-  client: Client,
-  work: (held: number) => Promise<T>,
-  size = poolSize,
-): Promise<T> {
+export function whileHeld(url: string, client: Client, work: () => Promise<unknown>, lockMs = 1_000): Promise<number> {
   return inDatabase(url, async (sql) => {
-    await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-    const holders = Array.from({ length: size }, () => client.send('GET', '/v1/pets'))
-    const deadline = performance.now() + 800 // a lock is waited for no longer than a second
-    let held = 0
-    while (held < size && performance.now() < deadline) {
-      held = (await sql.query<{ n: number }>(waiting)).rows[0]?.n ?? 0
-      await sleep(5)
+    async function count(): Promise<number> {
+      await sql.query('SELECT pg_stat_clear_snapshot()') // a transaction sees the same activity for ever
+      return (await sql.query<{ n: number }>(waiting)).rows[0]?.n ?? 0
     }
-    const result = await work(held)
+    await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+    const holders = Array.from({ length: poolSize }, () => client.send('GET', '/v1/pets'))
+    const deadline = performance.now() + 0.8 * lockMs // then the waiting end
+    while ((await count()) < poolSize && performance.now() < deadline) await sleep(5)
+    const before = await count()
+    await work()
+    const held = Math.min(before, await count())
     await sql.query('ROLLBACK')
     await Promise.all(holders)
-    return result
+    return held
   })
 }
 
 /** That every connection of the pool works, and that there are no more of them than there may be. */
 export async function wholePool(url: string, client: Client): Promise<Figure[]> {
-  const usable = await whileHeld(url, client, (held) => Promise.resolve(held))
+  const look = () => whileHeld(url, client, () => Promise.resolve())
+  await look() // opens all that may be
+  const usable = await look()
   const open = await inDatabase(url, async (sql) => (await sql.query<{ n: number }>(connected)).rows[0]?.n ?? 0)
   return [
     exactly('connections of the pool that work afterwards', usable, poolSize),

@@ -13,6 +13,10 @@ const times = { headersMs: 400, requestMs: 800, keepAliveMs: 500 }
 const app = express()
 app.post('/', jsonBody, (req, res) => void setTimeout(() => res.status(201).json(req.body), 30)) // as a database does
 app.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))
+app.get('/large', (_req, res) => {
+  res.once('close', () => app.emit('large over'))
+  res.end(Buffer.alloc(50_000_000))
+})
 app.use(errorHandler(pino({ level: 'silent' }), (error) => error.body))
 const server = createHttpServer(app, times)
 let port = 0
@@ -68,6 +72,16 @@ describe.concurrent('a client that closes its half of the connection', () => {
   test('without a request is closed without an answer', async ({ expect }) => {
     expect(await talk(port, '', { end: true })).toBe('')
   })
+})
+
+test('a client that does not read its answer is closed, later than any other', { timeout: 15_000 }, async () => {
+  const socket = connect(port, '127.0.0.1', () => socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n'))
+  socket.pause()
+  const began = performance.now()
+  const ended = new Promise((resolve) => app.once('large over', resolve))
+  await ended
+  expect(performance.now() - began).toBeGreaterThan(times.requestMs)
+  socket.destroy()
 })
 
 test('a connection without a next request is closed after its time, without an answer', async () => {
