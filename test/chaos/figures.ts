@@ -5,6 +5,13 @@ export interface Figure {
   /** What is promised; empty where the figure is only told. */
   must: string
   holds: boolean
+  /** It says as much of the machine as of the service: only a run that has the machine to itself is held to it. */
+  ofMachine?: boolean
+}
+
+/** Marks a promise about time. */
+export function onQuietMachine(figure: Figure): Figure {
+  return { ...figure, ofMachine: true }
 }
 
 /** Ends, in reverse order, what a part started; vitest's onTestFinished. */

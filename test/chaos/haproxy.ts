@@ -50,7 +50,7 @@ defaults
   mode http
   timeout connect 1s
   timeout client 75s
-  timeout server 20s
+  timeout server 30s
 frontend front
   bind 127.0.0.1:${port}
   default_backend pets
@@ -58,7 +58,7 @@ backend pets
   option httpchk
   http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host pets
   timeout check 3s
-  default-server check inter 500ms fall 3 rise 1
+  default-server check inter 500ms fall 2 rise 1
 ${ports.map((instance) => `  server i${instance} 127.0.0.1:${instance}`).join('\n')}
 `
 

@@ -8,24 +8,16 @@ import { parse, talk } from '../raw.ts'
 import { createClient } from './client.ts'
 import { createStore, issueKey, startCluster } from './cluster.ts'
 import { atLeast, definePart, exactly, quantile, told } from './figures.ts'
-import { startInstance } from './instance.ts'
+import { startInstance, unhurried } from './instance.ts'
 import { whileHeld } from './pool.ts'
 
 const cases = [...keyCases, ...bodyCases, ...addressCases, ...protocolCases, ...graphqlCases]
-
-/** A lock is held for as long as a batch of cases takes, on a busy machine too. */
-const patience = {
-  DATABASE_LOCK_TIMEOUT_MS: 10_000,
-  DATABASE_STATEMENT_TIMEOUT_MS: 11_000,
-  DATABASE_QUERY_TIMEOUT_MS: 12_000,
-  HANDLER_TIMEOUT_MS: 13_000,
-}
 
 /** Every row of the catalogue that is answered without the database, while a lock holds every connection to it. */
 export const held = definePart({ atOnce: 20 }, async (defer, { atOnce }) => {
   const { url } = await startCluster(defer)
   await createStore(url)
-  const service = await startInstance(defer, { DATABASE_URL: url, ...patience })
+  const service = await startInstance(defer, { DATABASE_URL: url, ...unhurried })
   const wrong: string[] = []
   const times: number[] = []
   let leastHeld = Number.POSITIVE_INFINITY
@@ -43,7 +35,7 @@ export const held = definePart({ atOnce: 20 }, async (defer, { atOnce }) => {
     const client = createClient(service.port, key)
     await client.send('GET', '/v1/pets') // the key is known from now on, for five seconds
     const work = () => Promise.all(cases.slice(from, from + atOnce).map((one) => ask(one, key)))
-    leastHeld = Math.min(leastHeld, await whileHeld(url, client, work, patience.DATABASE_LOCK_TIMEOUT_MS))
+    leastHeld = Math.min(leastHeld, await whileHeld(url, client, work))
     client.close()
   }
   if (wrong.length) console.error('Answered otherwise:', wrong)

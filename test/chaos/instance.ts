@@ -11,6 +11,17 @@ import type { Defer } from './figures.ts'
 
 const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
+/** For parts in which nothing is wrong with the database: that this machine is busy is no fault of the service. */
+export const unhurried = {
+  DATABASE_CHECKOUT_TIMEOUT_MS: 10_000,
+  DATABASE_LOCK_TIMEOUT_MS: 10_000,
+  DATABASE_STATEMENT_TIMEOUT_MS: 11_000,
+  DATABASE_QUERY_TIMEOUT_MS: 12_000,
+  HANDLER_TIMEOUT_MS: 25_000,
+  REQUEST_TIMEOUT_MS: 30_000,
+  SHED_DELAY_MS: 0,
+}
+
 /** The built service as a process. */
 export interface Instance {
   port: number

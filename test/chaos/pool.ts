@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from './client.ts'
+import { type Client, createClient } from './client.ts'
 import { inDatabase } from './cluster.ts'
 import { exactly, type Figure } from './figures.ts'
 
@@ -16,22 +16,28 @@ const connected = `SELECT count(*)::int AS n FROM pg_stat_activity
 
 /**
  * Holds the table of animals, so that every connection of the service waits for it, while something is done.
- * @param lockMs how long the service waits for a lock
- * @returns how many connections waited all the time
+ * @returns how many connections waited at once before
  */
-export function whileHeld(url: string, client: Client, work: () => Promise<unknown>, lockMs = 1_000): Promise<number> {
+export function whileHeld(url: string, client: Client, work: () => Promise<unknown>): Promise<number> {
   return inDatabase(url, async (sql) => {
     async function count(): Promise<number> {
       await sql.query('SELECT pg_stat_clear_snapshot()') // a transaction sees the same activity for ever
       return (await sql.query<{ n: number }>(waiting)).rows[0]?.n ?? 0
     }
     await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-    const holders = Array.from({ length: poolSize }, () => client.send('GET', '/v1/pets'))
-    const deadline = performance.now() + 0.8 * lockMs // then the waiting end
-    while ((await count()) < poolSize && performance.now() < deadline) await sleep(5)
-    const before = await count()
+    const released = new AbortController()
+    async function holder(): Promise<void> {
+      while (!released.signal.aborted) await client.send('GET', '/v1/pets')
+    }
+    const holders = Array.from({ length: poolSize }, holder)
+    const deadline = performance.now() + 5_000
+    let held = 0
+    while (held < poolSize && performance.now() < deadline) {
+      held = Math.max(held, await count())
+      await sleep(5)
+    }
     await work()
-    const held = Math.min(before, await count())
+    released.abort()
     await sql.query('ROLLBACK')
     await Promise.all(holders)
     return held
@@ -39,10 +45,10 @@ export function whileHeld(url: string, client: Client, work: () => Promise<unkno
 }
 
 /** That every connection of the pool works, and that there are no more of them than there may be. */
-export async function wholePool(url: string, client: Client): Promise<Figure[]> {
-  const look = () => whileHeld(url, client, () => Promise.resolve())
-  await look() // opens all that may be
-  const usable = await look()
+export async function wholePool(url: string, port: number, key: string): Promise<Figure[]> {
+  const client = createClient(port, key)
+  const usable = await whileHeld(url, client, () => Promise.resolve())
+  client.close()
   const open = await inDatabase(url, async (sql) => (await sql.query<{ n: number }>(connected)).rows[0]?.n ?? 0)
   return [
     exactly('connections of the pool that work afterwards', usable, poolSize),
