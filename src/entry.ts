@@ -1,6 +1,7 @@
 import { type Config, ConfigError, Environment, loadConfig } from './config.ts'
 import { EmbeddedPostgresError } from './database/embedded.ts'
 import { databaseFailure, isSchemaBehind } from './database/failure.ts'
+import { DatabaseUrlError } from './database/locate.ts'
 import { readTraceSettings } from './traces/settings.ts'
 
 /** Something that the person at the terminal can put right; the message is one line. */
@@ -36,7 +37,7 @@ export function describeEnvironment(): string {
 }
 
 function explain(error: unknown): unknown {
-  if (error instanceof ConfigError) return `Configuration: ${error.message}`
+  if (error instanceof ConfigError || error instanceof DatabaseUrlError) return `Configuration: ${error.message}`
   if (error instanceof EmbeddedPostgresError || error instanceof UsageError) return error.message
   if (!(error instanceof Error)) return error
   const { code } = error as NodeJS.ErrnoException // of Node, or none

@@ -251,11 +251,27 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
   })
 })
 
+test('a second signal ends it at once, while it drains', { timeout: 60_000 }, async ({ sandbox }) => {
+  const service = await sandbox.start({ DATABASE_URL: await deadDatabase(), DRAIN_DELAY_MS: '600000' })
+  const ended = service.signal('SIGTERM')
+  await vi.waitFor(async () => {
+    const response = await get(service, '/readyz')
+    expect(await response.json()).toMatchObject({ message: 'The service is shutting down.' })
+  }, 5_000)
+  const began = performance.now()
+  void service.signal('SIGTERM')
+  expect(await ended).toMatchObject({ code: 1 })
+  expect(performance.now() - began).toBeLessThan(promptMs)
+})
+
 describe('a wrong configuration', { concurrent: true, timeout: 60_000 }, () => {
   const wrong: { variable: string; env: Record<string, string> }[] = [
     { variable: 'PORT', env: { PORT: 'abc' } },
     { variable: 'LOG_LEVEL', env: { LOG_LEVEL: 'loud' } },
     { variable: 'DATABASE_URL', env: { NODE_ENV: 'production' } },
+    { variable: 'DATABASE_URL', env: { DATABASE_URL: 'mysql://x/y' } },
+    { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslrootcert=/nowhere' } },
+    { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslmode=verify-full&sslkey=/nowhere' } },
   ]
   test.for(wrong)('ends the start with one line that names $variable', async ({ variable, env }, { sandbox }) => {
     const { code, stdout, stderr } = await sandbox.run('main.js', [], env)

@@ -1,4 +1,8 @@
+import pg from 'pg'
 import { useEmbeddedPostgres } from './embedded.ts'
+
+/** `DATABASE_URL` names what cannot be read, such as a certificate; the message is one line. */
+export class DatabaseUrlError extends Error {}
 
 export interface DatabaseServer {
   url: string
@@ -13,6 +17,17 @@ export async function locateDatabase(config: {
   databaseUrl: string | undefined
   dataDir: string
 }): Promise<DatabaseServer> {
+  if (config.databaseUrl) requireReadable(config.databaseUrl)
   if (config.databaseUrl) return { url: config.databaseUrl, embedded: false, leave: async () => {} }
   return { ...(await useEmbeddedPostgres(config.dataDir)), embedded: true }
+}
+
+/** Has pg read the URL and the files that it names, which it would do for each connection; connects to nothing. */
+function requireReadable(connectionString: string): pg.Client {
+  try {
+    return new pg.Client({ connectionString })
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new DatabaseUrlError(`DATABASE_URL cannot be used: ${reason}`, { cause })
+  }
 }

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pino } from 'pino'
-import { cloneDatabase, dropDatabase, type Running, startService } from '../harness.ts'
+import { cloneDatabase, dropDatabase, onServer, type Running, startService } from '../harness.ts'
+import { parse, talk } from '../raw.ts'
+import { strangeMembers, strangeNames } from './accepted.ts'
 import { addressCases } from './addresses.ts'
 import { bodyCases } from './bodies.ts'
-import { type Case, expectCase } from './case.ts'
+import { type Case, expectCase, post } from './case.ts'
 import { graphqlCases } from './graphql.ts'
 import { expectSound, type Witness, witness } from './invariants.ts'
 import { keyCases } from './keys.ts'
@@ -48,6 +50,36 @@ describe('what bad input gets, and all is well after it', () => {
       })
     })
   }
+})
+
+describe('what is strange and good is stored as it was sent', () => {
+  const bodies: [string, string, string][] = [
+    ...strangeNames.map(([title, name]): [string, string, string] => [
+      `the name: ${title}`,
+      name,
+      `{"name":${JSON.stringify(name)},"categoryId":1}`,
+    ]),
+    ...strangeMembers.map(([title, members]): [string, string, string] => [
+      `unknown members: ${title}`,
+      'x',
+      `{"name":"x","categoryId":1,${members}}`,
+    ]),
+  ]
+  test.for(bodies)('%s', async ([, name, body]) => {
+    const since = lines.count
+    const { bytes } = post('', body, { status: 201, code: '' })
+    const answer = parse(await talk(running.port, bytes(running.key)))
+    expect(answer).toMatchObject({ status: 201 })
+    expect(answer.body).toEqual({ id: expect.any(Number), name, categoryId: 1 })
+    animals = await expectSound(running, animals, answer)
+    lines.expectDiscreet(running.key, since)
+    expect(({} as { polluted?: number }).polluted).toBeUndefined()
+    const stored = await onServer(
+      (client) => client.query('SELECT convert_to(name, $$UTF8$$) AS bytes FROM animal ORDER BY id DESC LIMIT 1'),
+      new URL(running.databaseUrl).pathname.slice(1),
+    )
+    expect(stored.rows[0].bytes).toEqual(Buffer.from(name))
+  })
 })
 
 describe('without the database: the same answers while every connection of the pool is held', () => {

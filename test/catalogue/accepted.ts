@@ -1,0 +1,40 @@
+/** Names that are strange and good: stored and given back byte for byte, and each leaves one line in the log. */
+export const strangeNames: [string, string][] = [
+  ['an emoji', '🦜'],
+  ['a family of emoji', '👩‍👩‍👧‍👦'],
+  ['combining marks', 'e\u0301\u0323\u0334'],
+  ['both ways to write é', 'é e\u0301'],
+  ['bidi controls', '\u202eabc\u202c\u2066\u2069'],
+  ['line separators', 'a\u2028b\u2029c\u0085d'],
+  ['CRLF and a forged log line', 'a\r\n{"level":50,"msg":"forged"}\r\n'],
+  ['control characters', 'a\u0001\u001b[31mred\u007f'],
+  ['a tab and a newline inside', 'a\tb\nc'],
+  ['SQL', `'; DROP TABLE animal; --`],
+  ['SQL placeholders', '$1 $2 ? :name %s'],
+  ['HTML', '<script>alert(1)</script>&amp;'],
+  ['JSON', '{"name":"x","categoryId":1}'],
+  ['quotes and backslashes', `\\"'\`\\u0000`],
+  ['a template', '${7*7} {{7*7}} #{7*7}'],
+  ['__proto__', '__proto__'],
+  ['a number', '9007199254740993'],
+  ['null', 'null'],
+  ['private use and the last code point', '\ue000\u{10ffff}'],
+  ['a byte order mark', '\ufeffx'],
+  ['no-break and zero-width space', '\u00a0x\u200b'],
+  ['255 emoji', '🦜'.repeat(255)],
+]
+
+/** Members that nobody knows beside good ones: ignored, and nothing is polluted. */
+export const strangeMembers: [string, string][] = [
+  ['id', '"id":77'],
+  ['id null', '"id":null'],
+  ['__proto__', '"__proto__":{"polluted":1}'],
+  ['constructor', '"constructor":{"prototype":{"polluted":1}}'],
+  ['prototype', '"prototype":{"polluted":1}'],
+  ['toString', '"toString":null,"valueOf":null,"toJSON":null,"then":null,"hasOwnProperty":null'],
+  ['a name in other case', '"Name":"y","STATUS":"gone"'],
+  ['an empty name', '"":1'],
+  ['snake case', '"category_id":2'],
+  ['a member twice', '"x":1,"x":2'],
+  ['depth', `"x":${'['.repeat(500)}${']'.repeat(500)}`],
+]
