@@ -43,9 +43,6 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpSe
     connectionsCheckingInterval: 1_000,
     requireHostHeader: false,
   })
-  // A client may end its half of the connection behind its request and still get the answer (RFC 9112 §9.6). Node
-  // has this switch on every server but in neither its types nor its documentation.
-  Object.assign(server, { httpAllowHalfOpen: true })
   // A client that does not even read its answer: later than any other limit, so that those give their own answers.
   server.timeout = Math.max(timeouts.keepAliveMs, timeouts.requestMs) + 5_000
   /** The answers that each connection is owed, in order. Clients may send a request before the last is answered. */
@@ -92,6 +89,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpSe
     // An error must not be taken for the answer to a request that is still being worked on. But when it is the one whose
     // body is awaited, the error is its answer.
     if (!last.req.complete) {
+      if (!last.headersSent) last.setHeader('Connection', 'close')
       last.req.broken = clientError(cause.code)
       last.req.emit('broken', last.req.broken)
     }

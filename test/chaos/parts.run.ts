@@ -22,7 +22,9 @@ function register<Sizes extends Record<string, number>>(name: string, part: Part
     const figures: Figure[] = await part.run((end) => onTestFinished(end, 60_000), sizes)
     const options = Object.entries(sizes).map(([size, value]) => ` --${size} ${value}`)
     const seconds = Math.round((performance.now() - began) / 1_000)
-    tables.push(`npm run chaos -- ${name}${options.join('')}   (${seconds} s)\n${toTable(figures)}\n`)
+    const table = `npm run chaos -- ${name}${options.join('')}   (${seconds} s)\n${toTable(figures)}\n`
+    tables.push(table)
+    if (chosen.length !== 1) console.log(`\n${table}`)
     expect(figures.length).toBeGreaterThan(0)
     expect(figures.filter(({ holds }) => !holds)).toEqual([])
   })

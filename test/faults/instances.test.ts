@@ -28,7 +28,7 @@ test.runIf(hasHaproxy)(
     timeout: 90_000,
   },
   async () => {
-    const figures = await rollUnderLoad(defer, await cloneStore(), { rounds: 1, rate: 40, drainMs: 3_000 })
+    const figures = await rollUnderLoad(defer, await cloneStore(), { rounds: 1, rate: 40, drainMs: 5_000 })
     // How steady the rate is says something of the machine, not of the service.
     expectKept(figures.filter(({ name }) => name !== 'requests a second'))
   },

@@ -54,16 +54,6 @@ describe.concurrent('a client that takes too long gets 408 as JSON, and is close
 })
 
 describe.concurrent('a client that closes its half of the connection', () => {
-  const whole: [string, string, string[]][] = [
-    ['a read', get, ['200']],
-    ['a write', `${head}{"a":"b"}`, ['201']],
-    ['three requests in one go', get + head + '{"a":"b"}' + get, ['200', '201', '200']],
-  ]
-  test.for(whole)('behind %s gets every answer, and is closed', async ([, bytes, statuses], { expect }) => {
-    const answers = await talk(port, bytes, { end: true })
-    expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(statuses)
-  })
-
   const parts = [get.slice(0, 9), get.slice(0, -2), head, `${head}{"a"`]
   test.for(parts)('within a request, after %j, gets 400, and is closed', async (bytes, { expect }) => {
     expect(parse(await talk(port, bytes, { end: true }))).toMatchObject({ status: 400, body: broken })
