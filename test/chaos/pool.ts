@@ -26,10 +26,11 @@ export function whileHeld(url: string, client: Client, work: () => Promise<unkno
     }
     await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
     const released = new AbortController()
-    async function holder(): Promise<void> {
-      while (!released.signal.aborted) await client.send('GET', '/v1/pets')
+    // Each asks for another page: the same one would be read once for all.
+    async function holder(limit: number): Promise<void> {
+      while (!released.signal.aborted) await client.send('GET', `/v1/pets?limit=${limit}`)
     }
-    const holders = Array.from({ length: poolSize }, holder)
+    const holders = Array.from({ length: poolSize }, (_, n) => holder(n + 1))
     const deadline = performance.now() + 5_000
     let held = 0
     while (held < poolSize && performance.now() < deadline) {
