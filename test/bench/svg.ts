@@ -24,7 +24,7 @@ export function draw(results: Result[], about: Record<string, string>): string {
   const height = Math.max(...columns.map(({ bottom }) => bottom)) + 62
   const width = 20 + columns.length * column
   const notes = [
-    'Requests a second against the peer at the dotted line: longer is faster. Thin lines: least and greatest round.',
+    'Requests a second against the peer at the dotted line: longer is faster, up to 1.5, where bars end. Thin lines: least and greatest round.',
     `Node ${about.node?.slice(1)}; ${about.cores}; ${about.load}; ${about.rounds}; ${about.rows}.`,
   ]
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">

@@ -1,4 +1,4 @@
-import { type Client, createClient, createPet, type Face } from './client.ts'
+import { type Client, createClient, createPet, type Face, type Reply } from './client.ts'
 import { animalsIn, createStore, startCluster, type Store } from './cluster.ts'
 import { definePart, type Defer, exactly, type Figure, told } from './figures.ts'
 import { startInstance, unhurried } from './instance.ts'
@@ -31,7 +31,7 @@ const faces: Face[] = ['rest', 'graphql']
 /** A set that only grows: each animal is looked for on the other instance as soon as it is acknowledged. */
 async function growOnly(a: Client, b: Client, url: string, creations: number): Promise<Figure[]> {
   const made: { id: string; name: string }[] = []
-  let [stale, failed, next] = [0, 0, 0]
+  let [stale, unread, failed, next] = [0, 0, 0, 0]
   async function worker(): Promise<void> {
     for (let n = next++; n < creations; n = next++) {
       const [here, there] = n % 2 ? [a, b] : [b, a]
@@ -45,8 +45,10 @@ async function growOnly(a: Client, b: Client, url: string, creations: number): P
       made.push({ id, name })
       for (const face of faces) {
         const [list, animal] = await Promise.all([readList(there, face), readOne(there, face, id)])
-        if (!list.includes(`"name":"${name}"`)) stale++
-        if (!animal.includes(`"name":"${name}"`)) stale++
+        for (const reply of [list, animal]) {
+          if (reply.status !== 200) unread++
+          else if (!reply.body.includes(`"name":"${name}"`)) stale++
+        }
       }
     }
   }
@@ -56,21 +58,21 @@ async function growOnly(a: Client, b: Client, url: string, creations: number): P
     told('animals created, on both instances and faces', made.length),
     told('reads on the other instance right after', made.length * 4),
     exactly('creations that failed', failed, 0),
+    exactly('reads that failed', unread, 0),
     exactly('reads that were stale', stale, 0),
     exactly('animals lost', made.filter(({ id, name }) => there.get(id) !== name).length, 0),
     exactly('animals that nobody created', there.size - made.length, 0),
   ]
 }
 
-async function readList(client: Client, face: Face): Promise<string> {
+function readList(client: Client, face: Face): Promise<Reply> {
   const query = JSON.stringify({ query: '{pets(first:20){nodes{id name}}}' })
-  return (face === 'rest' ? await client.send('GET', '/v1/pets') : await client.send('POST', '/graphql', query)).body
+  return face === 'rest' ? client.send('GET', '/v1/pets') : client.send('POST', '/graphql', query)
 }
 
-async function readOne(client: Client, face: Face, id: string): Promise<string> {
+function readOne(client: Client, face: Face, id: string): Promise<Reply> {
   const query = JSON.stringify({ query: 'query($id:ID!){pet(id:$id){id name}}', variables: { id } })
-  return (face === 'rest' ? await client.send('GET', `/v1/pets/${id}`) : await client.send('POST', '/graphql', query))
-    .body
+  return face === 'rest' ? client.send('GET', `/v1/pets/${id}`) : client.send('POST', '/graphql', query)
 }
 
 /** Eight creations at once with one key, over both instances and faces. */
