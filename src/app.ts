@@ -56,7 +56,7 @@ export interface Service {
   stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void>
 }
 
-/** The whole service on a database, started the same way by the program and by the tests. Nothing runs before `start`. */
+/** The whole service on a database, started the same way by the program and by the tests. Nothing is served before `start`. */
 export function createService(options: ServiceOptions): Service {
   const { databaseUrl, databasePoolSize, budgets, timeouts, log, metricsPort, tracer, now = () => new Date() } = options
   const onIdleError = (err: Error) => log.warn({ err }, 'connection lost')

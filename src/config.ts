@@ -21,7 +21,11 @@ export const Environment = z.object({
     .describe('PostgreSQL 14 or newer. Unset, an embedded PostgreSQL is kept in `DATA_DIR`.'),
   DATABASE_URL_FILE: z.string().optional().describe('A file that holds it, as containers are given secrets.'),
   DATA_DIR: z.string().default('.data').describe('Folder of the embedded PostgreSQL and of the development key.'),
-  DATABASE_POOL_SIZE: whole(1, 500).prefault('10').describe('Most connections to PostgreSQL of one process.'),
+  DATABASE_POOL_SIZE: whole(1, 500)
+    .prefault('10')
+    .describe(
+      'Most connections to PostgreSQL that the requests of one process share. Readiness has one more, shared budgets two.',
+    ),
   MIGRATE_ON_START: flag
     .optional()
     .describe(

@@ -126,8 +126,10 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
       const { data, errors }: ExecutionResult = await execute(args)
       return { ...(data !== undefined && { data: JSON.stringify(data) }), errors, cost }
     }
+    if (operation.operation !== 'query') return executed()
     // Whatever else is in a request, a query of the same text has the same answer, and asks for no more than the scope above.
-    return operation.operation === 'query' ? join(req.bodyText ?? req.originalUrl, executed) : executed()
+    // Whoever joins another's waits in its own time.
+    return req.time.database(() => join(req.bodyText ?? req.originalUrl, executed))
   }
 
   const handle = tracer ? traceOperations(tracer, answer) : answer

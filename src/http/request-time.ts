@@ -1,8 +1,8 @@
 import { noAnswer } from '../errors.ts'
 
 /**
- * The time that a request takes: how long it has waited for the database, and when it has waited enough. Whatever it
- * waits for, it waits here, so that its answer never takes longer than the limit by much.
+ * The time that a request takes: how long it has waited for the database, and when it has waited enough. Keys and
+ * animals are waited for here, so that an answer never takes longer than the limit by much.
  */
 export class RequestTime {
   readonly #began = performance.now()
