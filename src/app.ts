@@ -78,7 +78,7 @@ export function createService(options: ServiceOptions): Service {
   const wrongKeys = budgetOf('wrong-keys', budgets.wrongKeys)
   const overload = createOverload(options.shedding, {
     length: () => database.pool.waitingCount,
-    longestWaitMs: database.longestWaitMs,
+    expectedWaitMs: database.expectedWaitMs,
   })
   const metrics = createMetrics({
     version,

@@ -65,7 +65,9 @@ export const Environment = z.object({
     ),
   SHED_QUEUE_MS: whole(0, 600_000)
     .prefault('500')
-    .describe('The first of them waiting for longer than that, likewise. 0: never.'),
+    .describe(
+      'A new one that would wait for longer than that, by what the database gets through of late, likewise. 0: never.',
+    ),
   SHED_DELAY_MS: whole(0, 600_000)
     .prefault('500')
     .describe('The event loop further behind than that, likewise. 0: never.'),

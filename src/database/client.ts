@@ -16,8 +16,8 @@ export interface DatabaseTimeouts {
 export interface Database {
   prisma: PrismaClient
   pool: pg.Pool
-  /** How long the request has waited for a connection that has waited longest, in milliseconds. */
-  longestWaitMs(): number
+  /** How long a request would wait for a connection from now on, as far as can be told, in milliseconds. */
+  expectedWaitMs(): number
   /** Ends every connection; the object cannot be used again. */
   close(): Promise<void>
 }
@@ -56,7 +56,7 @@ export function createDatabase(...settings: Parameters<typeof createPool>): Data
   return {
     prisma,
     pool,
-    longestWaitMs: watchQueue(pool),
+    expectedWaitMs: watchQueue(pool),
     async close() {
       await prisma.$disconnect()
       await pool.end()

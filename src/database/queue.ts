@@ -2,34 +2,64 @@ import type pg from 'pg'
 
 type Callback = (...args: unknown[]) => void
 
+/** What was seen so long ago counts a third of what is seen now, in milliseconds. */
+const MEMORY_MS = 1_000
+
 /**
  * Watches who waits for a connection of a pool.
- * @returns how long the one has waited that has waited longest, in milliseconds; 0 when nobody waits
+ * @returns how long a new one would wait, in milliseconds: no less than the first of them has waited already, nor than
+ *   as many as there are take at the pace of late; 0 when nobody waits
  */
 export function watchQueue(pool: pg.Pool): () => number {
   /** Since when each of them waits, the longest first. */
   const waiting = new Set<{ since: number }>()
+  /** Connections that were waited for and got, and the time between them while there was somebody who waited. */
+  let got = 0
+  let tookMs = 0
+  let lastGot = Number.NEGATIVE_INFINITY
   // Stands in for both forms of connect: with a callback, as the pool's own query uses it, and with a promise.
   const connect = pool.connect.bind(pool) as (callback?: Callback) => unknown
 
-  function watched(callback?: Callback): unknown {
+  function join(): (served: boolean) => void {
     const entry = { since: performance.now() }
+    const mustWait = pool.idleCount === 0
     waiting.add(entry)
+    return (served) => {
+      // Those before it got theirs in the order they came: it was the first since the last of them did, or since it came.
+      waiting.delete(entry)
+      if (!served || !mustWait) return
+      const now = performance.now()
+      const kept = Math.exp((lastGot - now) / MEMORY_MS)
+      got = got * kept + 1
+      tookMs = tookMs * kept + now - Math.max(lastGot, entry.since)
+      lastGot = now
+    }
+  }
+
+  function watched(callback?: Callback): unknown {
+    const leave = join()
     if (callback) {
-      return connect((...args) => {
-        waiting.delete(entry)
-        callback(...args)
+      return connect((error, ...rest) => {
+        leave(!error)
+        callback(error, ...rest)
       })
     }
     const client = connect() as Promise<unknown> // as pg has it without a callback
-    const leave = () => void waiting.delete(entry)
-    client.then(leave, leave)
+    client.then(
+      () => leave(true),
+      () => leave(false),
+    )
     return client
   }
   pool.connect = watched as typeof pool.connect
 
   return () => {
-    for (const { since } of waiting) return performance.now() - since
+    for (const { since } of waiting) {
+      const now = performance.now()
+      // Of a pace that was seen long ago nothing is left to tell from.
+      const paceMs = now - lastGot < MEMORY_MS ? tookMs / got : 0
+      return Math.max(now - since, waiting.size * paceMs)
+    }
     return 0
   }
 }

@@ -7,7 +7,7 @@ const TICK_MS = 20
 export interface Bounds {
   /** Requests that may wait for a connection to the database; any number when it is 0. */
   queueLength: number
-  /** How long the first of them may have waited, in milliseconds; at will when it is 0. */
+  /** How long a new one may have to wait there, as far as can be told, in milliseconds; at will when it is 0. */
   queueMs: number
   /** How far behind the event loop may be, in milliseconds; at will when it is 0. */
   delayMs: number
@@ -16,11 +16,11 @@ export interface Bounds {
 /**
  * Refuses new requests while there are too many, before anything is done for them: those that are here already get
  * through sooner than if all waited.
- * @param queue how many requests wait for a connection to the database, and for how long the first of them does
+ * @param queue how many requests wait for a connection to the database, and how long a new one would
  */
 export function createOverload(
   { queueLength, queueMs, delayMs }: Bounds,
-  queue: { length(): number; longestWaitMs(): number },
+  queue: { length(): number; expectedWaitMs(): number },
 ) {
   /** How many requests were refused, by the reason. */
   const counts = { queue: 0, event_loop: 0 }
@@ -38,7 +38,7 @@ export function createOverload(
 
   function reason(): keyof typeof counts | undefined {
     if (queueLength && queue.length() > queueLength) return 'queue'
-    if (queueMs && queue.longestWaitMs() > queueMs) return 'queue'
+    if (queueMs && queue.expectedWaitMs() > queueMs) return 'queue'
     if (delayMs && Math.max(lateMs, behind()) > delayMs) return 'event_loop'
     return undefined
   }
