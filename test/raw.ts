@@ -31,10 +31,7 @@ export function talk(port: number, bytes: string | Buffer, { end = false, enough
     })
     socket.on('end', () => socket.end())
     socket.on('close', () => resolve(received))
-    socket.on('error', (error: NodeJS.ErrnoException) => {
-      // Whoever refuses a request unread may reset the connection behind the answer.
-      if (!/ECONNRESET|EPIPE/.test(error.code ?? '') || !received) reject(error)
-    })
+    socket.on('error', reject)
   })
 }
 

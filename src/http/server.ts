@@ -20,8 +20,11 @@ export interface ClientTimeouts {
   keepAliveMs: number
 }
 
-/** A client whose request was no HTTP gets so long to read the answer, in milliseconds. */
+/** A connection that was closed is read from for so long still, in milliseconds. */
 const lingerMs = 1_000
+
+/** So many connections may wait to be accepted, if the system allows for it: all clients of a server that was lost. */
+const backlog = 4_096
 
 export interface HttpServer {
   /** @returns the port that it listens on. Rejects when it cannot, with Node's error. */
@@ -40,7 +43,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpSe
     headersTimeout: timeouts.headersMs,
     requestTimeout: timeouts.requestMs,
     keepAliveTimeout: timeouts.keepAliveMs,
-    connectionsCheckingInterval: 1_000,
+    connectionsCheckingInterval: 50, // many that are too slow are not answered all at once while others wait
     requireHostHeader: false,
   })
   // A client that does not even read its answer: later than any other limit, so that those give their own answers.
@@ -53,11 +56,13 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpSe
 
   server.on('connection', (socket) => {
     owed.set(socket, new Set())
+    socket.destroySoon = () => leave(socket) // so Node closes behind the last answer
     socket.once('close', () => owed.delete(socket))
   })
 
   function serve(req: IncomingMessage, res: ServerResponse): void {
     const { socket } = req
+    if (!socket.writable) return // was told that it comes too late, or that the last answer was its last
     const answers = owed.get(socket) ?? new Set()
     if (closing) askToLeave(answers, res)
     answers.add(res)
@@ -93,14 +98,14 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpSe
       last.req.broken = clientError(cause.code)
       last.req.emit('broken', last.req.broken)
     }
-    last.once('close', () => socket.end())
+    last.once('close', () => leave(socket))
   })
 
   return {
     listen(port, host) {
       return new Promise((resolve, reject) => {
         server.once('error', reject)
-        server.listen(port, host, () => {
+        server.listen({ port, host, backlog }, () => {
           server.off('error', reject)
           const address = server.address()
           resolve(typeof address === 'object' && address ? address.port : port)
@@ -149,6 +154,12 @@ function refuse(socket: Duplex, { body, status, headers }: ApiError): void {
     Connection: 'close',
   }
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${json}`)
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${json}`)
+  leave(socket)
+}
+
+/** Closes our half at once, and the other in a while: a client that is still sending would lose the answer (RFC 9112, 9.6). */
+function leave(socket: Duplex): void {
+  socket.end()
   setTimeout(() => socket.destroy(), lingerMs).unref()
 }

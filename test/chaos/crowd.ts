@@ -33,9 +33,11 @@ export async function gather(port: number, count: number, { say = '', drip, end,
   function join(): Promise<void> {
     return new Promise((joined) => {
       let openedAt = performance.now()
+      let dripping: NodeJS.Timeout | undefined
       const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: end ?? false }, () => {
         openedAt = performance.now()
         if (say) socket.write(say, 'latin1')
+        if (drip) dripping = setInterval(() => socket.write(drip), 1_000)
         if (end) socket.end()
         joined()
       })
@@ -53,7 +55,6 @@ export async function gather(port: number, count: number, { say = '', drip, end,
         answered.set(status, (answered.get(status) ?? 0) + 1)
         if (open.size === 0) emptied()
       })
-      const dripping = drip ? setInterval(() => socket.write(drip), 1_000) : undefined
     })
   }
   for (let n = 0; n < count; n += 50) await Promise.all(Array.from({ length: Math.min(50, count - n) }, join))

@@ -1,14 +1,15 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { errorHandler } from '../../src/http/errors.ts'
 import { jsonBody } from '../../src/http/json-body.ts'
 import { createHttpServer } from '../../src/http/server.ts'
 import { parse, talk } from '../raw.ts'
 
-// An app that reads bodies as the faces do, on a server with little patience; Node looks at the time once in a second.
+// An app that reads bodies as the faces do, on a server with little patience.
 const times = { headersMs: 400, requestMs: 800, keepAliveMs: 500 }
 const app = express()
 app.post('/', jsonBody, (req, res) => void setTimeout(() => res.status(201).json(req.body), 30)) // as a database does
@@ -78,11 +79,38 @@ test('a connection without a next request is closed after its time, without an a
   expect((await talk(port, get)).match(/HTTP/g)).toHaveLength(1)
 })
 
+test('a client that sends on behind its last answer sees it end, and is not cut off', async () => {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('latin1')
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n')
+  let received = ''
+  socket.on('data', (text: string) => (received += text))
+  await once(socket, 'end')
+  for (let n = 0; n < 5; n++) {
+    socket.write('more')
+    await sleep(20)
+  }
+  socket.end()
+  await once(socket, 'close')
+  expect(parse(received)).toMatchObject({ status: 415, headers: { connection: 'close' } })
+})
+
+test('what completes a request behind its 408 has no effect', async () => {
+  const served = vi.fn()
+  app.get('/late', served)
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('latin1')
+  socket.write('GET /late HTTP/1.1\r\nHost: x\r\n')
+  socket.on('data', (text: string) => expect(parse(text).status).toBe(408))
+  await once(socket, 'end')
+  socket.end('\r\n')
+  await once(socket, 'close')
+  expect(served).not.toHaveBeenCalled()
+})
+
 /** Sends a beginning and then one more byte every 100 ms, for as long as the server lets it. */
 async function drip(beginning: string): Promise<string> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1')
   let received = ''
-  socket.on('data', (text: string) => (received += text)).on('error', () => {})
+  socket.on('data', (text: string) => (received += text))
   socket.write(beginning)
   const dripping = setInterval(() => socket.write('x'), 100)
   await once(socket, 'close').finally(() => clearInterval(dripping))
