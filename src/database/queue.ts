@@ -5,6 +5,9 @@ type Callback = (...args: unknown[]) => void
 /** What was seen so long ago counts a third of what is seen now, in milliseconds. */
 const MEMORY_MS = 1_000
 
+/** When nobody had to wait for so long, the pace is not known any more, in milliseconds. */
+const FORGET_MS = 60_000
+
 /**
  * Watches who waits for a connection of a pool.
  * @returns how long a new one would wait, in milliseconds: no less than the first of them has waited already, nor than
@@ -56,8 +59,7 @@ export function watchQueue(pool: pg.Pool): () => number {
   return () => {
     for (const { since } of waiting) {
       const now = performance.now()
-      // Of a pace that was seen long ago nothing is left to tell from.
-      const paceMs = now - lastGot < MEMORY_MS ? tookMs / got : 0
+      const paceMs = now - lastGot < FORGET_MS ? tookMs / got : 0
       return Math.max(now - since, waiting.size * paceMs)
     }
     return 0

@@ -21,7 +21,10 @@ export interface Variant {
   optional?: boolean
 }
 
-const service = { args: ['--enable-source-maps', join(root, 'dist/main.js')], dialect: serviceDialect }
+const service = {
+  args: ['--max-semi-space-size=64', '--enable-source-maps', join(root, 'dist/main.js')],
+  dialect: serviceDialect,
+}
 const both: Face[] = ['rest', 'graphql']
 
 const rest = (file: string) => ({ faces: ['rest' as const], dialect: plainDialect, args: [peer(file)] })
