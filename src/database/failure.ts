@@ -33,16 +33,20 @@ const connectionLost = new Set([
 /** pg throws plain errors for these; their words are all there is to go by (pg 8, pg-pool 3). */
 const phrases: [RegExp, DatabaseFailure][] = [
   [/^timeout exceeded when trying to connect$/, 'not-executed'],
-  [/^Connection terminated due to connection timeout$/, 'not-executed'],
   [/^Cannot use a pool after calling end on the pool$/, 'not-executed'],
   [/^Connection terminated/, 'connection-lost'],
   [/^Query read timeout$/, 'connection-lost'],
   [/^Client has encountered a connection error and is not queryable$/, 'not-executed'],
 ]
 
+/** What the pool says when a connection was not made in time. What it names as the cause reads like a lost connection. */
+const neverConnected = /^Connection terminated due to connection timeout$/
+
 /** Classifies an error of Prisma, its pg adapter or pg by the codes it carries, the innermost first. */
 export function databaseFailure(error: unknown): DatabaseFailure | undefined {
-  for (const { code, message } of causes(error)) {
+  const all = causes(error)
+  if (all.some(({ message }) => neverConnected.test(message))) return 'not-executed'
+  for (const { code, message } of all) {
     if (code && (notExecuted.has(code) || notExecutedClasses.test(code))) return 'not-executed'
     if (code && connectionLost.has(code)) return 'connection-lost'
     const phrase = phrases.find(([words]) => words.test(message))

@@ -2,6 +2,7 @@ import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { openLine } from '../chaos/line.ts'
 import { cloneDatabase, dropDatabase, onServer, type Running, startService, test } from '../harness.ts'
+import { expectWholePool } from './whole.ts'
 
 const { timeouts } = loadConfig({})
 
@@ -26,6 +27,7 @@ describe('a locked table', () => {
       await client.query('ROLLBACK')
     }, databaseOf(running))
     expect(await (await running.send('/v1/pets')).text()).toBe('[]')
+    await expectWholePool(running)
   })
 
   test('with every connection held, bad requests are still answered, and good ones after', async ({ running }) => {
@@ -46,6 +48,7 @@ describe('a locked table', () => {
       await client.query('ROLLBACK')
     }, databaseOf(running))
     expect((await running.post(pet)).status).toBe(201)
+    await expectWholePool(running)
   })
 })
 
@@ -65,25 +68,49 @@ async function terminate(running: Running): Promise<void> {
 }
 
 describe('the line to the database', () => {
-  test('cut after the commit and before the answer: 504, and the animal is there', async () => {
+  test('cut after the commit and before the answer: 504, and the animal is there; a retry with the same key finds it', async () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
     const line = await openLine(databaseUrl)
     const running = await startService(line.url, stops)
     expect((await running.post(pet)).status).toBe(201)
 
-    line.hold('answers')
-    const answer = running.post(pet)
-    await animalsReach(databaseUrl, 2)
-    line.cut()
-    const response = await answer
-    expect(await response.json()).toEqual({ code: 'DEADLINE_EXCEEDED', status: 504, message: expect.any(String) })
-
-    line.mend()
-    expect(((await (await running.send('/v1/pets')).json()) as unknown[]).length).toBe(2)
+    const unknown = { code: 'DEADLINE_EXCEEDED', status: 504 }
+    for (const [n, create] of [createByRest, createByGraphQL].entries()) {
+      for (const [i, key] of [undefined, `key-${n}`].entries()) {
+        await newest(running) // through a connection that is there for the write, too
+        line.hold('answers')
+        const answer = create(running, key)
+        await animalsReach(databaseUrl, 2 + 2 * n + i)
+        line.cut()
+        expect(await answer).toEqual(unknown)
+        line.mend()
+        if (key) expect(await create(running, key)).toEqual({ id: await newest(running) })
+      }
+    }
+    expect(((await (await running.send('/v1/pets')).json()) as unknown[]).length).toBe(5)
+    await expectWholePool(running)
     await Promise.all(stops.map((stop) => stop()))
     await line.down()
     await dropDatabase(databaseUrl)
+  })
+
+  test('silent when a connection is made: a write is 503, for it was never sent', async ({
+    running,
+    onTestFinished,
+  }) => {
+    const stops: (() => Promise<void>)[] = []
+    const line = await openLine(running.databaseUrl)
+    onTestFinished(async () => {
+      await line.down()
+      await Promise.all(stops.map((stop) => stop()))
+    })
+    const service = await startService(line.url, stops, { key: running.key })
+    await service.send('/v1/pets') // the key is known from now on
+    line.hold('answers')
+    line.cut()
+    const ways = [createByRest, createByGraphQL].flatMap((create) => [create(service), create(service, 'key')])
+    for (const outcome of await Promise.all(ways)) expect(outcome).toEqual({ code: 'UNAVAILABLE', status: 503 })
   })
 
   test('down at start: 503 on both faces and on /readyz, never 401; all is well once it is up', async ({ running }) => {
@@ -117,11 +144,32 @@ describe('the line to the database', () => {
     const [read, write] = await Promise.all([running.send('/v1/pets'), running.post(pet)])
     expect([read.status, write.status]).toEqual([503, 504])
     expect(Date.now() - began).toBeLessThan(timeouts.checkoutMs + timeouts.queryMs + 500)
+    line.mend()
+    await expectWholePool(running)
     await line.down()
     await Promise.all(stops.map((stop) => stop()))
     await dropDatabase(databaseUrl)
   })
 })
+
+/** What came of a creation: the animal's id, or the error. */
+type Outcome = { id: string } | { code: string; status: number }
+
+async function createByRest(running: Running, key?: string): Promise<Outcome> {
+  const response = await running.post(pet, key ? { 'Idempotency-Key': key } : {})
+  const body = (await response.json()) as { id: number } | { code: string; status: number } // an Animal, or an Error
+  return 'id' in body ? { id: String(body.id) } : { code: body.code, status: body.status }
+}
+
+async function createByGraphQL(running: Running, key?: string): Promise<Outcome> {
+  const query = 'mutation ($k: String) { createPet(input: { name: "x", categoryId: 1 }, idempotencyKey: $k) { id } }'
+  const { data, errors } = await running.graphql(query, { k: key })
+  return errors?.[0]?.extensions ?? { id: String(data?.['createPet']?.['id']) }
+}
+
+async function newest({ send }: Running): Promise<string> {
+  return String(((await (await send('/v1/pets?limit=1')).json()) as { id: number }[])[0]?.id)
+}
 
 async function animalsReach(databaseUrl: string, count: number): Promise<void> {
   await onServer(async (client) => {
