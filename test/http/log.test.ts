@@ -59,6 +59,27 @@ describe('each request is one line', () => {
     expect(anonymous.databaseMs).toBeGreaterThan(0)
   })
 
+  test('GraphQL: those who join one execution have each waited for the database themselves', async ({ running }) => {
+    await running.send('/v1/pets') // the key is known from now on
+    const { pool } = running.service.database
+    const queries = vi.spyOn(pool, 'query')
+    const ids = ['a', 'b', 'c', 'd', 'e']
+    await onServer(async (sql) => {
+      await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+      const init = operation('{ pets { nodes { id } } }')
+      const sent = ids.map((id) =>
+        running.send('/graphql', { ...init, headers: { ...init.headers, 'X-Request-Id': id } }),
+      )
+      await vi.waitUntil(() => pool.totalCount > pool.idleCount)
+      await sql.query('ROLLBACK')
+      expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(ids.map(() => 200))
+    }, new URL(running.databaseUrl).pathname.slice(1))
+    for (const requestId of ids) {
+      expect((await running.log.line({ requestId, msg: 'request' })).databaseMs).toBeGreaterThan(0)
+    }
+    expect(queries.mock.calls.length).toBeLessThan(ids.length) // some have joined
+  })
+
   test('a client that goes away before its answer is told so', async ({ running }) => {
     await onServer(async (sql) => {
       await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
