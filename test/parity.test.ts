@@ -155,23 +155,29 @@ describe('both faces decide alike', () => {
     expect(graphql).toMatchObject({ code: 'INVALID_ARGUMENT', message: 'first: must be an integer from 1 to 100' })
   })
 
-  test('any name and any integer get the same decision', { timeout: 60_000 }, async ({ running }) => {
+  test('any name, integer and status get the same decision', { timeout: 60_000 }, async ({ running }) => {
     const edges = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, -(2n ** 53n), 0n].flatMap((n) => [n - 1n, n, n + 1n])
     const integer = fc.oneof(fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }), fc.constantFrom(...edges))
-    const name = fc.oneof(fc.string({ unit: 'binary', maxLength: 300 }), fc.string({ unit: 'grapheme' }))
+    const name = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 300 }),
+      fc.string({ unit: 'grapheme' }),
+      fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)) }), // lone surrogates, too
+    )
+    const status = fc.constantFrom('available', 'pending', 'sold', undefined)
     await fc.assert(
-      fc.asyncProperty(name, integer, async (text, n) => {
-        const decision = await agree(create, running, { name: text, categoryId: n.toString() })
-        if ('value' in decision) expect(decision.value).toEqual({ name: text, categoryId: n.toString(), status: null })
+      fc.asyncProperty(name, integer, status, async (text, n, status) => {
+        const pet = { name: text, categoryId: n.toString(), ...(status && { status }) }
+        const decision = await agree(create, running, pet)
+        if ('value' in decision) expect(decision.value).toEqual({ status: null, ...pet })
       }),
-      { numRuns: 500 },
+      { numRuns: 1_000 },
     )
   })
 })
 
 /** Asks both faces and demands the same decision. */
 async function agree<Input>(faces: Faces<Input>, running: Running, input: Input): Promise<Decision> {
-  const [rest, graphql] = [await faces.rest(running, input), await faces.graphql(running, input)]
+  const [rest, graphql] = await Promise.all([faces.rest(running, input), faces.graphql(running, input)])
   expect(graphql).toEqual(rest)
   return rest
 }
