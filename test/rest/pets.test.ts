@@ -245,15 +245,19 @@ describe('addresses and methods', () => {
     })
   }
 
-  test.for(['/v1/pets', '/v1/pets/1'])('OPTIONS %s is 204 with Allow and no body', async (path, { running }) => {
+  test.for([
+    ['/v1/pets', 'GET, HEAD, POST, OPTIONS'],
+    ['/v1/pets/1', 'GET, HEAD, OPTIONS'],
+    ['/graphql', 'GET, HEAD, POST, OPTIONS'],
+  ] as const)('OPTIONS %s is 204 with Allow: %s and no body', async ([path, allow], { running }) => {
     const response = await running.send(path, { method: 'OPTIONS' })
     expect([response.status, await response.text()]).toEqual([204, ''])
-    expect(response.headers.get('allow')).toContain('GET')
+    expect(response.headers.get('allow')).toBe(allow)
   })
 
   test('HEAD answers like GET, without a body', async ({ running }) => {
     await running.post({ name: 'x', categoryId: 1 })
-    for (const path of ['/v1/pets', '/v1/pets/1', '/v1/pets/2']) {
+    for (const path of ['/v1/pets', '/v1/pets/1', '/v1/pets/2', '/graphql?query={pet(id:1){name}}', '/graphql']) {
       const [get, head] = [await running.send(path), await running.send(path, { method: 'HEAD' })]
       expect(head.status).toBe(get.status)
       expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'))
@@ -292,10 +296,19 @@ describe('addresses and methods', () => {
   )
 
   test('no Access-Control header, whatever the Origin', async ({ running }) => {
-    for (const method of ['GET', 'OPTIONS']) {
-      const headers = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' }
-      const response = await running.send('/v1/pets', { method, headers })
-      expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+    const preflight = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' }
+    for (const path of [
+      '/v1/pets',
+      '/v1/pets/1',
+      '/v1/x',
+      '/graphql',
+      '/graphql?query={__typename}',
+      '/openapi.json',
+    ]) {
+      for (const [method, more] of [['GET'], ['OPTIONS'], ['POST'], ['GET', { Authorization: 'Bearer x' }]] as const) {
+        const response = await running.send(path, { method, headers: { ...preflight, ...more } })
+        expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+      }
     }
   })
 
