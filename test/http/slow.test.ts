@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { errorHandler } from '../../src/http/errors.ts'
 import { jsonBody } from '../../src/http/json-body.ts'
 import { createHttpServer } from '../../src/http/server.ts'
+import { type Crowd, gather } from '../chaos/crowd.ts'
 import { parse, talk } from '../raw.ts'
 
 // An app that reads bodies as the faces do, on a server with little patience.
@@ -29,6 +30,7 @@ afterAll(() => server.close(0, 0))
 
 const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n'
 const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+const last = (head: string) => head.replace('\r\n', '\r\nConnection: close\r\n')
 const tooSlow = { status: 408, code: 'REQUEST_TIMEOUT', message: expect.stringMatching(/\S/) }
 const broken = { status: 400, code: 'INVALID_ARGUMENT', message: expect.stringMatching(/\S/) }
 
@@ -52,6 +54,19 @@ describe.concurrent('a client that takes too long gets 408 as JSON, and is close
     const answers = await talk(port, `${get}${head}{"a"`)
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 408'])
   })
+})
+
+test('a thousand of them at once are all told so and closed, and others are served meanwhile', async () => {
+  const kinds = ['', 'GET / HTTP/1.1\r\nHost: x\r\nX: ', `${head}{"a"`, `${head.replace('9', '99')}`]
+  const crowds: Crowd[] = []
+  for (const [n, say] of kinds.entries()) crowds.push(await gather(port, 250, { say, ...(n === 3 && { drip: ' ' }) }))
+  for (let n = 0; n < 20; n++) {
+    const [read, write] = await Promise.all([talk(port, last(get)), talk(port, `${last(head)}{"a":123}`)])
+    expect([parse(read).status, parse(write).status]).toEqual([200, 201])
+  }
+  await Promise.all(crowds.map((crowd) => crowd.closed(10_000)))
+  for (const { left, answered } of crowds)
+    expect({ left, answered }).toEqual({ left: 0, answered: new Map([[408, 250]]) })
 })
 
 describe.concurrent('a client that closes its half of the connection', () => {
