@@ -1,6 +1,10 @@
-import { test } from 'vitest'
+import { expect, test } from 'vitest'
+import { createClient } from '../chaos/client.ts'
+import { animalsIn } from '../chaos/cluster.ts'
 import { acrossInstances } from '../chaos/consistency.ts'
 import { startTogether } from '../chaos/firststart.ts'
+import { startInstance, unhurried } from '../chaos/instance.ts'
+import { createLedger } from '../chaos/ledger.ts'
 import { cloneStore, defer, expectKept } from './slices.ts'
 
 // Slices of `npm run chaos -- consistency firststart`. A rolling restart wants a machine of its own: `-- rolling`.
@@ -19,3 +23,24 @@ test('three instances start at once on an empty database: one migrates, all serv
   const { url } = await cloneStore()
   expectKept(await startTogether(defer, url, { rounds: 1, instances: 3 }))
 })
+
+test(
+  'SIGTERM under load: new requests are served until the drain ends, each is answered, exit 0',
+  { timeout: 60_000 },
+  async () => {
+    const { url, key } = await cloneStore()
+    const instance = await startInstance(defer, { DATABASE_URL: url, ...unhurried, DRAIN_DELAY_MS: 1_500 })
+    const [client, health] = [createClient(instance.port, key, 8), createClient(instance.port, key)]
+    defer(() => [client, health].forEach((one) => one.close()))
+    const ledger = createLedger()
+    const writing = ledger.write(client, 8)
+    await ledger.reaches(20)
+    const ended = instance.end('SIGTERM')
+    while ((await health.send('GET', '/readyz')).status !== 503);
+    await ledger.reaches(ledger.acknowledged + 20)
+    await writing.stop()
+    expect([...ledger.statuses().keys()]).toEqual([201])
+    expect(await ended).toBe(0)
+    expectKept(ledger.audit(await animalsIn(url)))
+  },
+)
