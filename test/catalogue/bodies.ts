@@ -7,7 +7,8 @@ const good = '{"name":"x","categoryId":1}'
 const withId = (member: string) => `{"name":"x",${member}}`
 const deep = (n: number, inner = '') => `${'['.repeat(n)}${inner}${']'.repeat(n)}`
 
-const noJson: [string, string | Buffer][] = [
+/** No JSON object, on either face. */
+export const noJson: [string, string | Buffer][] = [
   ['empty', ''],
   ['blank', ' \t\r\n'],
   ['a byte order mark alone', '\ufeff'],
@@ -33,7 +34,7 @@ const noJson: [string, string | Buffer][] = [
   ['a surrogate in UTF-8', Buffer.from('{"name":"\xed\xa0\x80","categoryId":1}', 'latin1')],
   ['a character cut off', Buffer.from('{"name":"\xf0\x9f\xa6', 'latin1')],
   ['30,000 levels deep', deep(30_000)],
-  ['30,000 levels deep, unclosed', '['.repeat(60_000)],
+  ['60,000 levels deep, unclosed', '['.repeat(60_000)],
   ['30,000 levels deep around a long number', deep(30_000, '12345678901234567890')],
   ['an object 8,000 levels deep', `${'{"a":'.repeat(8_000)}1${'}'.repeat(8_000)}`],
   ...['null', 'true', '0', '12345678901234567890', '"x"', '[]', `[${good}]`].map((text): [string, string] => [
@@ -101,7 +102,7 @@ const wrongMembers: [string, string, RegExp][] = [
   ]),
 ]
 
-const mediaTypes = [
+export const mediaTypes = [
   'text/plain',
   'text/json',
   'application/jsonp',
@@ -121,7 +122,7 @@ mediaTypes.push(
   'application/json; charset=iso-8859-1',
   'application/json; charset=',
 )
-const encodings = ['gzip', 'deflate', 'br', 'zstd', 'compress', 'x', 'identity, gzip', 'gzip, gzip']
+export const encodings = ['gzip', 'deflate', 'br', 'zstd', 'compress', 'x', 'identity, gzip', 'gzip, gzip']
 
 /** "Input" of the catalogue, bodies: as far as no database is needed for the answer. */
 export const bodyCases: Case[] = [

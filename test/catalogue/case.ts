@@ -79,15 +79,17 @@ export async function expectCase(
   expect(told).toMatchObject({ status, headers: { 'content-type': expect.stringContaining('json'), ...headers } })
   expect(errorOf(answer)).toEqual({ code, message: expect.stringMatching(message), status })
   expectDiscreet(text, key)
+  expect(text.length, 'a short answer').toBeLessThan(3_000)
   return answer
 }
 
 /** The one error of an answer, in the shape of REST whichever face gave it. Anything else beside it is a failure. */
 export function errorOf({ body }: Answer): unknown {
   if (typeof body !== 'object' || body === null || !('errors' in body)) return body
-  const { errors } = body as { errors: { message: string; extensions: object }[] } // GraphQL's shape
+  const { errors, ...beside } = body as { errors: { message: string; extensions: object }[] } // GraphQL's shape
   const [first] = errors
   if (!first) throw new Error('No error in the answer')
+  if (Object.keys(beside).length) throw new Error(`Beside the errors: ${Object.keys(beside).join()}`)
   return { ...first.extensions, message: first.message }
 }
 

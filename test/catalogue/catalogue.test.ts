@@ -5,8 +5,8 @@ import { parse, talk } from '../raw.ts'
 import { strangeMembers, strangeNames } from './accepted.ts'
 import { addressCases } from './addresses.ts'
 import { bodyCases } from './bodies.ts'
-import { type Case, expectCase, post } from './case.ts'
-import { graphqlCases } from './graphql.ts'
+import { ask, type Case, expectCase, post } from './case.ts'
+import { graphqlCases, wrongArguments } from './graphql.ts'
 import { expectSound, type Witness, witness } from './invariants.ts'
 import { keyCases } from './keys.ts'
 import { protocolCases } from './protocol.ts'
@@ -85,16 +85,35 @@ describe('what is strange and good is stored as it was sent', () => {
 describe('without the database: the same answers while every connection of the pool is held', () => {
   test.for(tables)('%s', async ([, cases]) => {
     for (let from = 0; from < cases.length; from += 15) {
-      // The service believes what it knows of a key for five seconds; a fresh one lasts through fifteen cases.
-      const key = await running.service.keys.issue('held')
-      expect((await fetch(`${running.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
-      const held = await Promise.all(Array.from({ length: poolSize }, () => running.service.database.pool.connect()))
-      try {
+      await whileHeld(async (key) => {
         for (const one of cases.slice(from, from + 15)) await expectCase(one, running.port, key)
-        expect(running.service.database.pool).toMatchObject({ totalCount: poolSize, idleCount: 0, waitingCount: 0 })
-      } finally {
-        held.forEach((client) => client.release())
-      }
+      })
     }
   })
+
+  test('arguments of GraphQL that are wrong', async () => {
+    await whileHeld(async (key) => {
+      for (const [operation, code] of wrongArguments) {
+        const { bytes } = ask('', { query: operation }, { status: 200, code })
+        const { status, body } = parse(await talk(running.port, bytes(key)))
+        const [error] = (body as { errors: { extensions: object }[] }).errors // GraphQL's shape
+        expect([operation, status, error?.extensions]).toMatchObject([operation, 200, { code }])
+      }
+    })
+  })
 })
+
+/** Does something while every connection of the pool is held, and nobody asks for one. */
+async function whileHeld(work: (key: string) => Promise<void>): Promise<void> {
+  const { pool } = running.service.database
+  // The service believes what it knows of a key for five seconds; a fresh one lasts through fifteen cases.
+  const key = await running.service.keys.issue('held')
+  expect((await fetch(`${running.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
+  const held = await Promise.all(Array.from({ length: poolSize }, () => pool.connect()))
+  try {
+    await work(key)
+    expect(pool).toMatchObject({ totalCount: poolSize, idleCount: 0, waitingCount: 0 })
+  } finally {
+    held.forEach((client) => client.release())
+  }
+}

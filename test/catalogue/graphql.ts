@@ -1,3 +1,4 @@
+import { encodings, mediaTypes, noJson } from './bodies.ts'
 import { ask, type Case, json, requestCase } from './case.ts'
 
 const times = (n: number, part: (i: number) => string) => Array.from({ length: n }, (_, i) => part(i)).join(' ')
@@ -79,10 +80,6 @@ mistakes.push(
 )
 
 const noRequests: [string, string | object][] = [
-  ['empty', ''],
-  ['no JSON', '{query'],
-  ['null', 'null'],
-  ['a string', '"{ __typename }"'],
   ['a batch', [{ query }]],
   ['an empty batch', []],
   ['without a query', {}],
@@ -118,7 +115,7 @@ const forms: [string, string, string][] = [
   ['multipart', 'multipart/form-data; boundary=x', '--x--'],
   ['text/plain', 'text/plain', JSON.stringify({ query })],
   ['application/graphql', 'application/graphql', query],
-  ['gzip', 'application/json+gzip', 'x'],
+  ...mediaTypes.map((type): [string, string, string] => [`the type ${type}`, type, JSON.stringify({ query })]),
 ]
 
 /** "GraphQL" of the catalogue, as far as no database is needed for the answer. */
@@ -127,6 +124,7 @@ export const graphqlCases: Case[] = [
   ...floodsOfTokens.map(([title, text]) => ask(`a flood of ${title}`, { query: text }, parsing)),
   ...noDocuments.map((text) => ask(`the document ${JSON.stringify(text)}`, { query: text }, parsing)),
   ...mistakes.map((text) => ask(text, { query: text }, { ...validation, message: /^(?!.*Did you mean)/s })),
+  ...noJson.map(([title, body]) => ask(`a body that is ${title}`.slice(0, 80), body, invalid)),
   ...noRequests.map(([title, body]) => ask(`a body that is ${title}`, body, invalid)),
   ...variables.map(([title, text, values]) =>
     ask(title, { query: text, variables: values }, { ...invalid, message: /^(?!.*Did you mean)/s }),
@@ -157,14 +155,44 @@ export const graphqlCases: Case[] = [
   ...forms.map(([title, type, body]) =>
     requestCase(title, { method: 'POST', path: '/graphql', headers: [['Content-Type', type]], body }, unsupported),
   ),
-  requestCase(
-    'over 64 KiB',
-    { method: 'POST', path: '/graphql', headers: [json], body: JSON.stringify({ query: query.padEnd(70_000) }) },
-    { status: 413, code: 'PAYLOAD_TOO_LARGE' },
+  requestCase('no type', { method: 'POST', path: '/graphql', body: JSON.stringify({ query }) }, unsupported),
+  ...encodings.map((encoding) =>
+    requestCase(
+      `Content-Encoding: ${encoding}`,
+      { method: 'POST', path: '/graphql', headers: [json, ['Content-Encoding', encoding]], body: '{}' },
+      unsupported,
+    ),
+  ),
+  ...[false, true].map((chunked) =>
+    requestCase(
+      `over 64 KiB, ${chunked ? 'in chunks' : 'with its length'}`,
+      { method: 'POST', path: '/graphql', headers: [json], body: `{"query":"${query.padEnd(70_000)}"}`, chunked },
+      { status: 413, code: 'PAYLOAD_TOO_LARGE' },
+    ),
   ),
   requestCase(
     'an Accept for images only',
     { method: 'POST', path: '/graphql', headers: [json, ['Accept', 'image/png']], body: JSON.stringify({ query }) },
     { status: 406, code: 'NOT_ACCEPTABLE' },
   ),
+]
+
+const create = (input: string, more = '') => `mutation { createPet(input: { ${input} }${more}) { id } }`
+
+/** Operations that are run, and end with this code in their one field. */
+export const wrongArguments: [string, string][] = [
+  ...['first: 0', 'first: 101', 'last: -1', 'first: 1, last: 1', 'after: ""', 'before: "x"', 'after: "c29sZDox"'].map(
+    (args): [string, string] => [`{ pets(${args}) { totalCount } }`, 'INVALID_ARGUMENT'],
+  ),
+  ...['"abc"', '"1.0"', '"1e3"', '"+1"', '"01"', '"0x1"', '"9223372036854775808"', '"٣"', `"${'9'.repeat(400)}"`].map(
+    (id): [string, string] => [`{ pet(id: ${id}) { id } }`, 'NOT_FOUND'],
+  ),
+  ...[
+    create('name: "", categoryId: 1'),
+    create(`name: "${'x'.repeat(256)}", categoryId: 1`),
+    create('name: "a\\u0000", categoryId: 1'),
+    create('name: "x", categoryId: "1.5"'),
+    create('name: "x", categoryId: 9223372036854775808'),
+    create('name: "x", categoryId: 1', ', idempotencyKey: ""'),
+  ].map((operation): [string, string] => [operation, 'INVALID_ARGUMENT']),
 ]
