@@ -10,7 +10,7 @@ const unsupported = { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' }
 const query = '{ __typename }'
 const mutation = 'mutation { createPet(input: { name: "x", categoryId: 1 }) { id } }'
 
-const floods: [string, string][] = [
+export const floods: [string, string][] = [
   ['aliases', `{ ${times(500, (i) => `a${i}: __typename`)} }`],
   ['aliases of animals', `{ ${times(31, (i) => `a${i}: pet(id: 1) { id }`)} }`],
   ['mutations', `mutation { ${times(21, (i) => `a${i}: createPet(input: { name: "x", categoryId: 1 }) { id }`)} }`],
@@ -34,7 +34,7 @@ const floods: [string, string][] = [
   ],
   ['large pages', `{ ${times(11, (i) => `a${i}: pets(first: 100) { nodes { id } }`)} }`],
 ]
-const floodsOfTokens: [string, string][] = [
+export const floodsOfTokens: [string, string][] = [
   ['tokens', `{ ${times(3_000, () => 'a')} }`],
   ['variables', `query (${times(600, (i) => `$v${i}: Int`)}) { __typename }`],
   ['braces in an argument', `{ pet(id: ${'{a:'.repeat(660)}`],
