@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { openLine } from '../chaos/line.ts'
 import { cloneDatabase, dropDatabase, onServer, type Running, startService, test } from '../harness.ts'
@@ -7,6 +7,7 @@ import { expectWholePool } from './whole.ts'
 const { timeouts } = loadConfig({})
 
 const databaseOf = (running: Running) => new URL(running.databaseUrl).pathname.slice(1)
+const statusOf = ({ status }: Response) => status
 const pet = { name: 'x', categoryId: 1 }
 
 async function expectUnavailable(response: Response): Promise<void> {
@@ -53,11 +54,14 @@ describe('a locked table', () => {
 })
 
 describe('connections that end', () => {
-  test('idle ones are replaced without an error', async ({ running }) => {
-    await running.send('/v1/pets')
+  test('idle ones of every pool are replaced without an error, and the log says so', async ({ running }) => {
+    const service = await running.another({ budgets: { ...loadConfig({}).budgets, shared: true } })
+    const ask = async () => (await Promise.all(['/v1/pets', '/readyz'].map((path) => service.send(path)))).map(statusOf)
+    expect(await ask()).toEqual([200, 200])
     await terminate(running)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    expect((await running.send('/v1/pets')).status).toBe(200)
+    const lost = () => service.log.lines.filter(({ msg }) => msg === 'connection lost')
+    await vi.waitUntil(() => lost().length >= 3) // of requests, of budgets and of readiness
+    expect(await ask()).toEqual([200, 200])
   })
 })
 
