@@ -91,6 +91,16 @@ describe('without the database: the same answers while every connection of the p
     }
   })
 
+  test('OPTIONS and what says that the process lives', async () => {
+    await whileHeld(async (key) => {
+      const headers = { Authorization: `Bearer ${key}` }
+      for (const path of ['/v1/pets', '/v1/pets/1', '/graphql', '/livez', '/openapi.json']) {
+        expect((await fetch(running.base + path, { method: 'OPTIONS', headers })).status, path).toBe(204)
+      }
+      expect((await fetch(`${running.base}/livez`)).status).toBe(200)
+    })
+  })
+
   test('arguments of GraphQL that are wrong', async () => {
     await whileHeld(async (key) => {
       for (const [operation, code] of wrongArguments) {
