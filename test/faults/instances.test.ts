@@ -36,8 +36,10 @@ test(
     const writing = ledger.write(client, 8)
     await ledger.reaches(20)
     const ended = instance.end('SIGTERM')
-    while ((await health.send('GET', '/readyz')).status !== 503);
-    await ledger.reaches(ledger.acknowledged + 20)
+    let ready = 200
+    while (ready === 200) ready = (await health.send('GET', '/readyz')).status
+    expect(ready).toBe(503)
+    await Promise.race([ledger.reaches(ledger.acknowledged + 20), ended])
     await writing.stop()
     expect([...ledger.statuses().keys()]).toEqual([201])
     expect(await ended).toBe(0)
