@@ -11,5 +11,6 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 20_000,
     maxWorkers: 2,
+    isolate: false,
   },
 })
