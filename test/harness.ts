@@ -32,38 +32,51 @@ export interface GraphQLAnswer {
 }
 
 /** `test` with `running`: the service, started for this test alone. */
-export const test = base.extend<{ running: Running }>({
-  // Vitest reads the fixture's first parameter and wants a pattern there.
-  // oxlint-disable-next-line no-empty-pattern
-  running: async ({}, use) => {
-    const stops: (() => Promise<void>)[] = []
-    const databaseUrl = await cloneDatabase()
-    await use(await startService(databaseUrl, stops))
-    await Promise.all(stops.map((stop) => stop()))
-    await dropDatabase(databaseUrl)
-  },
-})
+export const test = base.extend<{ running: Running }>({ running: withRunning })
+
+/** The same, started once for a file: for tests that no animal and no key of another can disturb. */
+export const sharedTest = base.extend<{ running: Running }>({ running: [withRunning, { scope: 'file' }] })
+
+// Vitest reads the fixture's first parameter and wants a pattern there.
+// oxlint-disable-next-line no-empty-pattern
+async function withRunning({}, use: (running: Running) => Promise<void>): Promise<void> {
+  const stops: (() => Promise<void>)[] = []
+  const databaseUrl = await cloneDatabase()
+  await use(await startService(databaseUrl, stops))
+  await Promise.all(stops.map((stop) => stop()))
+  await dropDatabase(databaseUrl)
+}
 
 /** @returns the URL of a fresh database with the current schema */
 export async function cloneDatabase(template = inject('templateUrl')): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await onServer((client) =>
-    client.query(`CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)} STRATEGY file_copy`),
-  )
+  await admin().query(`CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)} STRATEGY file_copy`)
   const url = new URL(template)
   url.pathname = name
   return url.href
 }
 
 export async function dropDatabase(url: string): Promise<void> {
-  await onServer((client) => client.query(`DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`))
+  await admin().query(`DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`)
+}
+
+let pool: pg.Pool | undefined
+
+/** One connection for all the databases that a worker makes and drops: a new one costs as much as a clone. */
+function admin(): pg.Pool {
+  const connectionString = atDatabase('template1')
+  return (pool ??= new pg.Pool({ connectionString, max: 1 }).on('error', () => {}))
+}
+
+function atDatabase(name: string): string {
+  const url = new URL(inject('templateUrl'))
+  url.pathname = name
+  return url.href
 }
 
 /** Runs SQL on the tests' server, in a database that is nobody's template. */
 export async function onServer<T>(work: (client: pg.Client) => Promise<T>, database = 'template1'): Promise<T> {
-  const url = new URL(inject('templateUrl'))
-  url.pathname = database
-  const client = new pg.Client({ connectionString: url.href })
+  const client = new pg.Client({ connectionString: atDatabase(database) })
   client.on('error', () => {})
   await client.connect()
   return work(client).finally(() => client.end())

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { type GraphQLAnswer, type Running, test } from './harness.ts'
+import { type GraphQLAnswer, type Running, sharedTest, test } from './harness.ts'
 
 /** What a face decided: the animal or page as plain data, or the error's code, message and status. */
 type Decision = { value: unknown } | { code: string; message: string; status: number }
@@ -78,7 +78,7 @@ describe('both faces decide alike', () => {
     ['__proto__', '__proto__', true],
   ]
   for (const [title, name, accepted] of names) {
-    test(`name: ${title} is ${accepted ? 'stored as sent' : 'refused'}`, async ({ running }) => {
+    sharedTest(`name: ${title} is ${accepted ? 'stored as sent' : 'refused'}`, async ({ running }) => {
       const decision = await agree(create, running, { name, categoryId: '1' })
       if (accepted) expect(decision).toEqual({ value: { name, categoryId: '1', status: null } })
       else expect(decision).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400, message: /^name: / })
@@ -87,23 +87,23 @@ describe('both faces decide alike', () => {
 
   const integers = ['0', '1', '-1', '2147483647', '2147483648', '-2147483649', '9007199254740991', '9007199254740992']
   integers.push('9007199254740993', '-9007199254740993', '9223372036854775807', '-9223372036854775808')
-  test.for(integers)('categoryId %s comes back to the digit', async (categoryId, { running }) => {
+  sharedTest.for(integers)('categoryId %s comes back to the digit', async (categoryId, { running }) => {
     const decision = await agree(create, running, { name: 'x', categoryId })
     expect(decision).toEqual({ value: { name: 'x', categoryId, status: null } })
   })
 
   const tooLarge = ['9223372036854775808', '-9223372036854775809', '1' + '0'.repeat(30), '9'.repeat(400)]
-  test.for(tooLarge)('categoryId %s is refused', async (categoryId, { running }) => {
+  sharedTest.for(tooLarge)('categoryId %s is refused', async (categoryId, { running }) => {
     const decision = await agree(create, running, { name: 'x', categoryId })
     expect(decision).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400, message: /^categoryId: / })
   })
 
-  test('every wrong field is named, in one message', async ({ running }) => {
+  sharedTest('every wrong field is named, in one message', async ({ running }) => {
     const decision = await agree(create, running, { name: '', categoryId: '9'.repeat(20) })
     expect(decision).toMatchObject({ message: /^name: .*; categoryId: / })
   })
 
-  test.for(['available', 'pending', 'sold'])('status %s is stored', async (status, { running }) => {
+  sharedTest.for(['available', 'pending', 'sold'])('status %s is stored', async (status, { running }) => {
     const decision = await agree(create, running, { name: 'x', categoryId: '1', status })
     expect(decision).toEqual({ value: { name: 'x', categoryId: '1', status } })
   })
@@ -120,12 +120,12 @@ describe('both faces decide alike', () => {
 
   const noAnimal = ['0', '-1', '999', '1.0', '1e3', '+1', '01', '0x1', '-0', 'abc', '9223372036854775807']
   noAnimal.push('9223372036854775808', '-9223372036854775809', '٣', '9'.repeat(400), 'NaN')
-  test.for(noAnimal)('the id %s names no animal', async (id, { running }) => {
+  sharedTest.for(noAnimal)('the id %s names no animal', async (id, { running }) => {
     await running.post({ name: 'x', categoryId: 1 })
     expect(await agree(get, running, id)).toMatchObject({ code: 'NOT_FOUND', status: 404 })
   })
 
-  test('an animal reads the same by id', async ({ running }) => {
+  sharedTest('an animal reads the same by id', async ({ running }) => {
     const created = await running.post({ name: 'Zoë 🦜', categoryId: 7, status: 'sold' })
     const { id } = (await created.json()) as { id: number }
     const value = { name: 'Zoë 🦜', categoryId: '7', status: 'sold' }
@@ -147,7 +147,7 @@ describe('both faces decide alike', () => {
     expect(decision).toMatchObject({ value: [{ id: '3' }, { id: '1' }] })
   })
 
-  test.for([0, 101, -1, 1000])('a page size of %d is refused', async (size, { running }) => {
+  sharedTest.for([0, 101, -1, 1000])('a page size of %d is refused', async (size, { running }) => {
     // The parameter has another name on each face; the rest of the message is the same.
     const rest = await list.rest(running, { size })
     const graphql = await list.graphql(running, { size })

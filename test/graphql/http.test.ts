@@ -1,10 +1,10 @@
 import { serverAudits } from 'graphql-http'
 import { describe, expect } from 'vitest'
-import { type Running, test } from '../harness.ts'
+import { type Running, sharedTest, test } from '../harness.ts'
 
 describe('the audits of graphql-http', () => {
   for (const { id, name } of serverAudits({ url: '' })) {
-    test(`${id} ${name}`, async ({ running }) => {
+    sharedTest(`${id} ${name}`, async ({ running }) => {
       const authorized: typeof fetch = (input, init) =>
         fetch(input, { ...init, headers: { ...init?.headers, Authorization: `Bearer ${running.key}` } })
       const audits = serverAudits({ url: `${running.base}/graphql`, fetchFn: authorized })
@@ -79,7 +79,7 @@ describe('requests that are no GraphQL', () => {
     ],
   ]
   for (const [title, init, status, code] of cases) {
-    test(`${title}: ${status} ${code}`, async ({ running }) => {
+    sharedTest(`${title}: ${status} ${code}`, async ({ running }) => {
       const { body, ...answer } = await request(running, init)
       expect(answer.status).toBe(status)
       expect(body.errors[0]).toMatchObject({ message: expect.stringMatching(/\S/), extensions: { code, status } })
@@ -87,13 +87,13 @@ describe('requests that are no GraphQL', () => {
     })
   }
 
-  test('405 says what is allowed', async ({ running }) => {
+  sharedTest('405 says what is allowed', async ({ running }) => {
     expect((await request(running, { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS')
     const mutation = await request(running, { search: '?query=mutation{createPet(input:{name:"x",categoryId:1}){id}}' })
     expect(mutation.headers.get('allow')).toBe('POST')
   })
 
-  test('no error suggests what the schema has', async ({ running }) => {
+  sharedTest('no error suggests what the schema has', async ({ running }) => {
     for (const query of [
       '{pet{id}}',
       '{petss{id}}',
@@ -112,7 +112,7 @@ describe('GET', () => {
     expect((await request(running, { search })).body).toEqual({ data: { pet: { name: 'x' } } })
   })
 
-  test('gives a browser the GraphiQL page, without a key', async ({ running }) => {
+  sharedTest('gives a browser the GraphiQL page, without a key', async ({ running }) => {
     const response = await fetch(`${running.base}/graphql`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(await response.text()).not.toMatch(/(src|href)="https?:/)
@@ -128,10 +128,13 @@ describe('integers in variables', () => {
       body: `{"query":${JSON.stringify(query)},"variables":{"c":${literal}}}`,
     })
 
-  test.for(['0', '-1', '9007199254740991', '"9223372036854775807"'])('%s is exact', async (literal, { running }) => {
-    const { body } = await post(running, literal)
-    expect(body).toEqual({ data: { createPet: { categoryId: literal.replaceAll('"', '') } } })
-  })
+  sharedTest.for(['0', '-1', '9007199254740991', '"9223372036854775807"'])(
+    '%s is exact',
+    async (literal, { running }) => {
+      const { body } = await post(running, literal)
+      expect(body).toEqual({ data: { createPet: { categoryId: literal.replaceAll('"', '') } } })
+    },
+  )
 
   const refused = [
     '9007199254740992',
@@ -148,7 +151,7 @@ describe('integers in variables', () => {
     expect((await running.graphql('{ pets { totalCount } }')).data).toEqual({ pets: { totalCount: 0 } })
   })
 
-  test('in the document itself any int64 is exact', async ({ running }) => {
+  sharedTest('in the document itself any int64 is exact', async ({ running }) => {
     const inline = 'mutation { createPet(input: { name: "x", categoryId: -9223372036854775808 }) { categoryId } }'
     expect((await running.graphql(inline)).data).toEqual({ createPet: { categoryId: '-9223372036854775808' } })
   })

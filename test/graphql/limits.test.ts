@@ -1,6 +1,6 @@
 import { getIntrospectionQuery } from 'graphql'
 import { describe, expect } from 'vitest'
-import { type Running, test } from '../harness.ts'
+import { type Running, sharedTest as test } from '../harness.ts'
 
 async function ask(running: Running, query: string, variables?: object, headers = {}) {
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers } }

@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import { describe, expect, vi } from 'vitest'
 import { createLog } from '../../src/log.ts'
 import { mintKey } from '../../src/keys/key.ts'
-import { onServer, type Running, test } from '../harness.ts'
+import { onServer, type Running, sharedTest, test } from '../harness.ts'
 import { collectLog } from '../output.ts'
 import { test as withProcesses } from '../processes.ts'
 
@@ -25,31 +25,39 @@ const operation = (query: string, operationName?: string): RequestInit => ({
 })
 
 describe('each request is one line', () => {
-  test('REST: id, traceparent, prefix of the key, method, route, status, time and time in the database', async ({
-    running,
-  }) => {
-    const line = await lineOf(running, '/v1/pets?limit=3', { headers: { 'X-Request-Id': 'mine-1', traceparent } })
-    const key = running.key.slice(0, 13)
-    const told = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
-    const frame = { level: 30, pid: process.pid, time: expect.any(String), version: '1.0.0', msg: 'request' }
-    expect(line).toEqual({ ...frame, ...told, ms: number, databaseMs: number })
-    expect(line.databaseMs).toBeGreaterThan(0)
-    expect(line.ms).toBeGreaterThanOrEqual(Number(line.databaseMs))
-  })
+  sharedTest(
+    'REST: id, traceparent, prefix of the key, method, route, status, time and time in the database',
+    async ({ running }) => {
+      const line = await lineOf(running, '/v1/pets?limit=3', { headers: { 'X-Request-Id': 'mine-1', traceparent } })
+      const key = running.key.slice(0, 13)
+      const told = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
+      const frame = { level: 30, pid: process.pid, time: expect.any(String), version: '1.0.0', msg: 'request' }
+      expect(line).toEqual({ ...frame, ...told, ms: number, databaseMs: number })
+      expect(line.databaseMs).toBeGreaterThan(0)
+      expect(line.ms).toBeGreaterThanOrEqual(Number(line.databaseMs))
+    },
+  )
 
-  test('what went wrong has its code; a path that is no address of ours is told as "other"', async ({ running }) => {
-    expect(await lineOf(running, '/v1/pets/1')).toMatchObject({
-      route: '/v1/pets/{petId}',
-      status: 404,
-      code: 'NOT_FOUND',
-    })
-    expect(await lineOf(running, '/v1/secret-things')).toMatchObject({ route: 'other', status: 404, code: 'NOT_FOUND' })
-    const noKey = await lineOf(running, '/v1/pets', { headers: { Authorization: '' } })
-    expect(noKey).toMatchObject({ route: '/v1/pets', status: 401, code: 'UNAUTHENTICATED' })
-    expect(noKey).not.toHaveProperty('key')
-  })
+  sharedTest(
+    'what went wrong has its code; a path that is no address of ours is told as "other"',
+    async ({ running }) => {
+      expect(await lineOf(running, '/v1/pets/1')).toMatchObject({
+        route: '/v1/pets/{petId}',
+        status: 404,
+        code: 'NOT_FOUND',
+      })
+      expect(await lineOf(running, '/v1/secret-things')).toMatchObject({
+        route: 'other',
+        status: 404,
+        code: 'NOT_FOUND',
+      })
+      const noKey = await lineOf(running, '/v1/pets', { headers: { Authorization: '' } })
+      expect(noKey).toMatchObject({ route: '/v1/pets', status: 401, code: 'UNAUTHENTICATED' })
+      expect(noKey).not.toHaveProperty('key')
+    },
+  )
 
-  test('GraphQL: type and name of the operation, and the code also where HTTP says 200', async ({ running }) => {
+  sharedTest('GraphQL: type and name of the operation, and the code also where HTTP says 200', async ({ running }) => {
     const query =
       'query Two { pets { nodes { id } } } mutation Three { createPet(input: {name: "a", categoryId: 1}) { id } }'
     expect(await lineOf(running, '/graphql', operation(query, 'Two'))).toMatchObject({ operation: 'query Two' })
@@ -98,7 +106,7 @@ describe('each request is one line', () => {
 })
 
 describe('what a client sends cannot spoil the log', () => {
-  test.for([
+  sharedTest.for([
     ['two lines', 'a\r\nb'],
     ['a blank', 'a b'],
     ['JSON', '{"a":1}'],
@@ -110,7 +118,7 @@ describe('what a client sends cannot spoil the log', () => {
     expect(line.requestId).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
   })
 
-  test.for([
+  sharedTest.for([
     'nonsense',
     '00-00000000000000000000000000000000-b7ad6b7169203331-01',
     '00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01',
@@ -122,12 +130,12 @@ describe('what a client sends cannot spoil the log', () => {
     expect(await lineOf(running, '/v1/pets', { headers: { traceparent: wrong } })).not.toHaveProperty('traceparent')
   })
 
-  test('a long name of an operation is cut', async ({ running }) => {
+  sharedTest('a long name of an operation is cut', async ({ running }) => {
     const line = await lineOf(running, '/graphql', operation(`query ${'x'.repeat(60_000)} { pets { totalCount } }`))
     expect(line.operation).toBe(`query ${'x'.repeat(100)}`)
   })
 
-  test('line breaks and control characters in names stay in one line', async ({ running }) => {
+  sharedTest('line breaks and control characters in names stay in one line', async ({ running }) => {
     const name = 'Rex\r\n{"level":60,"msg":"forged"}\u2028\u2029\u0085\u001b[31m'
     expect((await running.post({ name, categoryId: 1 }, { 'X-Request-Id': 'names' })).status).toBe(201)
     expect((await running.post({ name, categoryId: name }, { 'X-Request-Id': 'names' })).status).toBe(400)

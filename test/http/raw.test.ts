@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { describe, expect } from 'vitest'
 import type pg from 'pg'
-import { onServer, type Running, test } from '../harness.ts'
+import { onServer, type Running, sharedTest, test } from '../harness.ts'
 import { parse, talk } from '../raw.ts'
 
 /** The end of an Error body. */
@@ -40,14 +40,14 @@ describe('what no HTTP library sends', () => {
     ['another Expect', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: foo\r\n\r\n', 417, 'EXPECTATION_FAILED'],
   ]
   for (const [title, bytes, status, code] of broken) {
-    test(`${title} is ${status} as JSON, then closed`, async ({ running }) => {
+    sharedTest(`${title} is ${status} as JSON, then closed`, async ({ running }) => {
       const answer = await talk(running.port, bytes)
       expect(parse(answer)).toMatchObject({ status, body: { status, code, message: expect.stringMatching(/\S/) } })
       expect((await running.send('/v1/pets')).status).toBe(200)
     })
   }
 
-  test('two Authorization headers are 401, even when the first is good', async ({ running }) => {
+  sharedTest('two Authorization headers are 401, even when the first is good', async ({ running }) => {
     const auth = `Authorization: Bearer ${running.key}\r\n`
     for (const lines of [`${auth}Authorization: Bearer x\r\n`, auth + auth]) {
       const answer = await talk(running.port, `GET /v1/pets HTTP/1.1\r\nHost: x\r\n${lines}Connection: close\r\n\r\n`)
@@ -55,7 +55,7 @@ describe('what no HTTP library sends', () => {
     }
   })
 
-  test('a body too large without Content-Length is 413 before it is sent whole', async ({ running }) => {
+  sharedTest('a body too large without Content-Length is 413 before it is sent whole', async ({ running }) => {
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\n`
     const type = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
     const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`
@@ -63,7 +63,7 @@ describe('what no HTTP library sends', () => {
     expect(parse(answer)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
   })
 
-  test('a declared length over the limit is 413 before the body is sent', async ({ running }) => {
+  sharedTest('a declared length over the limit is 413 before the body is sent', async ({ running }) => {
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\n`
     const type = 'Content-Type: application/json\r\nContent-Length: 9999999\r\n\r\n'
     const answer = await talk(running.port, head + type, { enough })
@@ -83,7 +83,7 @@ describe('what no HTTP library sends', () => {
     `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\nContent-Type: application/json\r\n${more}\r\n`
   const post = (running: Running) => `${head(running, 'Content-Length: 27\r\n')}{"name":"x","categoryId":1}`
 
-  test('garbage behind a good request does not take the place of its answer', async ({ running }) => {
+  sharedTest('garbage behind a good request does not take the place of its answer', async ({ running }) => {
     const answer = await talk(running.port, `${post(running)}GARBAGE\r\n\r\n`)
     expect(parse(answer)).toMatchObject({ status: 201, body: { name: 'x' } })
   })
@@ -105,7 +105,7 @@ describe('what no HTTP library sends', () => {
     expect(answers.lastIndexOf('Connection: close')).toBeGreaterThan(answers.lastIndexOf('201 Created'))
   })
 
-  test('a body that is refused unread gets one answer, and 100 only when it is wanted', async ({ running }) => {
+  sharedTest('a body that is refused unread gets one answer, and 100 only when it is wanted', async ({ running }) => {
     const expecting = 'Expect: 100-continue\r\n'
     const tooLarge = await talk(running.port, head(running, `${expecting}Content-Length: 9999999\r\n`), { enough })
     expect(tooLarge).toMatch(/^HTTP\/1\.1 413 /)

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { mintKey } from '../../src/keys/key.ts'
-import { onServer, type Running, test } from '../harness.ts'
+import { onServer, type Running, sharedTest, test } from '../harness.ts'
 
 /** The same request without good credentials on both faces; both must be 401. */
 async function refused(running: Running, authorization: string | undefined): Promise<Response[]> {
@@ -36,7 +36,7 @@ describe('a request without a valid key is 401 on both faces', () => {
     'Token x',
     'Bearer  a, Bearer b',
   ]
-  test.for(noKey)('Authorization: %s', async (authorization, { running }) => {
+  sharedTest.for(noKey)('Authorization: %s', async (authorization, { running }) => {
     const [rest, graphql] = await refused(running, authorization)
     expect(await rest?.json()).toEqual({ code: 'UNAUTHENTICATED', status: 401, message: expect.any(String) })
     expect(await graphql?.json()).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED', status: 401 } }] })
@@ -56,12 +56,12 @@ describe('a request without a valid key is 401 on both faces', () => {
     ['SQL', () => `'OR'1'='1`],
   ]
   for (const [title, change] of wrong) {
-    test(title, async ({ running }) => {
+    sharedTest(title, async ({ running }) => {
       for (const response of await refused(running, `Bearer ${change(running.key)}`)) expectInvalidToken(response)
     })
   }
 
-  test('a key in the query, a cookie or the body does not count', async ({ running }) => {
+  sharedTest('a key in the query, a cookie or the body does not count', async ({ running }) => {
     const { base, key } = running
     const body = JSON.stringify({ name: 'x', categoryId: 1, access_token: key })
     const headers = { 'Content-Type': 'application/json', Cookie: `Authorization=Bearer ${key}` }
@@ -73,7 +73,7 @@ describe('a request without a valid key is 401 on both faces', () => {
     expect(response.status).toBe(401)
   })
 
-  test('before path, method and body are looked at', async ({ running }) => {
+  sharedTest('before path, method and body are looked at', async ({ running }) => {
     const attempts: [string, RequestInit][] = [
       ['/v1/nothing', {}],
       ['/v1/pets/%ZZ', {}],
@@ -85,7 +85,7 @@ describe('a request without a valid key is 401 on both faces', () => {
     for (const [path, init] of attempts) expect((await fetch(running.base + path, init)).status).toBe(401)
   })
 
-  test('GraphQL without a key gives the same bytes for any document: none is parsed', async ({ running }) => {
+  sharedTest('GraphQL without a key gives the same bytes for any document: none is parsed', async ({ running }) => {
     const bodies = ['{"query":"{__schema{types{name}}}"}', '{"query":"{"}', 'garbage', '{"query":"{pets{totalCount}}"}']
     const answers = bodies.map(async (body) => {
       const headers = { 'Content-Type': 'application/json' }
@@ -96,7 +96,7 @@ describe('a request without a valid key is 401 on both faces', () => {
 })
 
 describe('a valid key', () => {
-  test.for(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('is taken after "%s"', async (scheme, { running }) => {
+  sharedTest.for(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('is taken after "%s"', async (scheme, { running }) => {
     const headers = { Authorization: `${scheme} ${running.key}` }
     expect((await fetch(`${running.base}/v1/pets`, { headers })).status).toBe(200)
   })
