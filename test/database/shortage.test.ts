@@ -85,8 +85,9 @@ test('no connection to be had beyond the first: 2xx or 503, as many animals as 2
     n % 2 ? running.post(pet) : running.send(`/v1/pets?limit=${n + 1}`),
   )
   const got = (await Promise.all(sent)).map(({ status }) => status)
-  expect(got.filter((status) => ![200, 201, 503].includes(status))).toEqual([])
-  expect([got.includes(503), got.some((status) => status !== 503)]).toEqual([true, true])
+  expect([200, 201, 503]).toEqual(expect.arrayContaining(got)) // which of them gets the connection is chance
+  expect(got).toContain(503)
+  expect(Math.min(...got)).toBeLessThan(300)
   const count = async () => (await running.graphql('{ pets { totalCount } }')).data?.['pets']
   expect(await count()).toEqual({ totalCount: got.filter((status) => status === 201).length })
   await onServer((client) => client.query(`ALTER ROLE ${role} CONNECTION LIMIT -1`))

@@ -1,10 +1,12 @@
-import { diag } from '@opentelemetry/api'
+import { context, diag, propagation } from '@opentelemetry/api'
 import { globalErrorHandler } from '@opentelemetry/core'
 import { pino } from 'pino'
 import { expect, test, vi } from 'vitest'
 import { startTraces } from '../../src/traces/sdk.ts'
 
 test('that traces are lost is told once a minute, however often it happens', async () => {
+  context.disable() // which another file of this process may have set
+  propagation.disable()
   vi.useFakeTimers({ toFake: ['performance'] })
   const lines: Record<string, unknown>[] = []
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
