@@ -4,7 +4,9 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, vi } from 'vitest'
 import { mintKey } from '../src/keys/key.ts'
+import { issueKey } from './chaos/cluster.ts'
 import { cloneDatabase, dropDatabase, onServer } from './harness.ts'
+import { keepKey } from './output.ts'
 import { deadDatabase, kill, occupyPort, type Sandbox, type ServiceProcess, test } from './processes.ts'
 
 const oneLine = /^[^\n]+\n$/
@@ -215,7 +217,7 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
     const databaseUrl = await cloneDatabase()
     onTestFinished(() => dropDatabase(databaseUrl))
     const env = { DATABASE_URL: databaseUrl }
-    const { stdout } = await sandbox.run('keys/cli.js', ['create', '--name', 'web'], env)
+    const key = keepKey(await issueKey(databaseUrl))
     const service = await sandbox.start(env)
 
     const client = connect(service.port, '127.0.0.1').setEncoding('utf8')
@@ -228,7 +230,7 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
       [
         'POST /v1/pets HTTP/1.1',
         'Host: localhost',
-        `Authorization: Bearer ${stdout.trim()}`,
+        `Authorization: Bearer ${key}`,
         'Content-Type: application/json',
         `Content-Length: ${body.length}`,
         'Expect: 100-continue\r\n\r\n',
@@ -267,9 +269,6 @@ test('a second signal ends it at once, while it drains', { timeout: 60_000 }, as
 describe('a wrong configuration', { concurrent: true, timeout: 60_000 }, () => {
   const wrong: { variable: string; env: Record<string, string> }[] = [
     { variable: 'PORT', env: { PORT: 'abc' } },
-    { variable: 'LOG_LEVEL', env: { LOG_LEVEL: 'loud' } },
-    { variable: 'DATABASE_URL', env: { NODE_ENV: 'production' } },
-    { variable: 'DATABASE_URL', env: { DATABASE_URL: 'mysql://x/y' } },
     { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslrootcert=/nowhere' } },
     { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslmode=verify-full&sslkey=/nowhere' } },
   ]

@@ -70,6 +70,10 @@ describe('a wrong value is told in one line that names its variable', () => {
     expect(message).not.toContain('topsecret')
   })
 
+  test('DATABASE_URL is wanted in production', () => {
+    expect(complaint({ NODE_ENV: 'production' })).toMatch(/^DATABASE_URL /)
+  })
+
   test('several at once are all named', () => {
     expect(complaint({ PORT: 'x', HOST: '', SHED_DELAY_MS: '-' })).toMatch(/^PORT .*; SHED_DELAY_MS /)
   })

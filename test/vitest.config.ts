@@ -10,7 +10,7 @@ export default defineConfig({
     globalSetup: ['test/leaks.ts', 'test/postgres.ts'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
-    maxWorkers: 2,
-    isolate: false,
+    maxWorkers: 3, // for two cores: some always wait
+    isolate: false, // loading the modules for each file took longer than its tests; each has its own database
   },
 })

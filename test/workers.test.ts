@@ -1,5 +1,7 @@
 import { describe, expect, vi } from 'vitest'
+import { issueKey } from './chaos/cluster.ts'
 import { onServer } from './harness.ts'
+import { keepKey } from './output.ts'
 import { kill, occupyPort, test } from './processes.ts'
 
 describe('several workers', { timeout: 60_000 }, () => {
@@ -11,8 +13,7 @@ describe('several workers', { timeout: 60_000 }, () => {
     const service = await sandbox.start(env)
     const ready = async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
     await vi.waitFor(ready, 20_000)
-    const { stdout } = await sandbox.run('keys/cli.js', ['create', '--name', 'web'], env)
-    const headers = { Authorization: `Bearer ${stdout.trim()}` }
+    const headers = { Authorization: `Bearer ${keepKey(await issueKey(emptyDatabase))}` }
     const metric = async (name: string) => {
       const text = await (await fetch(`${service.base}/metrics`, { headers })).text()
       return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1])

@@ -80,19 +80,26 @@ describe.concurrent('a client that closes its half of the connection', () => {
   })
 })
 
-test('a client that does not read its answer is closed, later than any other', { timeout: 15_000 }, async () => {
-  const socket = connect(port, '127.0.0.1', () => socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n'))
-  socket.pause()
-  const began = performance.now()
-  const ended = new Promise((resolve) => app.once('large over', resolve))
-  await ended
-  expect(performance.now() - began).toBeGreaterThan(times.requestMs)
-  socket.destroy()
-})
+test.concurrent(
+  'a client that does not read its answer is closed, later than any other',
+  { timeout: 15_000 },
+  async ({ expect }) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n'))
+    socket.pause()
+    const began = performance.now()
+    const ended = new Promise((resolve) => app.once('large over', resolve))
+    await ended
+    expect(performance.now() - began).toBeGreaterThan(times.requestMs)
+    socket.destroy()
+  },
+)
 
-test('a connection without a next request is closed after its time, without an answer', async () => {
-  expect((await talk(port, get)).match(/HTTP/g)).toHaveLength(1)
-})
+test.concurrent(
+  'a connection without a next request is closed after its time, without an answer',
+  async ({ expect }) => {
+    expect((await talk(port, get)).match(/HTTP/g)).toHaveLength(1)
+  },
+)
 
 test('a client that sends on behind its last answer sees it end, and is not cut off', async () => {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('latin1')

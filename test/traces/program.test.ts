@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
+import { issueKey } from '../chaos/cluster.ts'
 import { cloneDatabase, dropDatabase } from '../harness.ts'
+import { keepKey } from '../output.ts'
 import { deadDatabase, type Sandbox, type ServiceProcess, test as base } from '../processes.ts'
 import { type Collector, type ReceivedSpan, startCollector } from './collector.ts'
 
-/** `test` with a collector, and a database for a service that runs as a process, with a key. */
-const test = base.extend<{ collector: Collector; hanging: Collector; env: Record<string, string>; key: string }>({
+/** `test` with a collector, and for all of them one database for services that run as processes, with a key. */
+const test = base.extend<{ collector: Collector; hanging: Collector; env: { DATABASE_URL: string }; key: string }>({
   // Vitest reads the fixture's first parameter and wants a pattern there.
   // oxlint-disable-next-line no-empty-pattern
   collector: async ({}, use) => {
@@ -21,16 +23,16 @@ const test = base.extend<{ collector: Collector; hanging: Collector; env: Record
     await use(collector)
     collector.close()
   },
-  // oxlint-disable-next-line no-empty-pattern
-  env: async ({}, use) => {
-    const DATABASE_URL = await cloneDatabase()
-    await use({ DATABASE_URL })
-    await dropDatabase(DATABASE_URL)
-  },
-  key: async ({ sandbox, env }, use) => {
-    const { stdout } = await sandbox.run('keys/cli.js', ['create', '--name', 'test'], env)
-    await use(stdout.trim())
-  },
+  env: [
+    // oxlint-disable-next-line no-empty-pattern
+    async ({}, use) => {
+      const DATABASE_URL = await cloneDatabase()
+      await use({ DATABASE_URL })
+      await dropDatabase(DATABASE_URL)
+    },
+    { scope: 'file' },
+  ],
+  key: [async ({ env }, use) => use(keepKey(await issueKey(env.DATABASE_URL))), { scope: 'file' }],
 })
 
 /** A request of a client that traces itself. */
