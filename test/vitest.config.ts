@@ -1,5 +1,15 @@
 import { createRequire } from 'node:module'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Vitest begins with what took longest the last time, or is longest in a fresh clone: short files that take long go first. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => /\/(faults\/.*|workers)\.test\.ts$/.test(moduleId)
+    const sorted = await super.sort(files)
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+  }
+}
 
 export default defineConfig({
   root: new URL('..', import.meta.url).pathname,
@@ -10,6 +20,7 @@ export default defineConfig({
     globalSetup: ['test/leaks.ts', 'test/postgres.ts'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    sequence: { sequencer: LongestFirst },
     maxWorkers: 3, // for two cores: some always wait
     isolate: false, // loading the modules for each file took longer than its tests; each has its own database
   },
