@@ -1,6 +1,6 @@
 import { type Config, ConfigError, Environment, loadConfig } from './config.ts'
 import { EmbeddedPostgresError } from './database/embedded.ts'
-import { databaseFailure, isSchemaBehind } from './database/failure.ts'
+import { databaseFailure, isSchemaBehind, NotConnected } from './database/failure.ts'
 import { DatabaseUrlError } from './database/locate.ts'
 import { readTraceSettings } from './traces/settings.ts'
 
@@ -40,9 +40,9 @@ function explain(error: unknown): unknown {
   if (error instanceof ConfigError || error instanceof DatabaseUrlError) return `Configuration: ${error.message}`
   if (error instanceof EmbeddedPostgresError || error instanceof UsageError) return error.message
   if (!(error instanceof Error)) return error
-  const { code } = error as NodeJS.ErrnoException // of Node, or none
+  const { message, code }: NodeJS.ErrnoException = error instanceof NotConnected ? error.cause : error
   if (isSchemaBehind(error)) return 'The database schema is behind: npm run migrate -- deploy'
   // Prisma begins with what it was doing; the last line says what is wrong.
-  if (databaseFailure(error)) return `The database cannot be used: ${error.message.trim().split('\n').at(-1) || code}`
+  if (databaseFailure(error)) return `The database cannot be used: ${message.trim().split('\n').at(-1) || code}`
   return error.stack
 }

@@ -6,7 +6,19 @@
  */
 export type DatabaseFailure = 'not-executed' | 'connection-lost'
 
+/** No connection was had, whatever its cause is: what was asked was certainly not sent. */
+export class NotConnected extends Error {
+  readonly code = 'NOT_CONNECTED'
+  override readonly cause: Error
+
+  constructor(cause: Error) {
+    super('no connection to the database')
+    this.cause = cause
+  }
+}
+
 const notExecuted = new Set([
+  'NOT_CONNECTED',
   // Reaching the server: Prisma's codes, its adapter's kinds (all that a raw query's error has), then Node's.
   ...['P1000', 'P1001', 'P1003', 'P1011', 'P2034', 'P2037'],
   ...[
@@ -33,20 +45,15 @@ const connectionLost = new Set([
 /** pg throws plain errors for these; their words are all there is to go by (pg 8, pg-pool 3). */
 const phrases: [RegExp, DatabaseFailure][] = [
   [/^timeout exceeded when trying to connect$/, 'not-executed'],
-  [/^Cannot use a pool after calling end on the pool$/, 'not-executed'],
+  [/^timeout expired$/, 'not-executed'],
   [/^Connection terminated/, 'connection-lost'],
   [/^Query read timeout$/, 'connection-lost'],
   [/^Client has encountered a connection error and is not queryable$/, 'not-executed'],
 ]
 
-/** What the pool says when a connection was not made in time. What it names as the cause reads like a lost connection. */
-const neverConnected = /^Connection terminated due to connection timeout$/
-
 /** Classifies an error of Prisma, its pg adapter or pg by the codes it carries, the innermost first. */
 export function databaseFailure(error: unknown): DatabaseFailure | undefined {
-  const all = causes(error)
-  if (all.some(({ message }) => neverConnected.test(message))) return 'not-executed'
-  for (const { code, message } of all) {
+  for (const { code, message } of causes(error)) {
     if (code && (notExecuted.has(code) || notExecutedClasses.test(code))) return 'not-executed'
     if (code && connectionLost.has(code)) return 'connection-lost'
     const phrase = phrases.find(([words]) => words.test(message))
@@ -65,7 +72,8 @@ function causes(error: unknown, depth = 0): { code: string | undefined; message:
   if (typeof error !== 'object' || error === null || depth > 5) return []
   const e = error as Record<string, unknown> // unknown shapes by nature: every member is checked before use
   const meta = typeof e.meta === 'object' && e.meta !== null ? (e.meta as Record<string, unknown>) : {}
-  const inner = [meta.driverAdapterError, e.cause, ...(Array.isArray(e.errors) ? e.errors : [])]
+  const wrapped = [meta.driverAdapterError, e.cause, ...(Array.isArray(e.errors) ? e.errors : [])]
+  const inner = error instanceof NotConnected ? [] : wrapped // why it was not had does not matter
   const codes = [e.originalCode, e.code, e.kind].filter((code) => typeof code === 'string')
   const message = typeof e.message === 'string' ? e.message : ''
   return [

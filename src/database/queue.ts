@@ -1,6 +1,7 @@
 import type pg from 'pg'
+import { NotConnected } from './failure.ts'
 
-type Callback = (...args: unknown[]) => void
+type Callback = (error: Error | undefined, ...rest: unknown[]) => void
 
 /** What was seen so long ago counts a third of what is seen now, in milliseconds. */
 const MEMORY_MS = 1_000
@@ -9,7 +10,7 @@ const MEMORY_MS = 1_000
 const FORGET_MS = 60_000
 
 /**
- * Watches who waits for a connection of a pool.
+ * Watches who waits for a connection of a pool. Who gets none is told NotConnected.
  * @returns how long a new one would wait, in milliseconds: no less than the first of them has waited already, nor than
  *   as many as there are take at the pace of late; 0 when nobody waits
  */
@@ -44,15 +45,20 @@ export function watchQueue(pool: pg.Pool): () => number {
     if (callback) {
       return connect((error, ...rest) => {
         leave(!error)
-        callback(error, ...rest)
+        callback(error && new NotConnected(error), ...rest)
       })
     }
-    const client = connect() as Promise<unknown> // as pg has it without a callback
-    client.then(
-      () => leave(true),
-      () => leave(false),
+    const connecting = connect() as Promise<unknown> // as pg has it without a callback
+    return connecting.then(
+      (client) => {
+        leave(true)
+        return client
+      },
+      (error: Error) => {
+        leave(false)
+        throw new NotConnected(error)
+      },
     )
-    return client
   }
   pool.connect = watched as typeof pool.connect
 

@@ -1,3 +1,4 @@
+import { createServer, type Socket } from 'node:net'
 import { describe, expect } from 'vitest'
 import { openLine } from '../chaos/line.ts'
 import { onServer, type Running, startService, test } from '../harness.ts'
@@ -96,4 +97,44 @@ describe('a write that PostgreSQL refuses, in every way in', () => {
     for (const [way, create] of ways) expect(await create(service, 'x'), way).toMatchObject(unavailable)
     expect((await service.send('/v1/pets')).status).toBe(503)
   })
+})
+
+/** PostgreSQL's word that who asks is who they say: the connection is not ready yet. */
+const authenticationOk = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0])
+
+/** What a server does to those who connect. */
+const unwelcoming: Record<string, (socket: Socket) => unknown> = {
+  'is silent': () => {},
+  'closes at once': (socket) => socket.end(),
+  'resets at once': (socket) => socket.resetAndDestroy(),
+  'closes when asked for a session': (socket) => socket.once('data', () => socket.end()),
+  'resets when asked for a session': (socket) => socket.once('data', () => socket.resetAndDestroy()),
+  'closes when the password was right': (socket) => socket.once('data', () => socket.end(authenticationOk)),
+}
+
+describe('a write whose connection never comes to be is 503, in every way in', () => {
+  for (const [what, welcome] of Object.entries(unwelcoming)) {
+    test(`since the server ${what}`, async ({ running, onTestFinished }) => {
+      const line = await openLine(running.databaseUrl)
+      const stops: (() => Promise<void>)[] = []
+      const service = await startService(line.url, stops, { key: running.key })
+      expect((await service.send('/v1/pets')).status).toBe(200) // the key is known from here on
+      await line.down()
+      const sockets = new Set<Socket>()
+      const server = createServer((socket) => {
+        sockets.add(socket.on('error', () => {}))
+        welcome(socket)
+      })
+      onTestFinished(async () => {
+        await stops[0]?.()
+        sockets.forEach((socket) => socket.destroy())
+        server.close()
+      })
+      await new Promise<void>((listening) => server.listen(Number(new URL(line.url).port), '127.0.0.1', listening))
+      const answers = ways.map(async ([way, create]) =>
+        expect(await create(service, 'x'), way).toMatchObject(unavailable),
+      )
+      await Promise.all(answers)
+    })
+  }
 })
