@@ -1,37 +1,41 @@
-import type { DocumentNode } from 'graphql'
+import { type DocumentNode, getOperationAST, type OperationDefinitionNode } from 'graphql'
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit'
 import type { Plugin } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import { schema } from './schema.ts'
 
-/** Source text of compiled documents that is kept, in characters; their code takes some hundred times that. */
+/**
+ * Compiled operations that are kept, in characters of their documents, since each may spread all the fragments of its
+ * own; their code takes some hundred times that.
+ */
 const COMPILED_SIZE = 100_000
 
-/** Compiling takes some milliseconds: a document is worth it when it is run so often. */
+/** Compiling takes some milliseconds: an operation is worth it when it is run so often. */
 export const WORTH_IT = 5
 
 interface Known {
   uses: number
-  /** By operation name: one document may have several operations. Undefined when it cannot be compiled. */
-  compiled: Map<string | null | undefined, CompiledQuery | undefined>
+  /** Undefined until it is worth it, and when it cannot be compiled. */
+  compiled?: CompiledQuery
 }
 
 /** Runs what is asked often by code made for it, which takes a quarter of the time; with the same results. */
 export function useCompiled(): Plugin {
-  const known = new LRUCache<DocumentNode, Known>({
+  const known = new LRUCache<OperationDefinitionNode, Known>({
     maxSize: COMPILED_SIZE,
-    sizeCalculation: (_known, { loc }) => (loc?.end ?? COMPILED_SIZE) + 100,
+    sizeCalculation: (_known, { loc }) => (loc?.source.body.length ?? COMPILED_SIZE) + 100,
   })
 
   function compiledOf(document: DocumentNode, operationName: string | null | undefined): CompiledQuery | undefined {
-    let of = known.get(document)
-    if (!of) known.set(document, (of = { uses: 0, compiled: new Map() }))
-    if (++of.uses < WORTH_IT) return undefined
-    if (!of.compiled.has(operationName)) {
-      const compiled = compileQuery(schema, document, operationName ?? undefined)
-      of.compiled.set(operationName, isCompiledQuery(compiled) ? compiled : undefined)
+    const operation = getOperationAST(document, operationName)
+    if (!operation) return undefined
+    let of = known.get(operation)
+    if (!of) known.set(operation, (of = { uses: 0 }))
+    if (++of.uses === WORTH_IT) {
+      const compiled = compileQuery(schema, document, operation.name?.value)
+      if (isCompiledQuery(compiled)) of.compiled = compiled
     }
-    return of.compiled.get(operationName)
+    return of.compiled
   }
 
   return {

@@ -1,6 +1,6 @@
-import { getIntrospectionQuery } from 'graphql'
-import { expect } from 'vitest'
-import { WORTH_IT } from '../../src/graphql/compiled.ts'
+import { getIntrospectionQuery, Kind, parse } from 'graphql'
+import { expect, vi } from 'vitest'
+import { useCompiled, WORTH_IT } from '../../src/graphql/compiled.ts'
 import { type Running, test } from '../harness.ts'
 
 interface Ask {
@@ -55,4 +55,23 @@ test('what is run often is answered in the end as at first', async ({ running })
   for (let use = 1; use < WORTH_IT + 2; use++) {
     for (const [n, body] of asks.entries()) expect(await ask(running, body), JSON.stringify(body)).toEqual(first[n])
   }
+})
+
+test('what is kept compiled is bounded, also of the operations of one document that spread the same fragment', () => {
+  const { onExecute } = useCompiled()
+  const fields = Array.from({ length: 200 }, (_, n) => `f${n}: name`).join(' ')
+  const operations = Array.from({ length: 200 }, (_, n) => `query Q${n} { pet(id: 1) { ...f } }`).join(' ')
+  const document = parse(`${operations} fragment f on Animal { ${fields} }`)
+  /** Whether this use of an operation is by code made for it. */
+  function isCompiled(operationName: string): boolean {
+    const setExecuteFn = vi.fn<() => void>()
+    const hook = onExecute as (payload: object) => void // takes what is here of its payload
+    hook({ args: { document, operationName }, executeFn: () => {}, setExecuteFn })
+    return setExecuteFn.mock.calls.length > 0
+  }
+  const names = document.definitions.flatMap((d) => (d.kind === Kind.OPERATION_DEFINITION ? (d.name?.value ?? '') : []))
+  for (const name of names) for (let use = 0; use < WORTH_IT; use++) isCompiled(name)
+  const kept = names.reverse().filter(isCompiled)
+  expect(kept[0]).toBe('Q199')
+  expect(kept.length * (document.loc?.end ?? 0)).toBeLessThan(100_000)
 })
