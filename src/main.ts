@@ -140,14 +140,17 @@ function endOnSignal(end: () => Promise<void>): void {
   onEnd(begin)
 }
 
-/** Migrates as soon as the database can be reached; until then `/readyz` says 503. A migration that fails is thrown. */
+/**
+ * Migrates as soon as the database can be reached; until then `/readyz` says 503. It goes on saying so after a migration
+ * that fails, which is not tried again: what is served already is served on.
+ */
 async function migrateWhenReachable(url: string, log: Logger): Promise<void> {
   for (;;) {
     try {
       const applied = await migrate(url)
       return log.info({ applied }, 'schema is current')
     } catch (error) {
-      if (!databaseFailure(error)) throw error
+      if (!databaseFailure(error)) return log.error({ err: error }, 'migration failed: not ready until it is applied')
       log.warn({ err: error }, 'database not reachable, trying again')
       await sleep(1_000)
     }
