@@ -21,8 +21,8 @@ const START_TIMEOUT_MS = 20_000
 const TRACES_TIMEOUT_MS = 2_000
 
 await run(async (config) => {
-  if (config.workers > 1 && cluster.isPrimary) process.exit(await superviseWorkers(config.workers))
   const log = createLog(config.logLevel, await terminalStream(config))
+  if (config.workers > 1 && cluster.isPrimary) process.exit(await superviseWorkers(config, log))
   const starting = start(config, log)
   // A signal while it starts ends it as soon as it has: PostgreSQL is not left half made, nor running.
   endOnSignal(async () => {

@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster'
+import type { Logger } from 'pino'
 import { AggregatorRegistry, type Registry } from 'prom-client'
 
 /** What the processes tell each other, beside prom-client's own messages. */
@@ -7,9 +8,13 @@ type Message = { petstore: 'end' } | { petstore: 'metrics'; request: number; tex
 /**
  * Runs this program in several processes that share the port, and replaces those that die. One that dies before it has
  * listened ends them all: the next would fare no better.
+ * @param metricsPort to listen there first, if there is one, is not enough
  * @returns the exit code, when all have ended
  */
-export async function superviseWorkers(count: number): Promise<number> {
+export async function superviseWorkers(
+  { workers: count, metricsPort }: { workers: number; metricsPort?: number | undefined },
+  log: Logger,
+): Promise<number> {
   const aggregator = new AggregatorRegistry()
   let ending = false
   let exitCode = 0
@@ -28,17 +33,25 @@ export async function superviseWorkers(count: number): Promise<number> {
     if (message.petstore !== 'metrics') return
     void aggregator.clusterMetrics().then(
       (text) => tell(worker, { ...message, text }),
-      () => tell(worker, message), // it dies or starts just now: that worker's own will do
+      () => tell(worker, message), // one dies or hangs just now: without its own the counts would be wrong
     )
   })
-  cluster.fork() // one tries whether it can be done; the others follow it
-  cluster.once('listening', () => {
-    for (let n = 1; n < count; n++) cluster.fork()
+  cluster.on('fork', (worker) => {
+    worker.on('error', (error) => {
+      // What was sent to one that dies just now is lost with it; one that could not even be started will not end, too.
+      if (worker.process.pid === undefined) throw error
+    })
   })
+  cluster.fork() // one tries whether it can be done; the others follow it
   return new Promise((resolve) => {
-    const listened = new WeakSet<Worker>()
-    cluster.on('listening', (worker) => listened.add(worker))
-    cluster.on('exit', (worker, code) => {
+    const listened = new Set<Worker>()
+    cluster.on('listening', (worker, { port }) => {
+      if (port === metricsPort) return
+      if (listened.size === 0) for (let n = 1; n < count; n++) cluster.fork()
+      listened.add(worker)
+    })
+    cluster.on('exit', (worker, code, signal) => {
+      if (!ending) log.warn({ worker: worker.process.pid, code, signal }, 'worker died')
       if (!ending && listened.has(worker)) return void cluster.fork()
       exitCode ||= code ?? 1
       if (!ending) end()
@@ -63,10 +76,11 @@ export function onEnd(end: () => void): void {
 }
 
 /**
- * In a worker: the metrics of all workers together, so that it does not matter which of them is asked.
+ * In a worker: the metrics of all workers together, so that it does not matter which of them is asked; undefined when
+ * not all of them have told theirs.
  * @param own this worker's
  */
-export function gatherMetrics(own: Registry): () => Promise<string> {
+export function gatherMetrics(own: Registry): () => Promise<string | undefined> {
   AggregatorRegistry.setRegistries(own)
   void new AggregatorRegistry() // answers the supervisor
   const waiting = new Map<number, (text: string | undefined) => void>()
@@ -81,6 +95,6 @@ export function gatherMetrics(own: Registry): () => Promise<string> {
       process.send?.({ petstore: 'metrics', request } satisfies Message)
     })
     waiting.delete(request)
-    return text ?? own.metrics()
+    return text
   }
 }

@@ -1,5 +1,6 @@
 import { type RequestHandler, Router } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { ApiError } from '../errors.ts'
 import { allow } from './methods.ts'
 
 /** What is measured elsewhere and read when metrics are asked for. */
@@ -14,8 +15,8 @@ export interface Gauges {
   shed: Counts
   /** Requests refused because a budget was spent, by the budget's name. */
   limited(): Counts
-  /** Where several processes serve as one: how to get the metrics of all. */
-  gather?: ((own: Registry) => () => Promise<string>) | undefined
+  /** Where several processes serve as one: how to get the metrics of all, or undefined when some are missing. */
+  gather?: ((own: Registry) => () => Promise<string | undefined>) | undefined
 }
 
 type Counts = Readonly<Record<string, number>>
@@ -119,6 +120,7 @@ export function createMetrics({ version, pool, max, keyLookups, shed, limited, g
       for (const handler of before) router.use('/metrics', handler)
       router.get('/metrics', async (_req, res) => {
         const all = await text()
+        if (all === undefined) throw new ApiError('UNAVAILABLE', 'Not every process tells its metrics at the moment.')
         res.setHeader('Content-Type', registry.contentType)
         res.send(all)
       })
