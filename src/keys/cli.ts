@@ -3,7 +3,7 @@ import { createDatabase } from '../database/client.ts'
 import { locateDatabase } from '../database/locate.ts'
 import { migrate } from '../database/migrate.ts'
 import { run, UsageError } from '../entry.ts'
-import { type KeyInfo, type Keys, createKeys, Scope } from './service.ts'
+import { type KeyInfo, type Keys, createKeys, RotatedAlready, Scope } from './service.ts'
 
 const usage = `Usage: npm run --silent keys -- COMMAND
   create --name NAME [--scopes ${Scope.options.join(',')}] [--expires 90d]
@@ -11,7 +11,8 @@ const usage = `Usage: npm run --silent keys -- COMMAND
                   Without --scopes it may do all; without --expires (30m, 24h, 90d, or a date as 2027-01-31) it stays
   list [--json]   shows every key by its prefix
   rotate PREFIX [--overlap 24h]
-                  makes a key that takes the place of another and prints it; the old one goes on for the overlap
+                  makes a key that takes the place of another and prints it; the old one goes on for the overlap,
+                  and is not rotated again
   revoke PREFIX   refuses the key from now on, on running instances within 5 seconds
   usage           shows who still calls the deprecated GET /v1/pets/{petId}, most recent first`
 
@@ -66,7 +67,9 @@ function create({ name = '', scopes, expires }: { name?: string; scopes?: string
 
 function rotate(prefix: string, overlapMs: number) {
   return async (keys: Keys) => {
-    const key = await keys.rotate(prefix, overlapMs)
+    const key = await keys.rotate(prefix, overlapMs).catch((error: unknown) => {
+      throw error instanceof RotatedAlready ? new UsageError(error.message) : error
+    })
     if (!key) throw new UsageError(`No key in use has the prefix ${prefix}.`)
     console.log(key)
     console.error(`${prefix} goes on until ${minute(new Date(Date.now() + overlapMs))} UTC, or its own earlier end.`)

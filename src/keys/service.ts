@@ -37,6 +37,9 @@ export interface KeyInfo {
 export const KEY_CACHE_MS = 5_000
 const KEY_CACHE_SIZE = 10_000
 
+/** A key has its successor already. The message is one line, and names both by their prefixes. */
+export class RotatedAlready extends Error {}
+
 export type Keys = ReturnType<typeof createKeys>
 
 /** Issues, verifies, rotates, lists and revokes API keys. */
@@ -105,31 +108,26 @@ export function createKeys(prisma: PrismaClient, now: () => Date = () => new Dat
    * old one goes on for a while, so that a client can change over without a gap.
    * @param overlapMs how long, in milliseconds; an earlier expiry of its own stays
    * @returns the new key, shown this once; undefined when no key in use has the prefix
+   * @throws RotatedAlready for a key that has been rotated: its end is that of an overlap, and tells nothing of its life
    */
   async function rotate(prefix: string, overlapMs: number): Promise<string | undefined> {
     const at = now()
     const inUse = { prefix, revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: at } }] }
-    const [old] = await prisma.apiKey.findMany({ where: inUse, take: 1 })
-    if (!old) return undefined
-    const key = mintKey()
-    const { name, scopes, clientId, expiresAt, createdAt } = old
-    const end = new Date(at.getTime() + overlapMs)
-    await prisma.$transaction([
-      prisma.apiKey.update({
-        where: { id: old.id },
-        data: { expiresAt: expiresAt && expiresAt < end ? expiresAt : end },
-      }),
-      prisma.apiKey.create({
-        data: {
-          ...stored(key),
-          name,
-          scopes,
-          clientId: clientId ?? old.id,
-          expiresAt: expiresAt && new Date(at.getTime() + expiresAt.getTime() - createdAt.getTime()),
-        },
-      }),
-    ])
-    return key
+    return prisma.$transaction(async (tx) => {
+      await tx.$queryRaw`SELECT id FROM api_key WHERE prefix = ${prefix} FOR UPDATE` // of two at once, one goes first
+      const [old] = await tx.apiKey.findMany({ where: inUse, take: 1 })
+      if (!old) return undefined
+      const { id, name, scopes, expiresAt, createdAt } = old
+      const clientId = old.clientId ?? id
+      const [newer] = await tx.apiKey.findMany({ where: { clientId, id: { gt: id } }, orderBy: { id: 'asc' }, take: 1 })
+      if (newer) throw new RotatedAlready(`${prefix} was rotated already: ${newer.prefix} takes its place.`)
+      const key = mintKey()
+      const end = new Date(at.getTime() + overlapMs)
+      const newEnd = expiresAt && new Date(at.getTime() + expiresAt.getTime() - createdAt.getTime())
+      await tx.apiKey.update({ where: { id }, data: { expiresAt: expiresAt && expiresAt < end ? expiresAt : end } })
+      await tx.apiKey.create({ data: { ...stored(key), name, scopes, clientId, expiresAt: newEnd } })
+      return key
+    })
   }
 
   /**

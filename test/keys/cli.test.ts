@@ -73,9 +73,24 @@ describe('the keys command', { timeout: 60_000 }, () => {
       const later = await running.another({ now: () => new Date(Date.now() + hours * hourMs) })
       expect([(await get(later, old)).status, (await get(later, key)).status]).toEqual([status, 200])
     }
-    const end = Date.parse(String((await listed(keys, old))?.expiresAt))
-    await keys('rotate', prefixOf(old), '--overlap', '20h') // does not give it back the time that it lost
-    expect(Date.parse(String((await listed(keys, old))?.expiresAt))).toBe(end)
+  })
+
+  test('rotates a key once: the end of its overlap is not taken for its life, and one of two at once wins', async ({
+    running,
+    keys,
+    sandbox,
+  }) => {
+    const env = { DATABASE_URL: running.databaseUrl }
+    const rotate = (key: string) => sandbox.run('keys/cli.js', ['rotate', prefixOf(key)], env)
+    const both = await Promise.all([rotate(running.key), rotate(running.key)])
+    const [won, lost] = both.sort((a, b) => (a.code ?? 0) - (b.code ?? 0))
+    const next = won?.stdout.trim() ?? ''
+    const refused = `${prefixOf(running.key)} was rotated already: ${prefixOf(next)} takes its place.\n`
+    expect([won?.code, lost]).toEqual([0, { code: 1, stdout: '', stderr: refused }])
+    const all = await keys('list', '--json')
+    expect(await listed(keys, next)).toMatchObject({ expiresAt: null })
+    expect(await rotate(running.key)).toEqual({ code: 1, stdout: '', stderr: refused })
+    expect(await keys('list', '--json')).toBe(all)
   })
 
   test('a rotated key is the same client: its repetitions are known and its budget goes on', async ({
