@@ -106,7 +106,10 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
       return { errors: [refused], code: 'GRAPHQL_PARSE_FAILED' }
     }
     const operation = getOperationAST(document, operationName)
-    if (!operation) throw new ApiError('INVALID_ARGUMENT', 'operationName: must name an operation of the document')
+    if (!operation) {
+      const error = new GraphQLError('operationName: must name an operation of the document')
+      return { errors: [error], code: 'INVALID_ARGUMENT' }
+    }
     req.operation = { type: operation.operation, name: operation.name?.value }
     if (req.method !== 'POST' && operation.operation !== 'query') {
       throw new ApiError('METHOD_NOT_ALLOWED', 'A mutation takes POST.', { headers: { Allow: 'POST' } })

@@ -87,6 +87,18 @@ describe('requests that are no GraphQL', () => {
     })
   }
 
+  sharedTest(
+    'of the request are 200 for a client that names application/json, also for an operation that is not there',
+    async ({ running }) => {
+      for (const wrong of ['{"query":"{pett{id}}"}', '{"query":"{"}', '{"query":"{__typename}","operationName":"B"}']) {
+        const init = { method: 'POST', headers: { ...json, Accept: 'application/json' }, body: wrong }
+        const { status, body } = await request(running, init)
+        expect([status, body.errors[0].extensions.status], wrong).toEqual([200, 400])
+        expect(body).not.toHaveProperty('data')
+      }
+    },
+  )
+
   sharedTest('405 says what is allowed', async ({ running }) => {
     expect((await request(running, { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS')
     const mutation = await request(running, { search: '?query=mutation{createPet(input:{name:"x",categoryId:1}){id}}' })
