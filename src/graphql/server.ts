@@ -18,6 +18,7 @@ import { errorHandler, noteError } from '../http/errors.ts'
 import { endWithJson } from '../http/json-answer.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { allow } from '../http/methods.ts'
+import type { RequestTime } from '../http/request-time.ts'
 import type { Budget } from '../keys/budget.ts'
 import type { GraphQLContext } from './builder.ts'
 import { useCompiled } from './compiled.ts'
@@ -42,6 +43,9 @@ interface Outcome {
   /** What the operation costs, where it got so far. */
   cost?: number
 }
+
+/** What an execution gives, and how long it has waited for the database. */
+type Executed = Outcome & { databaseMs: number }
 
 export interface GraphQLParts {
   animals: Animals
@@ -72,7 +76,7 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
 
   // One for all requests: no plugin looks at the context, whose own members are for Yoga's Fetch layer.
   const { parse, validate, execute } = yoga.getEnveloped({} as YogaInitialContext)
-  const join = createJoin<Outcome>()
+  const join = createJoin<Executed>()
 
   async function answer(req: Request, res: Response, params: GraphQLParams): Promise<void> {
     const mediaType = negotiate(req)
@@ -123,16 +127,16 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
     const invalid: readonly GraphQLError[] = validate(schema, document, undefined, options)
     if (invalid.length) return { errors: invalid, code: 'GRAPHQL_VALIDATION_FAILED', cost }
     if (budget && cost > 1) await spend(budget, req, res, cost - 1)
-    const executed = async (): Promise<Outcome> => {
-      const contextValue = { animals, caller: callerOf(req), time: req.time } satisfies GraphQLContext
+    const executed = async (time: RequestTime): Promise<Executed> => {
+      const contextValue = { animals, caller: callerOf(req), time } satisfies GraphQLContext
       const args = { schema, document, contextValue, variableValues: variables, operationName }
       const { data, errors }: ExecutionResult = await execute(args)
-      return { ...(data !== undefined && { data: JSON.stringify(data) }), errors, cost }
+      return { ...(data !== undefined && { data: JSON.stringify(data) }), errors, cost, databaseMs: time.databaseMs }
     }
-    if (operation.operation !== 'query') return executed()
+    if (operation.operation !== 'query') return executed(req.time)
     // Whatever else is in a request, a query of the same text has the same answer, and asks for no more than the scope above.
-    // Whoever joins another's waits in its own time.
-    return req.time.database(() => join(req.bodyText ?? req.originalUrl, executed))
+    // It is run in a time of its own, and whoever joins waits for it in theirs.
+    return req.time.shared(() => join(req.bodyText ?? req.originalUrl, () => executed(req.time.another())))
   }
 
   const handle = tracer ? traceOperations(tracer, answer) : answer

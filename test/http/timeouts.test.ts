@@ -79,6 +79,53 @@ describe('a request that waits twice, for its key and for the table', () => {
   })
 })
 
+test('a query that is joined takes no time from one another: whoever has some left gets the answer', async ({
+  running,
+}) => {
+  const handlerMs = 2_000
+  const patient = { ...timeouts, lockMs: 20_000, statementMs: 20_000, queryMs: 20_000, checkoutMs: 20_000 }
+  const service = await running.another({ timeouts: { ...patient, handlerMs } })
+  const database = new URL(running.databaseUrl).pathname.slice(1)
+  const at = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms))
+  await onServer(
+    (keys) =>
+      onServer(async (animals) => {
+        await keys.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
+        await animals.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+        const ask = () => service.graphql('{ pets { totalCount } }')
+        const unlocked = Promise.all([
+          at(1_500).then(() => keys.query('ROLLBACK')), // the two go on to the table together, the older one first
+          at(2_500).then(() => animals.query('ROLLBACK')),
+        ])
+        const older = ask()
+        await at(1_200)
+        const younger = await ask()
+        expect((await older).errors?.[0]?.extensions.status).toBe(503)
+        expect(younger).toEqual({ data: { pets: { totalCount: 0 } } })
+        await unlocked
+      }, database),
+    database,
+  )
+})
+
+test('what is done for several requests counts for each as it waited for the database, or wholly when it fails', async ({
+  onTestFinished,
+}) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const time = new RequestTime(1_000)
+  const done = time.shared(
+    () => new Promise<{ databaseMs: number }>((resolve) => void setTimeout(() => resolve({ databaseMs: 50 }), 400)),
+  )
+  await vi.advanceTimersByTimeAsync(400)
+  expect(await done).toEqual({ databaseMs: 50 })
+  expect(time.databaseMs).toBe(50)
+  const failed = expect(time.shared(() => new Promise<never>(() => {}))).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  await vi.advanceTimersByTimeAsync(600)
+  await failed
+  expect(time.databaseMs).toBe(650)
+})
+
 test('all waits of a request share its one limit, and what comes after that is not even asked', async ({
   onTestFinished,
 }) => {
