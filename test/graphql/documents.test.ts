@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { makeManifest, readManifest, type TrustedDocuments } from '../../src/graphql/documents.ts'
@@ -60,6 +61,19 @@ describe('a trusted document', () => {
       const { status, body } = await ask(service, { documentId: 'f'.repeat(64) })
       expect([status, body.errors[0].extensions.code]).toEqual([400, 'INVALID_ARGUMENT'])
     }
+  })
+
+  test('may be sent beside its hash: in mode allow it is run, trusted or not, unless the hash is of another', async ({
+    running,
+  }) => {
+    const [allow, only] = [await running.another(trusted('allow')), await running.another(trusted('only'))]
+    const query = '{ __typename }'
+    const persisted = (sha256Hash: string) => ({ query, extensions: { persistedQuery: { version: 1, sha256Hash } } })
+    const hash = createHash('sha256').update(query).digest('hex')
+    expect(await ask(allow, persisted(hash))).toEqual({ status: 200, body: { data: { __typename: 'Query' } } })
+    const mistaken = await ask(allow, persisted(idOf('Pets')))
+    expect([mistaken.status, mistaken.body.errors[0].message]).toEqual([400, 'documentId: is not the SHA-256 of query'])
+    expect((await ask(only, persisted(hash))).status).toBe(400)
   })
 
   test('is all that is run in mode only; in mode allow any document is', async ({ running }) => {
