@@ -93,7 +93,7 @@ export function createService(options: ServiceOptions): Service {
   const parts = { ...options, animals, keys, usage, budget, wrongKeys, overload, metrics, health, now }
   const chores: [everyMs: number, chore: () => Promise<unknown>][] = [
     [USAGE_FLUSH_MS, usage.flush],
-    [3_600_000, () => pruneIdempotencyKeys(database.prisma, now())],
+    [3_600_000, () => pruneIdempotencyKeys(database.prisma)],
   ]
   const servers: HttpServer[] = []
   let timers: NodeJS.Timeout[] = []
