@@ -3,6 +3,7 @@ import type { Tracer } from '@opentelemetry/api'
 import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
+import { createJoin } from './animals/joined.ts'
 import { type Animals, createAnimals } from './animals/service.ts'
 import { type Config, version } from './config.ts'
 import { beginRequest, requireBudget, requireKey } from './context.ts'
@@ -66,10 +67,9 @@ export function createService(options: ServiceOptions): Service {
   const store = budgets.shared ? createPool(databaseUrl, 2, impatient, onIdleError, tracer) : undefined
   // Readiness has a connection of its own: where all others are in use the service is busy, not away.
   const probe = createPool(databaseUrl, 1, timeouts, onIdleError)
-  const { windowSeconds } = budgets
   const onStoreLost = (err: unknown) => log.warn({ err }, 'budgets are not shared: their store is lost')
   const budgetOf = (name: string, points: number, shared?: typeof store) =>
-    points ? createBudget({ name, points, windowSeconds, store: shared, onStoreLost }) : undefined
+    points ? createBudget({ ...budgets, name, points, store: shared, onStoreLost }) : undefined
 
   const animals = createAnimals(database.prisma, database.pool)
   const keys = createKeys(database.prisma, now)
@@ -89,7 +89,8 @@ export function createService(options: ServiceOptions): Service {
     gather: options.gatherMetrics,
     limited: () => ({ key: budget?.refused ?? 0, 'wrong-keys': wrongKeys?.refused ?? 0 }),
   })
-  const health = { draining: false, pendingMigrations: () => pendingMigrations(probe) }
+  const join = createJoin<string[]>()
+  const health = { draining: false, pendingMigrations: () => join('', () => pendingMigrations(probe)) }
   const parts = { ...options, animals, keys, usage, budget, wrongKeys, overload, metrics, health, now }
   const chores: [everyMs: number, chore: () => Promise<unknown>][] = [
     [USAGE_FLUSH_MS, usage.flush],
@@ -119,9 +120,8 @@ export function createService(options: ServiceOptions): Service {
     keys,
     async start({ port, host, devKey }) {
       if (metricsPort !== undefined) await listen(createMetricsApp(parts), metricsPort, host)
-      const attempt = (chore: () => Promise<unknown>) =>
-        chore().catch((err: unknown) => log.warn({ err }, 'chore failed'))
-      timers = chores.map(([everyMs, chore]) => setInterval(() => void attempt(chore), everyMs).unref())
+      const onError = (err: unknown) => log.warn({ err }, 'chore failed')
+      timers = chores.map(([everyMs, chore]) => setInterval(() => void chore().catch(onError), everyMs).unref())
       return listen(createApp({ ...parts, devKey }), port, host)
     },
     stop: (drainDelayMs, drainTimeoutMs) => (stopping ??= stop(drainDelayMs, drainTimeoutMs)),

@@ -136,6 +136,18 @@ describe('the line to the database', () => {
     await line.down()
   })
 
+  test('slow: /readyz is 200 for all who ask at once', async ({ running }) => {
+    const stops: (() => Promise<void>)[] = []
+    const line = await openLine(running.databaseUrl)
+    const { base } = await startService(line.url, stops, { key: running.key })
+    expect((await fetch(`${base}/readyz`)).status).toBe(200)
+    line.latency(20)
+    const asked = Array.from({ length: 100 }, async () => (await fetch(`${base}/readyz`)).status)
+    expect(new Set(await Promise.all(asked))).toEqual(new Set([200]))
+    await Promise.all(stops.map((stop) => stop()))
+    await line.down()
+  })
+
   test('silent: a read is 503 and a write 504 within the budget', async () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
