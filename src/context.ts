@@ -94,7 +94,7 @@ export function requireBudget(budget: Budget | undefined): RequestHandler {
 }
 
 /**
- * Takes points of the caller's budget, none if it is known to have too few, and says in the answer what is left (draft-ietf-httpapi-ratelimit-headers-10).
+ * Takes points of the caller's budget, none if it is known to have too few, and says in the answer what is left (draft-ietf-httpapi-ratelimit-headers).
  * @throws ApiError RESOURCE_EXHAUSTED when there are not enough
  */
 export async function spend(budget: Budget, req: Request, res: Response, points: number): Promise<void> {

@@ -100,7 +100,7 @@ export const headerObjects = {
   ),
   Location: text('The address of the new animal.', '/v1/pets/42', '^/v1/pets/\\d+$'),
   RateLimit: text(
-    'What is left of the budget of the key, where one is set (draft-ietf-httpapi-ratelimit-headers-10): points, and seconds until it is whole.',
+    'What is left of the budget of the key, where one is set (draft-ietf-httpapi-ratelimit-headers): points, and seconds until it is whole.',
     '"key";r=59999;t=60',
   ),
   'RateLimit-Policy': text('The budget, where one is set: points, and seconds of its window.', '"key";q=60000;w=60'),
