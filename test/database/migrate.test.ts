@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
-import { expect, test } from 'vitest'
-import { migrate, migrationNames, pendingMigrations } from '../../src/database/migrate.ts'
+import { expect, test, vi } from 'vitest'
+import { migrate, migrationNames, pendingMigrations, withLock } from '../../src/database/migrate.ts'
 import { cloneDatabase, dropDatabase } from '../harness.ts'
 
 const scriptOf = (name: string) =>
@@ -41,5 +41,22 @@ test('a migration that was cut off after its commit counts as applied', async ()
     await client.query('UPDATE _prisma_migrations SET finished_at = NULL WHERE migration_name = $1', [last])
     await client.query(scriptOf(last).trimEnd().split('\n').at(-1) ?? '')
     expect(await migrate(url)).toEqual([])
+  })
+})
+
+test('nobody touches the history while somebody migrates', async () => {
+  await withDatabase(async (client, url) => {
+    const unfinished = 'SELECT count(*)::int AS n FROM _prisma_migrations WHERE rolled_back_at IS NULL'
+    let migrating: Promise<string[]> | undefined
+    await withLock(url, async () => {
+      await client.query('UPDATE _prisma_migrations SET finished_at = NULL') // as while they are being applied
+      migrating = migrate(url)
+      const waiting =
+        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+      await vi.waitUntil(async () => (await client.query(waiting)).rowCount === 1, 5_000)
+      expect((await client.query(unfinished)).rows).toEqual([{ n: migrationNames.length }])
+      await client.query('UPDATE _prisma_migrations SET finished_at = now()')
+    })
+    expect(await migrating).toEqual([])
   })
 })
