@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { expect } from 'vitest'
-import { onServer, test } from '../harness.ts'
+import { expect, vi } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { onServer, type Running, test } from '../harness.ts'
 
 const body = JSON.stringify({ name: 'Rex', categoryId: 1, status: 'sold' })
 
-test('a client that goes away at any byte of its request, in either way: no crash, a whole animal or none', async ({
-  running,
-}) => {
-  const requests = [
+/** A whole animal, through each face. */
+const requestsOf = (running: Running) =>
+  [
     ['/v1/pets', body],
     [
       '/graphql',
@@ -23,6 +23,11 @@ test('a client that goes away at any byte of its request, in either way: no cras
       `Content-Length: ${content.length}\r\n\r\n${content}`,
     ].join('\r\n'),
   )
+
+test('a client that goes away at any byte of its request, in either way: no crash, a whole animal or none', async ({
+  running,
+}) => {
+  const requests = requestsOf(running)
   let whole = 0
   for (const request of requests) {
     for (let length = 0; length <= request.length; length += length < request.length - 5 ? 11 : 1) {
@@ -38,13 +43,45 @@ test('a client that goes away at any byte of its request, in either way: no cras
     }
   }
   expect((await running.post({ name: 'last', categoryId: 1 })).status).toBe(201)
+  const animals = await animalsOf(running)
+  expect(animals.length).toBeGreaterThan(0) // of those that were sent whole
+  expect(animals.length).toBeLessThanOrEqual(whole)
+  for (const animal of animals) expect(animal).toEqual(rex)
+  expect((await fetch(`${running.base}/livez`)).status).toBe(200)
+})
+
+test('a client that goes away while its animal is being written: no crash, and the animal is whole', async ({
+  running,
+}) => {
+  const patience = { lockMs: 20_000, statementMs: 20_000, queryMs: 20_000 }
+  const patient = await running.another({ timeouts: { ...loadConfig({}).timeouts, ...patience } })
+  await patient.send('/v1/pets') // the key is known from now on
+  const { pool } = patient.service.database
+  await onServer(async (client) => {
+    await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+    const sockets = [...requestsOf(patient), ...requestsOf(patient)].map((request) => {
+      const socket = connect(patient.port, '127.0.0.1').on('error', () => {})
+      socket.write(request)
+      return socket
+    })
+    await vi.waitUntil(() => pool.totalCount - pool.idleCount === sockets.length)
+    sockets.forEach((socket, n) => (n < 2 ? socket.destroy() : socket.resetAndDestroy()))
+    const gone = () => patient.log.lines.filter(({ msg }) => msg === 'client went away')
+    await vi.waitUntil(() => gone().length === sockets.length)
+    await client.query('ROLLBACK')
+    await vi.waitUntil(() => pool.idleCount === pool.totalCount)
+  }, new URL(running.databaseUrl).pathname.slice(1))
+  expect(await animalsOf(running)).toEqual([rex, rex, rex, rex])
+  expect((await running.post({ name: 'last', categoryId: 1 })).status).toBe(201)
+})
+
+const rex = { name: 'Rex', c: 1, status: 'sold' }
+
+/** Those that were sent by clients that went away, as they are stored. */
+async function animalsOf(running: Running): Promise<{ name: string }[]> {
   const { rows } = await onServer(
     (client) => client.query<{ name: string }>('SELECT name, category_id::int AS c, status FROM animal'),
     new URL(running.databaseUrl).pathname.slice(1),
   )
-  const animals = rows.filter(({ name }) => name !== 'last')
-  expect(animals.length).toBeGreaterThan(0) // of those that were sent whole
-  expect(animals.length).toBeLessThanOrEqual(whole)
-  for (const animal of animals) expect(animal).toEqual({ name: 'Rex', c: 1, status: 'sold' })
-  expect((await fetch(`${running.base}/livez`)).status).toBe(200)
-})
+  return rows.filter(({ name }) => name !== 'last')
+}
