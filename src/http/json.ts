@@ -8,6 +8,9 @@ const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 /** A number that is not plain and short, or a string that looks like one. */
 const mayNeedCare = /\d{16}|\d[.eE]/
 
+/** With more of them behind its digits no number is an int64. Past that it need not be exact, and takes less time. */
+const MOST_ZEROS = 20
+
 /**
  * Parses JSON (RFC 8259) exactly: an integer stays that integer however it is written (1e18, 1.0), as a bigint when a
  * double cannot hold it; a number that would be rounded to an integer becomes NaN. All else is as JSON.parse has it.
@@ -31,12 +34,14 @@ function isMarked(value: unknown): value is Record<typeof MARK, string> {
 }
 
 function exactNumber(token = ''): number | bigint {
+  const double = Number(token)
   const [mantissa = '', exponent = '0'] = token.toLowerCase().split('e')
-  const [whole = '', fraction = ''] = mantissa.split('.')
-  const zeros = Number(exponent) - fraction.replace(/0+$/, '').length
-  // With a fraction left it is no integer; past a thousand zeros nobody means one.
-  if (zeros < 0 || zeros > 1_000) return Number.isInteger(Number(token)) ? Number.NaN : Number(token)
-  const integer = BigInt(whole + fraction.replace(/0+$/, '') + '0'.repeat(zeros))
+  const [whole = '', decimals = ''] = mantissa.split('.')
+  const fraction = decimals.replace(/(?<!0)0+$/, '') // looks at each run of zeros once
+  const zeros = Number(exponent) - fraction.length
+  if (zeros < 0) return Number.isInteger(double) ? Number.NaN : double
+  if (!Number.isFinite(double)) return double
+  const integer = BigInt(zeros > MOST_ZEROS ? double : whole + fraction + '0'.repeat(zeros))
   const number = Number(integer)
   return Number.isSafeInteger(number) ? number : integer
 }

@@ -47,6 +47,8 @@ describe('parseJson', () => {
     ['1e2', 100],
     ['12.50e1', 125],
     ['0e9', 0],
+    ['0e999', 0],
+    ['1e20', 10n ** 20n],
     ['9007199254740991.0', 9007199254740991],
     ['9007199254740993.0', 9007199254740993n],
     ['1E18', 10n ** 18n],
@@ -63,6 +65,19 @@ describe('parseJson', () => {
   test.for(rounded)('%s is not rounded to its neighbour', (text) => {
     const value = parseJson(text)
     expect(Number.isInteger(value) || typeof value === 'bigint').toBe(false)
+  })
+
+  test.for([
+    ['numbers with a large exponent', `[${Array(9_000).fill('1e1000').join()}]`],
+    ['numbers with a lesser one', `[${Array(10_000).fill('1e300').join()}]`],
+    ['a fraction of zeros that is none', `[0.${'0'.repeat(65_000)}1]`],
+    ['a fraction of zeros', `[1.${'0'.repeat(65_000)}]`],
+    ['digits', `[${'1'.repeat(65_000)}]`],
+    ['numbers just too long', `[${Array(3_600).fill('12345678901234567').join()}]`],
+  ])('a body full of %s takes no time', ([, text = '']) => {
+    const began = performance.now()
+    parseJson(text)
+    expect(performance.now() - began).toBeLessThan(40)
   })
 
   test.for(['', '{', '01', '+1', '.5', '1.', '0x1', 'NaN', "{'a':1}", '[1,]', '{"a":12345678901234567890,}'])(
