@@ -156,14 +156,23 @@ export function graphqlRouter({ animals, log, trusted, budget, tracer }: GraphQL
   return router
 }
 
-/** Errors before a document is run, in the shape of a GraphQL answer. */
+/** Errors before a document is run, in the shape and the media type of a GraphQL answer. */
 export function graphqlErrorHandler(log: Logger) {
-  return errorHandler(log, ({ code, message, status }) => ({ errors: [{ message, extensions: { code, status } }] }))
+  return errorHandler(
+    log,
+    ({ code, message, status }) => ({ errors: [{ message, extensions: { code, status } }] }),
+    (req) => accepted(req) || 'application/json',
+  )
+}
+
+/** The media type that the client likes best of those of GraphQL. */
+function accepted(req: Request): string | false {
+  return req.accepts(['application/json', 'application/graphql-response+json'])
 }
 
 /** The media type of the answer, and whether the client named it or only lets anything pass. */
 function negotiate(req: Request): { type: string; named: boolean } {
-  const type = req.accepts(['application/json', 'application/graphql-response+json'])
+  const type = accepted(req)
   if (!type) {
     throw new ApiError('NOT_ACCEPTABLE', 'The answer is application/graphql-response+json or application/json.')
   }

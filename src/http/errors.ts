@@ -1,12 +1,18 @@
 import type { ErrorRequestHandler, Request } from 'express'
 import type { Logger } from 'pino'
 import { type ApiError, toApiError } from '../errors.ts'
+import { endWithJson } from './json-answer.ts'
 
 /**
  * The last handler of a face: maps whatever was thrown and sends it in the face's own shape.
  * @param shape turns the error into the JSON body
+ * @param mediaType what that body is to this client
  */
-export function errorHandler(log: Logger, shape: (error: ApiError) => unknown): ErrorRequestHandler {
+export function errorHandler(
+  log: Logger,
+  shape: (error: ApiError) => unknown,
+  mediaType: (req: Request) => string = () => 'application/json',
+): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     const error = toApiError(thrown)
     noteError(log, error, req)
@@ -14,8 +20,7 @@ export function errorHandler(log: Logger, shape: (error: ApiError) => unknown): 
     res.status(error.status)
     for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
     res.setHeader('Cache-Control', 'no-store')
-    res.setHeader('Content-Type', 'application/json; charset=utf-8')
-    res.send(JSON.stringify(shape(error)))
+    endWithJson(res, JSON.stringify(shape(error)), mediaType(req))
   }
 }
 

@@ -117,6 +117,25 @@ describe('requests that are no GraphQL', () => {
   })
 })
 
+describe('an error before the document is run has the media type of any other answer', () => {
+  const both = 'application/graphql-response+json, application/json;q=0.9'
+  const accepts: [string, string][] = [
+    ['application/graphql-response+json', 'application/graphql-response+json'],
+    [both, 'application/graphql-response+json'],
+    ['application/json', 'application/json'],
+    ['*/*', 'application/json'],
+    ['image/png', 'application/json'],
+  ]
+  test.for(accepts)('Accept: %s', async ([Accept, type], { running }) => {
+    for (const Authorization of ['', `Bearer ${running.key}`]) {
+      const headers = { Authorization, Accept, 'Content-Type': 'text/plain' }
+      const { status, headers: answered } = await request(running, { method: 'POST', headers, body: '{__typename}' })
+      expect(status).toBe(Authorization ? (Accept === 'image/png' ? 406 : 415) : 401)
+      expect(answered.get('content-type')).toBe(`${type}; charset=utf-8`)
+    }
+  })
+})
+
 describe('GET', () => {
   test('answers a query with its variables', async ({ running }) => {
     await running.post({ name: 'x', categoryId: 9 })
