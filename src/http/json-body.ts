@@ -31,14 +31,12 @@ function requireJsonType(req: Request): void {
   const encoding = req.headers['content-encoding'] ?? 'identity'
   const transfer = req.headers['transfer-encoding'] ?? 'chunked'
   const utf8 = charset === undefined || /^charset="?utf-8"?$/.test(charset)
-  if (
-    type.trim() !== 'application/json' ||
-    !utf8 ||
-    encoding.toLowerCase() !== 'identity' ||
-    transfer.toLowerCase() !== 'chunked'
-  ) {
+  const encoded = encoding.toLowerCase() !== 'identity'
+  if (type.trim() !== 'application/json' || !utf8 || encoded || transfer.toLowerCase() !== 'chunked') {
     const message = 'The body must be application/json in UTF-8, without Content-Encoding.'
-    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', message, { headers: { 'Accept-Post': 'application/json' } })
+    // RFC 9110 §12.5.3 has the latter for nothing else, so that clients know what was wrong.
+    const headers = { 'Accept-Post': 'application/json', ...(encoded && { 'Accept-Encoding': 'identity' }) }
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', message, { headers })
   }
 }
 

@@ -16,7 +16,10 @@ const errorMeanings: Partial<Record<ErrorCode, [meaning: string, ...headers: str
   ABORTED: ['A request with the same Idempotency-Key is still in flight.', 'Retry-After'],
   GONE: ['The operation was removed.'],
   PAYLOAD_TOO_LARGE: ['The body is larger than 64 KiB.'],
-  UNSUPPORTED_MEDIA_TYPE: ['The body is not application/json in UTF-8, or is compressed.', 'Accept-Post'],
+  UNSUPPORTED_MEDIA_TYPE: [
+    'The body is not application/json in UTF-8, or is compressed.',
+    ...['Accept-Post', 'Accept-Encoding'],
+  ],
   EXPECTATION_FAILED: ['An expectation other than 100-continue.'],
   IDEMPOTENCY_KEY_REUSED: ['The Idempotency-Key was used with another body.'],
   RESOURCE_EXHAUSTED: ['Too many calls with this key.', 'Retry-After'],
@@ -85,6 +88,7 @@ const seconds = (description: string, example: number) => ({
 })
 
 export const headerObjects = {
+  'Accept-Encoding': text('The codings of the body that POST takes, where another was sent (RFC 9110).', 'identity'),
   'Accept-Post': text('The media types that POST takes.', 'application/json'),
   'Cache-Control': text('Reads may be kept and must be revalidated; all else may not be kept.', 'private, no-cache'),
   Deprecation: text(
