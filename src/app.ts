@@ -19,7 +19,7 @@ import { type Health, healthRouter } from './http/health.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
 import { createOverload, type Overload } from './http/overload.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
-import { requireSaneTarget } from './http/target.ts'
+import { requireSaneHead } from './http/target.ts'
 import { traceRequests } from './http/traces.ts'
 import { type Budget, createBudget } from './keys/budget.ts'
 import { type Caller, createKeys, type Keys } from './keys/service.ts'
@@ -169,7 +169,7 @@ function createApp(parts: Parts): Express {
   if (tracer) app.use(traceRequests(tracer, templates))
   app.use(observeRequests(log, metrics, templates))
   app.use(deprecateGetPet)
-  app.use(requireSaneTarget)
+  app.use(requireSaneHead)
 
   // Those that are asked most come first: a request takes time for every part that it passes by.
   app.use('/v1', admit, petsRouter({ animals, now, noteDeprecatedCall }))
@@ -191,7 +191,7 @@ function createApp(parts: Parts): Express {
 /** What is served on the port for metrics. */
 function createMetricsApp({ metrics, log, timeouts }: Parts): Express {
   const app = express().disable('x-powered-by').disable('etag')
-  app.use(beginRequest(timeouts.handlerMs), requireSaneTarget, metrics.router())
+  app.use(beginRequest(timeouts.handlerMs), requireSaneHead, metrics.router())
   app.use(() => {
     throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
   })

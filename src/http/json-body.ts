@@ -19,7 +19,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 export async function jsonBody(req: Request, res: Response, next: NextFunction): Promise<void> {
   requireJsonType(req)
   if (Number(req.headers['content-length']) > limitBytes) throw tooLarge()
-  if (req.headers.expect) res.writeContinue()
+  if (req.headers.expect && req.httpVersion === '1.1') res.writeContinue()
   req.bodyText = decode(await read(req))
   req.body = parse(req.bodyText)
   next()

@@ -21,7 +21,7 @@ export interface ClientTimeouts {
 }
 
 /** A connection that was closed is read from for so long still, in milliseconds. */
-const lingerMs = 1_000
+const lingerMs = 2_000
 
 /** So many connections may wait to be accepted, if the system allows for it: all clients of a server that was lost. */
 const backlog = 4_096
@@ -52,17 +52,22 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpSe
   const owed = new Map<Duplex, Set<ServerResponse>>()
   /** Connections whose request was answered before it was read whole: what comes next of it gets no second answer. */
   const answeredEarly = new WeakSet<Duplex>()
+  /** Connections that close behind the answers that they are owed: what is sent on them still has no effect. */
+  const broken = new WeakSet<Duplex>()
   let closing = false
 
   server.on('connection', (socket) => {
     owed.set(socket, new Set())
+    socket.on('error', () => {}) // Node leaves none of its own behind CONNECT
     socket.destroySoon = () => leave(socket) // so Node closes behind the last answer
     socket.once('close', () => owed.delete(socket))
   })
 
   function serve(req: IncomingMessage, res: ServerResponse): void {
     const { socket } = req
-    if (!socket.writable) return // was told that it comes too late, or that the last answer was its last
+    const last = lastOwed(socket)
+    const lastIsOut = last?.headersSent && last.getHeader('Connection') === 'close'
+    if (!socket.writable || broken.has(socket) || lastIsOut) return // nobody would ever see the answer
     const answers = owed.get(socket) ?? new Set()
     if (closing) askToLeave(answers, res)
     answers.add(res)
@@ -78,28 +83,38 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpSe
   }
   server.on('request', serve)
   server.on('checkContinue', serve) // whoever reads the body says 100, once it wants it
-  server.on('checkExpectation', (req, res) => {
-    refuse(req.socket, new ApiError('EXPECTATION_FAILED', 'The only expectation supported is 100-continue.'))
-    res.destroy()
-  })
+  server.on('checkExpectation', serve) // the app refuses it in its turn
   server.on('connect', (_req, socket) => {
+    socket.resume()
     const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
-    refuse(socket, new ApiError('METHOD_NOT_ALLOWED', 'This is no proxy.', { headers }))
+    turnAway(socket, new ApiError('METHOD_NOT_ALLOWED', 'This is no proxy.', { headers }))
   })
   server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
-    const answers = owed.get(socket)
-    if (!socket.writable || cause.code === 'ECONNRESET' || answeredEarly.has(socket)) return void socket.destroy()
-    const last = [...(answers ?? [])].at(-1)
-    if (!last) return refuse(socket, clientError(cause.code))
-    // An error must not be taken for the answer to a request that is still being worked on. But when it is the one whose
-    // body is awaited, the error is its answer.
-    if (!last.req.complete) {
+    if (cause.code === 'ECONNRESET') socket.destroy()
+    if (!socket.writable || broken.has(socket)) return // is closing: Node tells of every chunk that comes still
+    broken.add(socket)
+    const error = clientError(cause.code)
+    const last = lastOwed(socket)
+    // When it is the body of this one that is awaited, the error is its answer.
+    if (last && !last.req.complete) {
       if (!last.headersSent) last.setHeader('Connection', 'close')
-      last.req.broken = clientError(cause.code)
-      last.req.emit('broken', last.req.broken)
+      last.req.broken = error
+      last.req.emit('broken', error)
     }
-    last.once('close', () => leave(socket))
+    turnAway(socket, error)
   })
+
+  function lastOwed(socket: Duplex): ServerResponse | undefined {
+    return [...(owed.get(socket) ?? [])].at(-1)
+  }
+
+  /** Closes, with an error unless it would be taken for the answer to a request that is being worked on, or for a second. */
+  function turnAway(socket: Duplex, error: ApiError): void {
+    const last = lastOwed(socket)
+    if (last) return void last.once('close', () => leave(socket))
+    if (answeredEarly.has(socket)) return leave(socket)
+    refuse(socket, error)
+  }
 
   return {
     listen(port, host) {
@@ -120,7 +135,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpSe
       }
       await sleep(delayMs)
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      for (const [socket, answers] of owed) if (answers.size === 0) socket.destroy()
+      for (const [socket, answers] of owed) if (answers.size === 0 && socket.writable) socket.destroy() // idle
       const cut = setTimeout(() => owed.forEach((_answers, socket) => socket.destroy()), timeoutMs)
       await closed
       clearTimeout(cut)

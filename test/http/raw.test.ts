@@ -88,6 +88,31 @@ describe('what no HTTP library sends', () => {
     expect(parse(answer)).toMatchObject({ status: 201, body: { name: 'x' } })
   })
 
+  test.for([
+    ['an expectation that is none', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: foo\r\n\r\n', ['201', '417']],
+    ['CONNECT', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', ['201']],
+  ] as const)('%s behind a good request does not take the place of its answer', async ([, bytes, all], { running }) => {
+    const answers = await talk(running.port, `${post(running)}${bytes}`)
+    expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(all)
+  })
+
+  test('an expectation that is none is refused as the face does it, and told in log and metrics', async ({
+    running,
+  }) => {
+    const lines = 'Host: x\r\nX-Request-Id: expecting\r\nExpect: foo\r\n\r\n'
+    const answer = parse(await talk(running.port, `POST /graphql HTTP/1.1\r\n${lines}`))
+    expect(answer.body).toMatchObject({ errors: [{ extensions: { code: 'EXPECTATION_FAILED', status: 417 } }] })
+    expect(answer.headers).toMatchObject({ 'x-request-id': 'expecting', connection: 'close' })
+    expect(await running.log.line({ requestId: 'expecting' })).toMatchObject({ route: '/graphql', status: 417 })
+    const metrics = await (await running.send('/metrics')).text()
+    expect(metrics).toContain('petstore_errors_total{code="EXPECTATION_FAILED"} 1\n')
+  })
+
+  test('a client of HTTP/1.0 is never sent 100 (RFC 9110 §10.1.1)', async ({ running }) => {
+    const request = post(running).replace('HTTP/1.1\r\n', 'HTTP/1.0\r\nExpect: 100-continue\r\n')
+    expect(parse(await talk(running.port, request))).toMatchObject({ status: 201, body: { name: 'x' } })
+  })
+
   test('requests sent in one go are all answered, also when the service is told to end', async ({ running }) => {
     const service = await running.another()
     await service.send('/v1/pets')

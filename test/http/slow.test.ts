@@ -1,26 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
-import express from 'express'
-import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { errorHandler } from '../../src/http/errors.ts'
-import { jsonBody } from '../../src/http/json-body.ts'
-import { createHttpServer } from '../../src/http/server.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Crowd, gather } from '../chaos/crowd.ts'
 import { parse, talk } from '../raw.ts'
+import { app, createImpatientServer, get, head, times } from './impatient.ts'
 
-// An app that reads bodies as the faces do, on a server with little patience.
-const times = { headersMs: 400, requestMs: 800, keepAliveMs: 500 }
-const app = express()
-app.post('/', jsonBody, (req, res) => void setTimeout(() => res.status(201).json(req.body), 30)) // as a database does
-app.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))
-app.get('/large', (_req, res) => {
-  res.once('close', () => app.emit('large over'))
-  res.end(Buffer.alloc(50_000_000))
-})
-app.use(errorHandler(pino({ level: 'silent' }), (error) => error.body))
-const server = createHttpServer(app, times)
+const server = createImpatientServer()
 let port = 0
 
 beforeAll(async () => {
@@ -28,8 +13,6 @@ beforeAll(async () => {
 })
 afterAll(() => server.close(0, 0))
 
-const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n'
-const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 const last = (head: string) => head.replace('\r\n', '\r\nConnection: close\r\n')
 const tooSlow = { status: 408, code: 'REQUEST_TIMEOUT', message: expect.stringMatching(/\S/) }
 const broken = { status: 400, code: 'INVALID_ARGUMENT', message: expect.stringMatching(/\S/) }
@@ -100,33 +83,6 @@ test.concurrent(
     expect((await talk(port, get)).match(/HTTP/g)).toHaveLength(1)
   },
 )
-
-test('a client that sends on behind its last answer sees it end, and is not cut off', async () => {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('latin1')
-  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n')
-  let received = ''
-  socket.on('data', (text: string) => (received += text))
-  await once(socket, 'end')
-  for (let n = 0; n < 5; n++) {
-    socket.write('more')
-    await sleep(20)
-  }
-  socket.end()
-  await once(socket, 'close')
-  expect(parse(received)).toMatchObject({ status: 415, headers: { connection: 'close' } })
-})
-
-test('what completes a request behind its 408 has no effect', async () => {
-  const served = vi.fn()
-  app.get('/late', served)
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('latin1')
-  socket.write('GET /late HTTP/1.1\r\nHost: x\r\n')
-  socket.on('data', (text: string) => expect(parse(text).status).toBe(408))
-  await once(socket, 'end')
-  socket.end('\r\n')
-  await once(socket, 'close')
-  expect(served).not.toHaveBeenCalled()
-})
 
 /** Sends a beginning and then one more byte every 100 ms, for as long as the server lets it. */
 async function drip(beginning: string): Promise<string> {
