@@ -20,6 +20,9 @@ const wellFormed = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-
 /** Most of a name that is told, in characters: clients make them as long as a body may be. */
 const MAX_NAME_LENGTH = 100
 
+/** The status that is told of a request without an answer, as nginx has it. */
+const CLIENT_WENT_AWAY = 499
+
 /**
  * One line and one observation for each request, when its answer is out or its client gone. The address is told by its
  * template: neither path, query nor headers, so keys stay out, and so that a metric has as many series as we have routes.
@@ -31,7 +34,7 @@ export function observeRequests(log: Logger, metrics: Metrics, templates: string
     res.once('close', () => {
       const { id: requestId, method, operation, errorCode: code, time, caller, headers } = req
       const ms = time.elapsedMs
-      const { statusCode: status } = res
+      const status = res.headersSent ? res.statusCode : CLIENT_WENT_AWAY
       metrics.observe({ route, method, operation: operation?.type, status, code, seconds: ms / 1000 })
       log.info(
         {

@@ -100,6 +100,7 @@ describe('each request is one line', () => {
       expect(await running.log.line({ requestId: 'gone' })).toMatchObject({
         msg: 'client went away',
         route: '/v1/pets',
+        status: 499,
       })
     }, new URL(running.databaseUrl).pathname.slice(1))
   })
