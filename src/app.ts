@@ -13,7 +13,7 @@ import { ApiError } from './errors.ts'
 import { noTrustedDocuments, type TrustedDocuments } from './graphql/documents.ts'
 import { graphiql } from './graphql/graphiql.ts'
 import { graphqlErrorHandler, graphqlRouter } from './graphql/server.ts'
-import { observeRequests } from './http/access-log.ts'
+import { observeRefusals, observeRequests } from './http/access-log.ts'
 import { errorHandler } from './http/errors.ts'
 import { type Health, healthRouter } from './http/health.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
@@ -101,7 +101,7 @@ export function createService(options: ServiceOptions): Service {
   let stopping: Promise<void> | undefined
 
   function listen(app: Express, port: number, host: string): Promise<number> {
-    const server = createHttpServer(app, timeouts)
+    const server = createHttpServer(app, timeouts, observeRefusals(log, metrics))
     servers.push(server)
     return server.listen(port, host)
   }

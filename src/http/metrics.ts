@@ -110,6 +110,10 @@ export function createMetrics({ version, pool, max, keyLookups, shed, limited, g
       durations.labels(route, known.has(method) ? method : 'other', operation, String(status)).observe(seconds)
       if (code) errors.labels(code).inc()
     },
+    /** A request that was never read, so that nothing but the error is known. */
+    refused(code: string): void {
+      errors.labels(code).inc()
+    },
     deprecatedCall(keyPrefix: string): void {
       if (prefixes.size < MAX_KEYS) prefixes.add(keyPrefix)
       deprecated.labels(prefixes.has(keyPrefix) ? keyPrefix : 'other').inc()

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
-import { ApiError } from '../errors.ts'
+import { ApiError, type ErrorCode } from '../errors.ts'
 import { expressClasses } from './express-classes.ts'
 
 declare module 'node:http' {
@@ -26,6 +27,13 @@ const lingerMs = 2_000
 /** So many connections may wait to be accepted, if the system allows for it: all clients of a server that was lost. */
 const backlog = 4_096
 
+/** What was answered to a client without a request for the app. */
+export interface Refusal {
+  requestId: string
+  status: number
+  code: ErrorCode
+}
+
 export interface HttpServer {
   /** @returns the port that it listens on. Rejects when it cannot, with Node's error. */
   listen(port: number, host: string): Promise<number>
@@ -36,8 +44,15 @@ export interface HttpServer {
   close(delayMs: number, timeoutMs: number): Promise<void>
 }
 
-/** An HTTP server whose every answer is ours: also those that Node gives itself, with an empty body. */
-export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpServer {
+/**
+ * An HTTP server whose every answer is ours: also those that Node gives itself, with an empty body.
+ * @param onRefused told of answers that are not the app's, but for those to connections that never said a byte
+ */
+export function createHttpServer(
+  app: Express,
+  timeouts: ClientTimeouts,
+  onRefused: (refusal: Refusal) => void,
+): HttpServer {
   const server = createServer({
     ...expressClasses(app),
     headersTimeout: timeouts.headersMs,
@@ -113,7 +128,10 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts): HttpSe
     const last = lastOwed(socket)
     if (last) return void last.once('close', () => leave(socket))
     if (answeredEarly.has(socket)) return leave(socket)
-    refuse(socket, error)
+    const requestId = randomUUID()
+    refuse(socket, error, requestId)
+    const silent = socket instanceof Socket && socket.bytesRead === 0
+    if (!silent) onRefused({ requestId, status: error.status, code: error.code })
   }
 
   return {
@@ -157,12 +175,12 @@ function clientError(code: string | undefined): ApiError {
 }
 
 /** Writes an error where there is no response object to write it with, and closes. */
-function refuse(socket: Duplex, { body, status, headers }: ApiError): void {
+function refuse(socket: Duplex, { body, status, headers }: ApiError, requestId: string): void {
   const json = JSON.stringify(body)
   const fields = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(json),
-    'X-Request-Id': randomUUID(),
+    'X-Request-Id': requestId,
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     ...headers,

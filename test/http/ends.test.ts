@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { HttpServer } from '../../src/http/server.ts'
 import { parse, talk } from '../raw.ts'
-import { app, createImpatientServer, get, head, slow } from './impatient.ts'
+import { app, createImpatientServer, get, head, refused, slow } from './impatient.ts'
 
 const server = createImpatientServer()
 let port = 0
@@ -98,6 +98,13 @@ test('a client that resets behind CONNECT takes nobody with it', async () => {
   expect(parse(await talk(port, get)).status).toBe(200)
   process.off('uncaughtExceptionMonitor', uncaught)
   expect(uncaught).not.toHaveBeenCalled()
+})
+
+test('a refusal without a request is told with its id, but not that of a client that never said a byte', async () => {
+  refused.mockClear()
+  const { headers } = parse(await talk(port, 'GARBAGE\r\n\r\n'))
+  expect(parse(await talk(port, '')).status).toBe(408)
+  expect(refused.mock.calls).toEqual([[{ requestId: headers['x-request-id'], status: 400, code: 'INVALID_ARGUMENT' }]])
 })
 
 describe('the end of the server', () => {

@@ -1,8 +1,9 @@
 import express from 'express'
 import { pino } from 'pino'
+import { vi } from 'vitest'
 import { errorHandler } from '../../src/http/errors.ts'
 import { jsonBody } from '../../src/http/json-body.ts'
-import { createHttpServer, type HttpServer } from '../../src/http/server.ts'
+import { createHttpServer, type HttpServer, type Refusal } from '../../src/http/server.ts'
 
 // An app that reads bodies as the faces do, on a server with little patience.
 export const times = { headersMs: 400, requestMs: 800, keepAliveMs: 500 }
@@ -16,9 +17,11 @@ app.get('/large', (_req, res) => {
   res.end(Buffer.alloc(50_000_000))
 })
 app.use(errorHandler(pino({ level: 'silent' }), (error) => error.body))
+/** What was answered without the app. */
+export const refused = vi.fn<(refusal: Refusal) => void>()
 
 export function createImpatientServer(): HttpServer {
-  return createHttpServer(app, times)
+  return createHttpServer(app, times, refused)
 }
 
 export const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n'

@@ -1,10 +1,12 @@
 import { request } from 'node:http'
 import { describe, expect, vi } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
 import { mintKey } from '../../src/keys/key.ts'
 import { onServer, type Running, sharedTest, test } from '../harness.ts'
 import { collectLog } from '../output.ts'
 import { test as withProcesses } from '../processes.ts'
+import { parse, talk } from '../raw.ts'
 
 const number = expect.any(Number)
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
@@ -103,6 +105,32 @@ describe('each request is one line', () => {
         status: 499,
       })
     }, new URL(running.databaseUrl).pathname.slice(1))
+  })
+})
+
+describe('what never was a request', () => {
+  test.for([
+    ['GARBAGE\r\n\r\n', 400, 'INVALID_ARGUMENT'],
+    ['CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405, 'METHOD_NOT_ALLOWED'],
+    ['GET / HTTP/1.1\r\n', 408, 'REQUEST_TIMEOUT'],
+    [`GET /${'x'.repeat(17_000)}`, 431, 'HEADERS_TOO_LARGE'],
+  ] as const)('%.20s is one line with the id that the client was told, and counted', async (one, { running }) => {
+    const [bytes, status, code] = one
+    const { timeouts } = loadConfig({})
+    const hasty = await running.another({ timeouts: { ...timeouts, headersMs: 100 } })
+    const { headers } = parse(await talk(hasty.port, bytes))
+    const line = await hasty.log.line({ requestId: headers['x-request-id'] })
+    expect(line).toMatchObject({ level: 30, status, code, msg: 'request refused' })
+    const metrics = await (await hasty.send('/metrics')).text()
+    expect(metrics).toContain(`petstore_errors_total{code="${code}"} 1\n`)
+  })
+
+  test('is none where a client never said a byte', async ({ running }) => {
+    const { timeouts } = loadConfig({})
+    const hasty = await running.another({ timeouts: { ...timeouts, headersMs: 100 } })
+    expect(parse(await talk(hasty.port, '')).status).toBe(408)
+    await lineOf(hasty, '/v1/pets')
+    expect(hasty.log.lines).toHaveLength(1)
   })
 })
 
