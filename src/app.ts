@@ -12,7 +12,8 @@ import { pendingMigrations } from './database/migrate.ts'
 import { ApiError } from './errors.ts'
 import { noTrustedDocuments, type TrustedDocuments } from './graphql/documents.ts'
 import { graphiql } from './graphql/graphiql.ts'
-import { graphqlErrorHandler, graphqlRouter } from './graphql/server.ts'
+import { graphqlErrorHandler } from './graphql/answers.ts'
+import { graphqlRouter } from './graphql/server.ts'
 import { observeRefusals, observeRequests } from './http/access-log.ts'
 import { errorHandler } from './http/errors.ts'
 import { type Health, healthRouter } from './http/health.ts'
@@ -76,10 +77,8 @@ export function createService(options: ServiceOptions): Service {
   const usage = createUsage(database.prisma)
   const budget = budgetOf('key', budgets.points, store)
   const wrongKeys = budgetOf('wrong-keys', budgets.wrongKeys)
-  const overload = createOverload(options.shedding, {
-    length: () => database.pool.waitingCount,
-    expectedWaitMs: database.expectedWaitMs,
-  })
+  const { pool, expectedWaitMs } = database
+  const overload = createOverload(options.shedding, { length: () => pool.waitingCount, expectedWaitMs })
   const metrics = createMetrics({
     version,
     pool: () => database.pool,

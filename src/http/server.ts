@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
 import { ApiError, type ErrorCode } from '../errors.ts'
 import { expressClasses } from './express-classes.ts'
+import { leave, refuse, requestError, takeTurns } from './refuse.ts'
 
 declare module 'node:http' {
   interface IncomingMessage {
@@ -20,9 +21,6 @@ export interface ClientTimeouts {
   requestMs: number
   keepAliveMs: number
 }
-
-/** A connection that was closed is read from for so long still, in milliseconds. */
-const lingerMs = 2_000
 
 /** So many connections may wait to be accepted, if the system allows for it: all clients of a server that was lost. */
 const backlog = 4_096
@@ -58,7 +56,7 @@ export function createHttpServer(
     headersTimeout: timeouts.headersMs,
     requestTimeout: timeouts.requestMs,
     keepAliveTimeout: timeouts.keepAliveMs,
-    connectionsCheckingInterval: 50, // many that are too slow are not answered all at once while others wait
+    connectionsCheckingInterval: 50, // so that few at once are found too slow
     requireHostHeader: false,
   })
   // A client that does not even read its answer: later than any other limit, so that those give their own answers.
@@ -69,6 +67,7 @@ export function createHttpServer(
   const answeredEarly = new WeakSet<Duplex>()
   /** Connections that close behind the answers that they are owed: what is sent on them still has no effect. */
   const broken = new WeakSet<Duplex>()
+  const inTurn = takeTurns()
   let closing = false
 
   server.on('connection', (socket) => {
@@ -105,10 +104,16 @@ export function createHttpServer(
     turnAway(socket, new ApiError('METHOD_NOT_ALLOWED', 'This is no proxy.', { headers }))
   })
   server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
+    // Thousands may be too slow at the same moment.
+    if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT') inTurn(() => giveUp(cause, socket))
+    else giveUp(cause, socket)
+  })
+
+  function giveUp(cause: NodeJS.ErrnoException, socket: Duplex): void {
     if (cause.code === 'ECONNRESET') socket.destroy()
     if (!socket.writable || broken.has(socket)) return // is closing: Node tells of every chunk that comes still
     broken.add(socket)
-    const error = clientError(cause.code)
+    const error = requestError(cause.code)
     const last = lastOwed(socket)
     // When it is the body of this one that is awaited, the error is its answer.
     if (last && !last.req.complete) {
@@ -117,7 +122,7 @@ export function createHttpServer(
       last.req.emit('broken', error)
     }
     turnAway(socket, error)
-  })
+  }
 
   function lastOwed(socket: Duplex): ServerResponse | undefined {
     return [...(owed.get(socket) ?? [])].at(-1)
@@ -165,34 +170,4 @@ export function createHttpServer(
 function askToLeave(earlier: Set<ServerResponse>, last: ServerResponse): void {
   for (const res of earlier) if (!res.headersSent) res.removeHeader('Connection')
   if (!last.headersSent) last.setHeader('Connection', 'close')
-}
-
-function clientError(code: string | undefined): ApiError {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return new ApiError('REQUEST_TIMEOUT', 'The request took too long to arrive.')
-  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('HEADERS_TOO_LARGE', 'The headers are larger than 16 KiB.')
-  return new ApiError('INVALID_ARGUMENT', 'This is not a valid HTTP request.')
-}
-
-/** Writes an error where there is no response object to write it with, and closes. */
-function refuse(socket: Duplex, { body, status, headers }: ApiError, requestId: string): void {
-  const json = JSON.stringify(body)
-  const fields = {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(json),
-    'X-Request-Id': requestId,
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    ...headers,
-    Connection: 'close',
-  }
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${json}`)
-  leave(socket)
-}
-
-/** Closes our half at once, and the other in a while: a client that is still sending would lose the answer (RFC 9112, 9.6). */
-function leave(socket: Duplex): void {
-  socket.end()
-  setTimeout(() => socket.destroy(), lingerMs).unref()
 }

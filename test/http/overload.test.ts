@@ -63,9 +63,9 @@ describe('with more requests waiting for the database than may', () => {
 test('with the first of those who wait waiting for longer than a new one may, that is 503; the next is served again', async ({
   running,
 }) => {
-  const bounded = await running.another({ shedding: { queueLength: 0, queueMs: 50, delayMs: 0 }, timeouts })
+  const bounded = await running.another({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 }, timeouts })
   await whileFull(bounded, 0, async () => {
-    await vi.waitUntil(() => bounded.service.database.expectedWaitMs() > 50)
+    await vi.waitUntil(() => bounded.service.database.expectedWaitMs() > 500)
     await expectShed(await bounded.send('/v1/pets'))
   })
   expect(bounded.service.database.expectedWaitMs()).toBe(0)
