@@ -73,7 +73,7 @@ export function createService(options: ServiceOptions): Service {
     points ? createBudget({ ...budgets, name, points, store: shared, onStoreLost }) : undefined
 
   const animals = createAnimals(database.prisma, database.pool)
-  const keys = createKeys(database.prisma, now)
+  const keys = createKeys(database, now)
   const usage = createUsage(database.prisma)
   const budget = budgetOf('key', budgets.points, store)
   const wrongKeys = budgetOf('wrong-keys', budgets.wrongKeys)

@@ -54,24 +54,28 @@ interface KeyParts {
 export function requireKey({ keys, wrongKeys, noteUse }: KeyParts) {
   return async (req: Request, _res: Response, next: NextFunction): Promise<void> => {
     const token = bearerToken(req)
-    if (token === undefined) {
-      const headers = { 'WWW-Authenticate': realm }
-      throw new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', { headers })
-    }
+    if (token === undefined) throw noKey
     const caller = await keys.verify(token, async (find, wasGood) => {
       if (wrongKeys && !wasGood) refuseBeyond(wrongKeys, await wrongKeys.balance(addressOf(req)), tooManyWrongKeys)
       return req.time.database(find)
     })
     if (!caller) {
       if (wrongKeys) refuseBeyond(wrongKeys, await wrongKeys.spend(addressOf(req), 1), tooManyWrongKeys)
-      const headers = { 'WWW-Authenticate': `${realm}, error="invalid_token"` }
-      throw new ApiError('UNAUTHENTICATED', 'The API key is not valid.', { headers })
+      throw wrongKey
     }
     req.caller = caller
     noteUse(caller)
     next()
   }
 }
+
+// Made once: for each request its stack trace would be much of what a refusal costs.
+const noKey = new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', {
+  headers: { 'WWW-Authenticate': realm },
+})
+const wrongKey = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', {
+  headers: { 'WWW-Authenticate': `${realm}, error="invalid_token"` },
+})
 
 const tooManyWrongKeys = 'Too many wrong keys came from this address.'
 

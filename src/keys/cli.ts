@@ -24,7 +24,7 @@ await run(async (config) => {
   const database = createDatabase(server.url, 1, config.timeouts, () => {})
   try {
     if (server.embedded && config.migrateOnStart) await migrate(server.url)
-    await command(createKeys(database.prisma))
+    await command(createKeys(database))
   } finally {
     await database.close()
     await server.leave()

@@ -67,7 +67,7 @@ export async function createStore(url: string): Promise<Store> {
 export async function issueKey(url: string): Promise<string> {
   const patience = { checkoutMs: 5_000, lockMs: 5_000, statementMs: 5_000, queryMs: 5_000 }
   const database = createDatabase(url, 1, patience, () => {})
-  return createKeys(database.prisma)
+  return createKeys(database)
     .issue('chaos')
     .finally(() => database.close())
 }
