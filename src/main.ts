@@ -49,6 +49,7 @@ async function start(config: Config, log: Logger): Promise<{ end(): Promise<void
   })
   try {
     const devKey = server.embedded ? await prepare(server.url, service, config) : undefined
+    if (!server.embedded) await warmUp(service)
     const port = await service.start({ port: config.port, host: config.host, devKey }).catch(explainListening(config))
     log.info({ port, host: config.host }, 'listening')
     if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(welcome(port, devKey, config.dataDir))
@@ -83,6 +84,11 @@ async function prepare(url: string, { database, keys }: Service, config: Config)
     await seed(database.prisma)
     return developmentKey(keys, config.dataDir)
   })
+}
+
+/** Prisma's first query takes the processor for a tenth of a second: before requests wait for it, whatever comes of it. */
+async function warmUp({ database: { prisma } }: Service): Promise<void> {
+  await prisma.animal.findFirst({ where: { id: 0n } }).catch(() => undefined)
 }
 
 async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config): Promise<TrustedDocuments> {

@@ -5,18 +5,18 @@ import { ApiError } from '../errors.ts'
 /** A connection that was closed is read from for so long still, in milliseconds. */
 const lingerMs = 2_000
 
-/** So many of those that take turns act before others get theirs. */
-const atOnce = 10
+/** So many of those that take turns act at once, and then none for a while, in milliseconds: some 4,000 in a second. */
+const [atOnce, pauseMs] = [5, 1]
 
-/** Has many act a few at a time, in order, so that requests are served in between. */
+/** Has many act a few at a time, in order, so that requests are served in between as if there were none of them. */
 export function takeTurns(): (act: () => void) => void {
   const waiting: (() => void)[] = []
   function next(): void {
     for (const act of waiting.splice(0, atOnce)) act()
-    if (waiting.length) setImmediate(next)
+    if (waiting.length) setTimeout(next, pauseMs)
   }
   return (act) => {
-    if (waiting.push(act) === 1) setImmediate(next)
+    if (waiting.push(act) === 1) setTimeout(next, pauseMs)
   }
 }
 

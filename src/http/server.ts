@@ -56,7 +56,7 @@ export function createHttpServer(
     headersTimeout: timeouts.headersMs,
     requestTimeout: timeouts.requestMs,
     keepAliveTimeout: timeouts.keepAliveMs,
-    connectionsCheckingInterval: 50, // so that few at once are found too slow
+    connectionsCheckingInterval: 20, // so that few at once are found too slow
     requireHostHeader: false,
   })
   // A client that does not even read its answer: later than any other limit, so that those give their own answers.
@@ -104,9 +104,14 @@ export function createHttpServer(
     turnAway(socket, new ApiError('METHOD_NOT_ALLOWED', 'This is no proxy.', { headers }))
   })
   server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
-    // Thousands may be too slow at the same moment.
+    // Thousands may be too slow, or idle for too long, at the same moment.
     if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT') inTurn(() => giveUp(cause, socket))
     else giveUp(cause, socket)
+  })
+
+  server.on('timeout', (socket) => {
+    if (lastOwed(socket)) socket.destroy()
+    else inTurn(() => lastOwed(socket) ?? socket.destroy()) // a request may still come before its turn
   })
 
   function giveUp(cause: NodeJS.ErrnoException, socket: Duplex): void {

@@ -12,7 +12,7 @@ interface Sizes {
   idle: number
   /** Connections of every other kind. */
   connections: number
-  /** How long others are watched during each attack, and how many of them there are in a second. */
+  /** How long others are watched during each attack (to the end of the longest), and how many of them there are in a second. */
   seconds: number
   rate: number
 }
@@ -30,7 +30,7 @@ const memoryMb = 512
  * Clients that mean no good, of every kind: others are served as before, memory is bounded, all is closed in time. What
  * is normal is measured at the same time on a second instance that is left in peace, since machines have other work.
  */
-export const hostile = definePart({ idle: 5_000, connections: 1_000, seconds: 10, rate: 100 }, async (defer, sizes) => {
+export const hostile = definePart({ idle: 5_000, connections: 1_000, seconds: 16, rate: 100 }, async (defer, sizes) => {
   const { url } = await startCluster(defer)
   return besiege(defer, await createStore(url), sizes)
 })
