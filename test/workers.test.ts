@@ -10,8 +10,9 @@ describe('several workers', { timeout: 60_000 }, () => {
     sandbox,
     emptyDatabase,
   }) => {
-    const env = { DATABASE_URL: emptyDatabase, WORKERS: '2', MIGRATE_ON_START: 'true' }
-    const service = await sandbox.start(env)
+    // Any free port would be another one, were the first worker killed before the second listens.
+    const PORT = String(await freePort())
+    const service = await sandbox.start({ DATABASE_URL: emptyDatabase, PORT, WORKERS: '2', MIGRATE_ON_START: 'true' })
     const ready = async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
     await vi.waitFor(ready, 20_000)
     const headers = { Authorization: `Bearer ${keepKey(await issueKey(emptyDatabase))}` }
