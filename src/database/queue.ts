@@ -65,7 +65,9 @@ export function watchQueue(pool: pg.Pool): () => number {
   return () => {
     for (const { since } of waiting) {
       const now = performance.now()
-      const paceMs = now - lastGot < FORGET_MS ? tookMs / got : 0
+      // It is known once somebody has waited for half of the memory: a moment's pause is no pace.
+      const known = tookMs > MEMORY_MS / 2 && now - lastGot < FORGET_MS
+      const paceMs = known ? tookMs / got : 0
       return Math.max(now - since, waiting.size * paceMs)
     }
     return 0
