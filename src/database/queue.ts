@@ -3,7 +3,7 @@ import { NotConnected } from './failure.ts'
 
 type Callback = (error: Error | undefined, ...rest: unknown[]) => void
 
-/** What was seen so long ago counts a third of what is seen now, in milliseconds. */
+/** Of the time in which somebody waited, what is so long ago counts a third of what is now, in milliseconds. */
 const MEMORY_MS = 1_000
 
 /** When nobody had to wait for so long, the pace is not known any more, in milliseconds. */
@@ -26,16 +26,17 @@ export function watchQueue(pool: pg.Pool): () => number {
 
   function join(): (served: boolean) => void {
     const entry = { since: performance.now() }
-    const mustWait = pool.idleCount === 0
+    const mustWait = pool.idleCount === 0 && pool.totalCount >= pool.options.max
     waiting.add(entry)
     return (served) => {
       // Those before it got theirs in the order they came: it was the first since the last of them did, or since it came.
       waiting.delete(entry)
       if (!served || !mustWait) return
       const now = performance.now()
-      const kept = Math.exp((lastGot - now) / MEMORY_MS)
+      const gapMs = now - Math.max(lastGot, entry.since)
+      const kept = Math.exp(-gapMs / MEMORY_MS)
       got = got * kept + 1
-      tookMs = tookMs * kept + now - Math.max(lastGot, entry.since)
+      tookMs = tookMs * kept + gapMs
       lastGot = now
     }
   }
@@ -65,7 +66,7 @@ export function watchQueue(pool: pg.Pool): () => number {
   return () => {
     for (const { since } of waiting) {
       const now = performance.now()
-      // It is known once somebody has waited for half of the memory: a moment's pause is no pace.
+      // It is known once somebody has waited for half of the memory in all: a moment's pause is no pace.
       const known = tookMs > MEMORY_MS / 2 && now - lastGot < FORGET_MS
       const paceMs = known ? tookMs / got : 0
       return Math.max(now - since, waiting.size * paceMs)
