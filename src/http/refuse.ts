@@ -8,7 +8,7 @@ const lingerMs = 2_000
 /** So many of those that take turns act at once, and then none for a while, in milliseconds: some 4,000 in a second. */
 const [atOnce, pauseMs] = [5, 1]
 
-/** Has many act a few at a time, in order, so that requests are served in between as if there were none of them. */
+/** Has many act a few at a time, in order, so that requests are served in between. */
 export function takeTurns(): (act: () => void) => void {
   const waiting: (() => void)[] = []
   function next(): void {
