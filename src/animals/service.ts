@@ -4,7 +4,7 @@ import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
 import { createOnce, type Once } from './idempotency.ts'
 import { createJoin } from './joined.ts'
-import { type Column, createStatements, everyColumn, type Read } from './statements.ts'
+import { createStatements } from './statements.ts'
 
 /** Which animals: those between two ids (both exclusive) with a status, counted from the newest or from the oldest. */
 export interface ListQuery {
@@ -16,9 +16,9 @@ export interface ListQuery {
   backward?: boolean
 }
 
-export interface Page<C extends Column = Column> {
+export interface Page {
   /** Newest first, whichever end they were taken from. */
-  animals: Read<C>[]
+  animals: Animal[]
   /** Whether there are more in the direction in which they were taken. */
   more: boolean
 }
@@ -29,16 +29,9 @@ export type Animals = ReturnType<typeof createAnimals>
 export function createAnimals(prisma: PrismaClient, pool: Pool) {
   const statements = createStatements(pool)
 
-  /**
-   * listPets (§4.1): one page, newest first. Its cost does not depend on where in the list the page is.
-   * @param columns what is read of each animal, besides its id; all of it when nothing is said
-   */
-  async function list<C extends Column = Column>(
-    { status, limit, olderThan, newerThan, backward = false }: ListQuery,
-    columns?: readonly C[],
-  ): Promise<Page<C>> {
-    const range = { status, olderThan, newerThan, backward, take: limit + 1 }
-    const found = await statements.list(range, columns)
+  /** listPets (§4.1): one page, newest first. Its cost does not depend on where in the list the page is. */
+  async function list({ status, limit, olderThan, newerThan, backward = false }: ListQuery): Promise<Page> {
+    const found = await statements.list({ status, olderThan, newerThan, backward, take: limit + 1 })
     const animals = found.slice(0, limit)
     if (backward) animals.reverse()
     return { animals, more: found.length > limit }
@@ -54,30 +47,26 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
    * @param petId as the client wrote it
    * @throws ApiError NOT_FOUND when it names no animal, or is no int64
    */
-  async function get<C extends Column = Column>(
-    petId: string,
-    columns: readonly C[] = everyColumn as C[],
-  ): Promise<Read<C>> {
+  async function get(petId: string): Promise<Animal> {
     const id = parseInt64(petId)
-    const animal = id !== undefined && (await byId(id, columns))
+    const animal = id === undefined ? undefined : await byId(id)
     if (!animal) throw new ApiError('NOT_FOUND', 'No animal has this id.')
     return animal
   }
 
   const join = createJoin<Map<bigint, Animal>>()
-  let wanted = { ids: new Set<bigint>(), columns: new Set<Column>() }
+  let pendingIds = new Set<bigint>()
 
-  /** Reads an animal together with all that are asked for at the same time: every column that anybody wants of any. */
-  async function byId(id: bigint, columns: readonly Column[]): Promise<Animal | undefined> {
-    wanted.ids.add(id)
-    for (const column of columns) wanted.columns.add(column)
-    return (await join('', readWanted)).get(id)
+  /** Reads an animal in one query with all others that are requested at the same time. */
+  async function byId(id: bigint): Promise<Animal | undefined> {
+    pendingIds.add(id)
+    return (await join('', readPending)).get(id)
   }
 
-  async function readWanted(): Promise<Map<bigint, Animal>> {
-    const { ids, columns } = wanted
-    wanted = { ids: new Set(), columns: new Set() }
-    const animals = await statements.byIds(ids, [...columns])
+  async function readPending(): Promise<Map<bigint, Animal>> {
+    const ids = pendingIds
+    pendingIds = new Set()
+    const animals = await statements.byIds(ids)
     return new Map(animals.map((animal) => [animal.id, animal]))
   }
 

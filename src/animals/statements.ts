@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
-import { Animal, DEFAULT_PAGE_SIZE, type NewPet } from './animal.ts'
-
-export type Column = keyof Animal
-/** An animal with some of its members; its id is always there. */
-export type Read<C extends Column> = Pick<Animal, C | 'id'>
+import { type Animal, DEFAULT_PAGE_SIZE, type NewPet } from './animal.ts'
 
 /** Which rows: those between two ids (both exclusive) with a status, from the newest or the oldest on. */
 export interface Range {
@@ -15,12 +11,14 @@ export interface Range {
   take: number
 }
 
-/** As schema.prisma maps them; where nothing is said, the member has the column's name. */
-const columnOf = { id: 'id', name: 'name', categoryId: 'category_id', status: 'status' } satisfies Record<
-  Column,
+/** Column names as schema.prisma maps them. */
+const COLUMNS = { id: 'id', name: 'name', categoryId: 'category_id', status: 'status' } satisfies Record<
+  keyof Animal,
   string
 >
-export const everyColumn = Object.keys(Animal.shape) as Column[] // the keys of the type's own schema
+const SELECT = `SELECT ${Object.entries(COLUMNS)
+  .map(([field, column]) => `animal.${column} AS "${field}"`)
+  .join(', ')} FROM "public"."animal"`
 
 const INT8_OID = 20
 /** Values as Prisma gives them: an int8 exact, all else here is text. */
@@ -52,7 +50,7 @@ export function createStatements(pool: Pool) {
 
   return {
     /** One stretch of the list, in the order in which it is taken. */
-    list<C extends Column>(range: Range, columns?: readonly C[]): Promise<Read<C>[]> {
+    list(range: Range): Promise<Animal[]> {
       const { status, olderThan, newerThan, backward, take } = range
       const values: unknown[] = []
       const conditions = [
@@ -62,12 +60,12 @@ export function createStatements(pool: Pool) {
       ]
       const limit = take === USUAL_TAKE ? take : `$${values.push(take)}`
       const where = conditions.length ? `WHERE ${conditions.join(' AND ')} ` : ''
-      return run(`${selectOf(columns)} ${where}ORDER BY id ${backward ? 'ASC' : 'DESC'} LIMIT ${limit}`, values)
+      return run(`${SELECT} ${where}ORDER BY id ${backward ? 'ASC' : 'DESC'} LIMIT ${limit}`, values)
     },
 
     /** The animals that have one of the ids, in no order. */
-    byIds<C extends Column>(ids: Iterable<bigint>, columns?: readonly C[]): Promise<Read<C>[]> {
-      return run(`${selectOf(columns)} WHERE id = ANY($1::bigint[])`, [`{${[...ids].join()}}`])
+    byIds(ids: Iterable<bigint>): Promise<Animal[]> {
+      return run(`${SELECT} WHERE id = ANY($1::bigint[])`, [`{${[...ids].join()}}`])
     },
 
     /** Resolves after the commit. */
@@ -80,12 +78,6 @@ export function createStatements(pool: Pool) {
       return { id: row.id, name, categoryId, status }
     },
   }
-}
-
-/** The id is always among the columns; all of them are when none are named. Their order is always the same. */
-function selectOf(columns: readonly Column[] = everyColumn): string {
-  const selected = everyColumn.filter((column) => column === 'id' || columns.includes(column))
-  return `SELECT ${selected.map((column) => `animal.${columnOf[column]} AS "${column}"`).join(', ')} FROM "public"."animal"`
 }
 
 /** A statement's name says its text: whoever shares a connection, through a pooler say, never runs another's. */

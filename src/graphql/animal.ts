@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { type Animal, DEFAULT_PAGE_SIZE, NewPet, PageSize, parseInt64, PetStatus } from '../animals/animal.ts'
 import { parseCursor, toCursor } from '../animals/cursor.ts'
 import { ApiError } from '../errors.ts'
-import { type AnimalConnection, builder, type ConnectionPage } from './builder.ts'
-import { selectedOfAnimal } from './selection.ts'
+import { type AnimalConnection, builder, type ConnectionPage, requireCaller } from './builder.ts'
+import './cost.ts'
 
 const Status = builder.enumType('PetStatus', {
   description: 'Availability of an animal, spelled as the REST contract spells it.',
@@ -80,6 +80,7 @@ const Connection = builder.objectRef<AnimalConnection>('AnimalConnection').imple
     totalCount: t.int({
       description:
         'How many animals pass the filter, on all pages. Counted only when selected, in time that grows with the answer; costs 10.',
+      extensions: { cost: 10 },
       resolve: ({ count }) => count(),
     }),
   }),
@@ -102,6 +103,11 @@ const ListArgs = z.object({
   before: z.string().nullish(),
 })
 
+/** Animals that a page may hold: `first`, else `last`, else the default. Explicit null counts as not given. */
+function pageSizeOf({ first, last }: { first?: number | null | undefined; last?: number | null | undefined }): number {
+  return first ?? last ?? DEFAULT_PAGE_SIZE
+}
+
 builder.queryType({
   description: 'Reading the store.',
   fields: (t) => ({
@@ -116,21 +122,21 @@ builder.queryType({
         last: t.arg.int({ description: 'Page size from the end, 1 to 100. Not together with `first`.' }),
         before: t.arg.string({ description: 'Only animals before this cursor.' }),
       },
-      resolve(_root, args, { animals, time }, info): AnimalConnection {
+      // A size out of range is rejected before anything is read.
+      extensions: { cost: (args) => (PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1) },
+      resolve(_root, args, { animals, time }): AnimalConnection {
         const { first, last, status, after, before } = ListArgs.parse(args)
         if (first && last) throw new ApiError('INVALID_ARGUMENT', 'first, last: give one of them')
         const olderThan = after == null ? undefined : parseCursor(after, status, 'after')
         const newerThan = before == null ? undefined : parseCursor(before, status, 'before')
-        const limit = first ?? last ?? DEFAULT_PAGE_SIZE
+        const limit = pageSizeOf({ first, last })
         const backward = Boolean(last)
-        const columns = [...selectedOfAnimal(info, 'nodes'), ...selectedOfAnimal(info, 'edges', 'node')]
 
         async function read(): Promise<ConnectionPage> {
           const query = { status, limit, olderThan, newerThan, backward }
-          const page = await time.database(() => animals.list(query, columns))
+          const page = await time.database(() => animals.list(query))
           return {
-            // Resolvers run for what is selected, and that was read.
-            edges: page.animals.map((node) => ({ node: node as Animal, cursor: () => toCursor(node.id, status) })),
+            edges: page.animals.map((node) => ({ node, cursor: () => toCursor(node.id, status) })),
             hasNextPage: backward ? newerThan !== undefined : page.more,
             hasPreviousPage: backward ? page.more : olderThan !== undefined,
           }
@@ -144,10 +150,8 @@ builder.queryType({
       nullable: true,
       description: 'One animal; costs 1. Null, with the error NOT_FOUND, when none has this id.',
       args: { id: t.arg.id({ required: true, description: 'An int64 in decimal digits.' }) },
-      async resolve(_root, { id }, { animals, time }, info) {
-        const found = await time.database(() => animals.get(id, selectedOfAnimal(info)))
-        return found as Animal // resolvers run for what is selected, and that was read
-      },
+      extensions: { cost: 1 },
+      resolve: (_root, { id }, { animals, time }) => time.database(() => animals.get(id)),
     }),
   }),
 })
@@ -166,14 +170,17 @@ builder.mutationType({
             'Makes a retry safe: for 24 hours the same key with the same input returns the first animal instead of adding another. 1 to 255 visible ASCII characters.',
         }),
       },
-      async resolve(_root, { input, idempotencyKey }, { animals, caller, time }) {
+      extensions: { cost: 10 },
+      async resolve(_root, { input, idempotencyKey }, context) {
         const pet = NewPet.parse({
           ...input,
           // What is no int64 stays as it is, for the contract to refuse in its own words.
           categoryId: parseInt64(input.categoryId) ?? input.categoryId,
           status: input.status ?? undefined,
         })
-        const once = idempotencyKey == null ? undefined : { callerId: caller.clientId, key: idempotencyKey }
+        const once =
+          idempotencyKey == null ? undefined : { callerId: requireCaller(context).clientId, key: idempotencyKey }
+        const { animals, time } = context
         return (await time.database(() => animals.create(pet, once), 'write')).animal
       },
     }),

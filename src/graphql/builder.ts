@@ -4,12 +4,19 @@ import type { Animals } from '../animals/service.ts'
 import type { Caller } from '../context.ts'
 import type { RequestTime } from '../http/request-time.ts'
 
-/** What a resolver has at hand. */
+/** What resolvers use. */
 export interface GraphQLContext {
   animals: Animals
-  caller: Caller
-  /** Through which the database is waited for. */
+  /** Only in a mutation: requests of several callers may share the execution of a query. */
+  caller: Caller | undefined
+  /** Every wait for the database goes through it. */
   time: RequestTime
+}
+
+/** The caller of a mutation. @throws Error in a query */
+export function requireCaller({ caller }: GraphQLContext): Caller {
+  if (!caller) throw new Error('Only mutations have a caller')
+  return caller
 }
 
 /** A list of animals as the resolvers pass it on: nothing of it is read before something of it is selected. */
