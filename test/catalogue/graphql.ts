@@ -23,6 +23,10 @@ export const floods: [string, string][] = [
     'doubling fragments',
     `{ ...f0 } ${times(25, (i) => `fragment f${i} on Query { ...f${i + 1} ...f${i + 1} }`)} fragment f25 on Query { a: __typename }`,
   ],
+  [
+    'doubling fragments without aliases',
+    `{ pets { pageInfo { ...f0 } } } ${times(30, (i) => `fragment f${i} on PageInfo { ...f${i + 1} ...f${i + 1} }`)} fragment f30 on PageInfo { endCursor }`,
+  ],
   ['a fragment that spreads itself', '{ ...a } fragment a on Query { ...a }'],
   [
     'a cycle of three fragments',

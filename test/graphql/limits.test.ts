@@ -1,6 +1,7 @@
 import { getIntrospectionQuery } from 'graphql'
 import { describe, expect } from 'vitest'
-import { type Running, sharedTest as test } from '../harness.ts'
+import { loadConfig } from '../../src/config.ts'
+import { type GraphQLAnswer, type Running, sharedTest as test } from '../harness.ts'
 
 async function ask(running: Running, query: string, variables?: object, headers = {}) {
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers } }
@@ -40,6 +41,11 @@ describe('a flood is refused before execution, in a short answer that says the l
       'aliases in nested fragments',
       `{ ...f0 } ${times(9, (i) => `fragment f${i} on Query { ...f${i + 1} ...f${i + 1} }`)} fragment f9 on Query { a: __typename }`,
       /aliases is 512/,
+    ],
+    [
+      'selections in nested fragments',
+      `{ pets { pageInfo { ...f0 } } } ${times(25, (i) => `fragment f${i} on PageInfo { ...f${i + 1} ...f${i + 1} }`)} fragment f25 on PageInfo { endCursor }`,
+      /selections with fragments expanded is \d+; the limit is 1000/,
     ],
     [
       'a fragment cycle',
@@ -103,6 +109,17 @@ describe('the cost', () => {
     ['query ($n: Int) { pets(first: $n) { nodes { id } } }', { n: 50 }, 50],
     ['query ($n: Int = 30) { pets(first: $n) { nodes { id } } }', undefined, 30],
     ['query ($n: Int) { pets(first: $n) { nodes { id } } }', undefined, 20],
+    ['query ($constructor: Int = 100) { pets(first: $constructor) { nodes { id } } }', undefined, 100],
+    ['query ($toString: Int) { pets(first: $toString) { nodes { id } } }', undefined, 20],
+    ['query ($n: Int = 1) { pets(first: $n) { nodes { id } } }', { n: null }, 20],
+    ['{ pets(first: null, last: 100) { nodes { id } } }', undefined, 100],
+    ['query ($n: Int, $m: Int) { pets(first: $n, last: $m) { nodes { id } } }', { n: null, m: 100 }, 100],
+    [
+      'query ($n: Int = 100) { pets(last: $n) { ...f } } fragment f on AnimalConnection { nodes { id } }',
+      undefined,
+      100,
+    ],
+    ['query ($n: Int!) { pets(first: $n) { nodes { id } } }', { n: 'many' }, 1],
     ['{ a: pet(id: 1) { id } b: pet(id: 1) { id } }', undefined, 2],
     ['{ ...f ...f } fragment f on Query { pets(first: 5) { nodes { id } } }', undefined, 10],
     ['mutation { createPet(input: { name: "x", categoryId: 1 }) { id } }', undefined, 10],
@@ -114,6 +131,22 @@ describe('the cost', () => {
       expect(body.extensions).toEqual({ cost: { requested: cost, limit: 1_000 } })
     })
   }
+
+  test('above the whole rate limit is rejected as never possible, not with Retry-After', async ({ running }) => {
+    const { budgets } = loadConfig({ RATE_LIMIT_POINTS: '50' })
+    const small = await running.another({ budgets })
+    const query = JSON.stringify({ query: '{ pets(first: 51) { nodes { id } } }' })
+    const init = { method: 'POST', headers: { 'Content-Type': 'application/json', 'GraphQL-Cost': 'include' } }
+    const response = await small.send('/graphql', { ...init, body: query })
+    expect(response.status).toBe(400)
+    expect(response.headers.has('retry-after')).toBe(false)
+    const { errors } = (await response.json()) as GraphQLAnswer
+    expect(errors?.[0]).toMatchObject({
+      message: 'The cost is 51; the limit is 50.',
+      extensions: { code: 'GRAPHQL_VALIDATION_FAILED' },
+    })
+    expect((await small.graphql('{ pets(first: 40) { nodes { id } } }')).errors).toBeUndefined()
+  })
 
   test('is told only when the header GraphQL-Cost asks for it', async ({ running }) => {
     expect((await ask(running, '{ __typename }')).body).toEqual({ data: { __typename: 'Query' } })

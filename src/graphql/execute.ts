@@ -1,0 +1,189 @@
+import type { Request, Response } from 'express'
+import {
+  type DocumentNode,
+  execute as executeInterpreted,
+  type ExecutionResult,
+  getOperationAST,
+  GraphQLError,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+} from 'graphql'
+import { createYoga, type YogaInitialContext } from 'graphql-yoga'
+import { LRUCache } from 'lru-cache'
+import { createJoin } from '../animals/joined.ts'
+import type { Animals } from '../animals/service.ts'
+import { callerOf, requireScope, spend } from '../context.ts'
+import { ApiError, type ErrorCode } from '../errors.ts'
+import type { Budget } from '../keys/budget.ts'
+import type { GraphQLContext } from './builder.ts'
+import { costOf } from './cost.ts'
+import { type TrustedDocuments, trustedText } from './documents.ts'
+import { createJit } from './jit.ts'
+import { analyzeQuery, checkLimits, limitExceeded, limits } from './limits.ts'
+import type { GraphQLParams } from './params.ts'
+import { schema } from './schema.ts'
+
+/** Validation stops at this many errors. */
+const MAX_VALIDATION_ERRORS = 5
+
+/** Bound of the parser and validation caches in characters of source text; a syntax tree takes some ten times that. */
+const DOCUMENT_CACHE_MAX_CHARS = 1_000_000
+
+/** What the execution of an operation gives. */
+export interface ExecutionOutcome {
+  /** The result's `data` as JSON; undefined when nothing was executed. */
+  data?: string
+  errors?: readonly GraphQLError[] | undefined
+  cost: number
+  /** The largest cost that this caller's operations may have. */
+  costLimit: number
+}
+
+/** An execution, and how long it has waited for the database, in milliseconds. */
+type Executed = Pick<ExecutionOutcome, 'data' | 'errors'> & { databaseMs: number }
+
+/** A request that is rejected before execution. */
+export class GraphQLRequestError extends Error {
+  readonly code: ErrorCode
+  readonly errors: readonly GraphQLError[]
+
+  constructor(code: ErrorCode, ...errors: GraphQLError[]) {
+    super(errors[0]?.message)
+    this.code = code
+    this.errors = errors
+  }
+}
+
+export interface ExecuteDependencies {
+  animals: Animals
+  trusted: TrustedDocuments
+  /** Rate limiter of callers; a request has paid 1 point before it comes here. */
+  budget?: Budget | undefined
+}
+
+/** Executes the parameters of one request. Throws GraphQLRequestError and ApiError for requests it rejects. */
+export type Execute = (params: GraphQLParams, req: Request, res: Response) => Promise<ExecutionOutcome>
+
+type PromiseOrValue<T> = T | Promise<T>
+
+/**
+ * Yoga's parser and validator with their caches, and graphql-js as the executor. Yoga's Fetch layer is left out, so that
+ * bodies, errors and headers are read and written as for REST; its executor is, because its results differ from those of
+ * graphql-js for a variable named `__proto__`.
+ */
+export function createEngine() {
+  const yoga = createYoga({
+    schema,
+    logging: false,
+    graphiql: false,
+    landingPage: false,
+    cors: false,
+    multipart: false,
+    maskedErrors: false, // toGraphQLError maps them
+    parserAndValidationCache: { documentCache: boundedCache<DocumentNode>(), errorCache: boundedCache<Error>() },
+  })
+  // Enveloped once: no plugin reads the initial context, whose members are for Yoga's Fetch layer.
+  const { parse, validate } = yoga.getEnveloped({} as YogaInitialContext)
+  const compiledFor = createJit()
+
+  /** Executes a valid operation of a document. */
+  function execute(
+    document: DocumentNode,
+    operation: OperationDefinitionNode,
+    contextValue: GraphQLContext,
+    variableValues: Record<string, unknown> = {},
+  ): PromiseOrValue<ExecutionResult> {
+    const result = compiledFor(document, operation)?.query(undefined, contextValue, variableValues)
+    // Without data the variables were wrong and nothing was executed: graphql-js explains them better.
+    if (result && !('errors' in result && result.data === undefined)) return result
+    const operationName = operation.name?.value
+    return executeInterpreted({ schema, document, operationName, contextValue, variableValues })
+  }
+
+  return {
+    parse(text: string): DocumentNode {
+      return parse(text, { maxTokens: limits.tokens })
+    },
+    validate(document: DocumentNode): readonly GraphQLError[] {
+      return validate(schema, document, undefined, { maxErrors: MAX_VALIDATION_ERRORS })
+    },
+    execute,
+  }
+}
+
+/** Parse, check limits, authorize, validate, charge the cost, execute; the same queries at the same time execute once. */
+export function createExecute({ animals, trusted, budget }: ExecuteDependencies): Execute {
+  const { parse, validate, execute } = createEngine()
+  const coalesce = createJoin<Executed>()
+  const costLimit = Math.min(limits.cost, budget?.points ?? limits.cost)
+
+  function parseDocument(text: string): DocumentNode {
+    try {
+      return parse(text)
+    } catch (error) {
+      if (error instanceof GraphQLError) throw new GraphQLRequestError('GRAPHQL_PARSE_FAILED', error)
+      // The parser recurses for each level, and the stack may end before the tokens do.
+      if (!(error instanceof RangeError)) throw error
+      throw new GraphQLRequestError('GRAPHQL_PARSE_FAILED', new GraphQLError('The document is nested too deep.'))
+    }
+  }
+
+  function checkDocument(document: DocumentNode, operation: OperationDefinitionNode): void {
+    const exceeded = checkLimits(analyzeQuery(document, operation))
+    if (exceeded.length) throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...exceeded)
+    const invalid = validate(document)
+    if (invalid.length) throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...invalid)
+  }
+
+  return async (params, req, res) => {
+    const document = parseDocument(trustedText(trusted, params.query, params.documentId))
+    const operation = selectOperation(document, params.operationName)
+    req.operation = { type: operation.operation, name: operation.name?.value }
+    authorize(req, operation)
+    checkDocument(document, operation)
+
+    const cost = costOf(schema, document, operation, params.variables)
+    if (cost > costLimit) {
+      throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', limitExceeded('The cost', cost, costLimit))
+    }
+    if (budget && cost > 1) await spend(budget, req, res, cost - 1)
+
+    const executeIn = async (context: Pick<GraphQLContext, 'time' | 'caller'>): Promise<Executed> => {
+      const { data, errors } = await execute(document, operation, { animals, ...context }, params.variables)
+      return { ...(data !== undefined && { data: JSON.stringify(data) }), errors, databaseMs: context.time.databaseMs }
+    }
+    if (operation.operation !== OperationTypeNode.QUERY) {
+      return { ...(await executeIn({ time: req.time, caller: callerOf(req) })), cost, costLimit }
+    }
+    // Query results depend only on the request's text, so requests with the same text may share one execution. It has no
+    // caller, and a deadline of its own; each request that shares it waits until its own deadline.
+    const shared = () => executeIn({ time: req.time.another(), caller: undefined })
+    return { ...(await req.time.shared(() => coalesce(req.bodyText ?? req.originalUrl, shared))), cost, costLimit }
+  }
+}
+
+function selectOperation(document: DocumentNode, operationName: string | undefined): OperationDefinitionNode {
+  const operation = getOperationAST(document, operationName)
+  if (operation && schema.getRootType(operation.operation)) return operation
+  const message = operation
+    ? `The schema has no ${operation.operation} operations.`
+    : 'operationName: must name an operation of the document'
+  throw new GraphQLRequestError('INVALID_ARGUMENT', new GraphQLError(message))
+}
+
+/** @throws ApiError METHOD_NOT_ALLOWED for a mutation that is not sent by POST, PERMISSION_DENIED without the scope */
+function authorize(req: Request, { operation }: OperationDefinitionNode): void {
+  if (req.method !== 'POST' && operation !== OperationTypeNode.QUERY) {
+    throw new ApiError('METHOD_NOT_ALLOWED', 'Mutations must use POST.', { headers: { Allow: 'POST' } })
+  }
+  requireScope(req, operation === OperationTypeNode.QUERY ? 'pets:read' : 'pets:write')
+}
+
+/** A cache by document text, bounded in entries and in text. */
+function boundedCache<T extends object>() {
+  return new LRUCache<string, T>({
+    max: 1_000,
+    maxSize: DOCUMENT_CACHE_MAX_CHARS,
+    sizeCalculation: (_value, text) => text.length + 100,
+  })
+}

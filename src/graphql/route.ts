@@ -1,0 +1,66 @@
+import type { Tracer } from '@opentelemetry/api'
+import { type Request, type Response, type RequestHandler, Router } from 'express'
+import type { Logger } from 'pino'
+import { ApiError } from '../errors.ts'
+import { endWithJson } from '../http/json-answer.ts'
+import { jsonBody } from '../http/json-body.ts'
+import { allow } from '../http/methods.ts'
+import { negotiate, toGraphQLError } from './answers.ts'
+import { createExecute, type ExecuteDependencies, type ExecutionOutcome, GraphQLRequestError } from './execute.ts'
+import { fromQuery, type GraphQLParams, toParams } from './params.ts'
+import { traceOperations } from './traces.ts'
+
+export interface GraphQLRouterDependencies extends ExecuteDependencies {
+  log: Logger
+  /** Creates a span for each operation; none without a tracer. */
+  tracer?: Tracer | undefined
+}
+
+/** GraphQL over HTTP (the specification of that name), at `/graphql`. */
+export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDependencies): Router {
+  const execute = createExecute(dependencies)
+
+  async function respond(req: Request, res: Response, params: GraphQLParams): Promise<void> {
+    const mediaType = negotiate(req)
+    const { data, errors, code, cost } = await execute(params, req, res).then(
+      (outcome): Result => ({ ...outcome, cost: { requested: outcome.cost, limit: outcome.costLimit } }),
+      (error: unknown): Result => {
+        if (error instanceof GraphQLRequestError) return error
+        throw error
+      },
+    )
+    const failed = data === undefined
+    // Clients that name application/json expect a request error as 200 (GraphQL over HTTP, section 6.4.1).
+    res.status(failed && !(mediaType.type === 'application/json' && mediaType.named) ? 400 : 200)
+    const formatted = errors?.map((error) => toGraphQLError(error, code, log, req))
+    const includeCost = req.headers['graphql-cost'] !== undefined && cost
+    const members = [
+      ...(formatted ? [`"errors":${JSON.stringify(formatted)}`] : []),
+      ...(failed ? [] : [`"data":${data}`]),
+      ...(includeCost ? [`"extensions":${JSON.stringify({ cost })}`] : []),
+    ]
+    endWithJson(res, `{${members.join()}}`, mediaType.type)
+  }
+
+  const handle = tracer ? traceOperations(tracer, respond) : respond
+  const router = Router({ strict: true, caseSensitive: true })
+  router
+    .route('/')
+    .all((req, _res, next) => {
+      negotiate(req)
+      next()
+    })
+    .get((req, res) => handle(req, res, fromQuery(req.query)))
+    .post(jsonBody, (req, res) => handle(req, res, toParams(req.body)))
+    .all(allow('GET', 'HEAD', 'POST'))
+  router.use((() => {
+    throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
+  }) satisfies RequestHandler)
+  return router
+}
+
+/** An execution's result, or the errors of a request that was rejected before it, which share one code. */
+interface Result extends Pick<ExecutionOutcome, 'data' | 'errors'> {
+  code?: GraphQLRequestError['code']
+  cost?: { requested: number; limit: number }
+}
