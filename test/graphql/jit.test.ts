@@ -1,6 +1,6 @@
-import { getIntrospectionQuery, Kind, parse } from 'graphql'
-import { expect, vi } from 'vitest'
-import { useCompiled, WORTH_IT } from '../../src/graphql/compiled.ts'
+import { getIntrospectionQuery, Kind, type OperationDefinitionNode, parse } from 'graphql'
+import { expect } from 'vitest'
+import { JIT_THRESHOLD, createJit } from '../../src/graphql/jit.ts'
 import { type Running, test } from '../harness.ts'
 
 interface Ask {
@@ -52,26 +52,53 @@ test('what is run often is answered in the end as at first', async ({ running })
   await running.post({ name: 'y', categoryId: 2 })
   const first: unknown[] = []
   for (const body of asks) first.push(await ask(running, body))
-  for (let use = 1; use < WORTH_IT + 2; use++) {
+  for (let use = 1; use < JIT_THRESHOLD + 2; use++) {
     for (const [n, body] of asks.entries()) expect(await ask(running, body), JSON.stringify(body)).toEqual(first[n])
   }
 })
 
-test('what is kept compiled is bounded, also of the operations of one document that spread the same fragment', () => {
-  const { onExecute } = useCompiled()
-  const fields = Array.from({ length: 200 }, (_, n) => `f${n}: name`).join(' ')
-  const operations = Array.from({ length: 200 }, (_, n) => `query Q${n} { pet(id: 1) { ...f } }`).join(' ')
-  const document = parse(`${operations} fragment f on Animal { ${fields} }`)
-  /** Whether this use of an operation is by code made for it. */
-  function isCompiled(operationName: string): boolean {
-    const setExecuteFn = vi.fn<() => void>()
-    const hook = onExecute as (payload: object) => void // takes what is here of its payload
-    hook({ args: { document, operationName }, executeFn: () => {}, setExecuteFn })
-    return setExecuteFn.mock.calls.length > 0
-  }
-  const names = document.definitions.flatMap((d) => (d.kind === Kind.OPERATION_DEFINITION ? (d.name?.value ?? '') : []))
-  for (const name of names) for (let use = 0; use < WORTH_IT; use++) isCompiled(name)
-  const kept = names.reverse().filter(isCompiled)
-  expect(kept[0]).toBe('Q199')
-  expect(kept.length * (document.loc?.end ?? 0)).toBeLessThan(100_000)
+/** Whether each execution of an operation runs compiled code. */
+function compiledExecutions(query: string, executions: number, compiledFor = createJit()): boolean[] {
+  const document = parse(query)
+  const operation = document.definitions.find((definition) => definition.kind === Kind.OPERATION_DEFINITION)
+  if (!operation) throw new Error('The document has no operation')
+  return Array.from({ length: executions }, () => compiledFor(document, operation) !== undefined)
+}
+
+test('a query is compiled at its fifth execution', () => {
+  expect(compiledExecutions('{ pet(id: 1) { ...f } } fragment f on Animal { name }', 6)).toEqual([
+    ...Array<boolean>(JIT_THRESHOLD - 1).fill(false),
+    true,
+    true,
+  ])
+})
+
+const doublings = (n: number) =>
+  Array.from({ length: n }, (_, i) => `fragment f${i} on PageInfo { ...f${i + 1} ...f${i + 1} }`).join(' ')
+
+test.for([
+  ['a mutation', 'mutation { createPet(input: { name: "", categoryId: 1 }) { id } }'],
+  ['a directive', 'query ($a: Boolean!) { pet(id: 1) { name @include(if: $a) } }'],
+  ['a directive in a fragment', '{ pet(id: 1) { ...f } } fragment f on Animal { name @skip(if: false) }'],
+  ['several operations', 'query A { pet(id: 1) { name } } query B { pet(id: 2) { name } }'],
+  ['several root fields', '{ a: pet(id: 1) { name } b: pet(id: 2) { name } }'],
+  ['the alias __proto__', '{ pet(id: 1) { __proto__: name } }'],
+  ['fragments that double', `{ pets { pageInfo { ...f0 } } } ${doublings(40)} fragment f40 on PageInfo { endCursor }`],
+] as const)('a document with %s is never compiled', ([, query]) => {
+  expect(compiledExecutions(query, 20)).not.toContain(true)
+})
+
+test('the cache of compiled queries is bounded by their length', () => {
+  const compiledFor = createJit()
+  const fields = Array.from({ length: 200 }, (_, i) => `f${i}: name`).join(' ')
+  const operations = Array.from({ length: 200 }, (_, n) => {
+    const document = parse(`{ pet(id: ${n}) { ${fields} } }`)
+    return { document, operation: document.definitions[0] as OperationDefinitionNode } // as written above
+  })
+  const isCompiled = ({ document, operation }: (typeof operations)[number]) =>
+    compiledFor(document, operation) !== undefined
+  for (const one of operations) for (let n = 0; n < JIT_THRESHOLD; n++) isCompiled(one)
+  const kept = operations.reverse().filter(isCompiled)
+  expect(kept[0]).toBe(operations[0])
+  expect(kept.length * fields.length).toBeLessThan(100_000)
 })

@@ -1,0 +1,115 @@
+import {
+  execute as referenceExecute,
+  type ExecutionResult,
+  getOperationAST,
+  parse as referenceParse,
+  validate as referenceValidate,
+} from 'graphql'
+import { expect, test } from 'vitest'
+import type { Animal } from '../../src/animals/animal.ts'
+import type { Animals } from '../../src/animals/service.ts'
+import { ApiError } from '../../src/errors.ts'
+import type { GraphQLContext } from '../../src/graphql/builder.ts'
+import { costOf } from '../../src/graphql/cost.ts'
+import { createEngine } from '../../src/graphql/execute.ts'
+import { analyzeQuery, checkLimits } from '../../src/graphql/limits.ts'
+import { schema } from '../../src/graphql/schema.ts'
+import { RequestTime } from '../../src/http/request-time.ts'
+import { createRandom, type Random, type RandomDocument, randomDocument, randomVariables } from './random-document.ts'
+
+const DOCUMENTS = Number(process.env.FUZZ_DOCUMENTS ?? 2_000)
+const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000)
+
+/** How often each document is executed: beyond the threshold at which queries are compiled. */
+const EXECUTIONS = 9
+
+/** Animals in memory, since what is compared are executors; and how many of them were returned. */
+function createStore() {
+  const animals: Animal[] = [1n, 2n, 3n, 4n, 5n, 6n, 7n].map((id) => ({
+    id,
+    name: `animal ${id}`,
+    categoryId: id,
+    status: (['available', 'pending', 'sold', null] as const)[Number(id % 4n)] ?? null,
+  }))
+  const counts = { rows: 0 }
+  const service: Animals = {
+    async list({ status, limit, olderThan, newerThan, backward = false }) {
+      const found = animals
+        .filter((a) => (!status || a.status === status) && (olderThan === undefined || a.id < olderThan))
+        .filter((a) => newerThan === undefined || a.id > newerThan)
+        .sort((a, b) => (a.id < b.id === backward ? -1 : 1))
+      const page = found.slice(0, limit)
+      counts.rows += page.length
+      return { animals: backward ? page.reverse() : page, more: found.length > limit }
+    },
+    count: async (status) => animals.filter((a) => !status || a.status === status).length,
+    async get(petId) {
+      const animal = animals.find(({ id }) => String(id) === petId)
+      if (!animal) throw new ApiError('NOT_FOUND', 'No animal has this id.')
+      counts.rows += 1
+      return animal
+    },
+    async create({ status = null, ...pet }) {
+      const animal = { id: BigInt(animals.length + 1), ...pet, status }
+      animals.push(animal)
+      counts.rows += 1
+      return { animal, replayed: false }
+    },
+  }
+  return { service, counts }
+}
+
+function contextFor({ service }: ReturnType<typeof createStore>): GraphQLContext {
+  const caller = { keyId: 1n, clientId: 1n, name: '', keyPrefix: '', scopes: new Set<string>(), expiresAt: null }
+  return { animals: service, caller, time: new RequestTime(60_000) }
+}
+
+/** A result as clients see it; the order of errors says nothing, since fields are resolved at the same time. */
+function toComparable({ data, errors }: ExecutionResult) {
+  return {
+    data: JSON.stringify(data),
+    errors: errors?.map((e) => JSON.stringify([e.message, e.path, e.locations])).sort(),
+  }
+}
+
+/** Executes one document nine times with changing variables, by the service's executor and by graphql-js. */
+async function compare(document: RandomDocument, random: Random, ours: ReturnType<typeof createEngine>) {
+  const { query, operationNames } = document
+  const [parsed, reference] = [ours.parse(query), referenceParse(query)]
+  const invalid: readonly Error[] = ours.validate(parsed)
+  const expectedInvalid = referenceValidate(schema, reference, undefined, { maxErrors: 5 })
+  expect(invalid.map(String), query).toEqual(expectedInvalid.map(String))
+  if (invalid.length) return 'invalid'
+  const stores = { ours: createStore(), reference: createStore() }
+  for (let n = 0; n < EXECUTIONS; n++) {
+    const operationName = random.pick(operationNames)
+    const operation = getOperationAST(parsed, operationName)
+    if (!operation || checkLimits(analyzeQuery(parsed, operation)).length) return 'over a limit'
+    const variableValues = randomVariables(random)
+    const args = { schema, operationName, variableValues }
+    const rowsBefore = stores.ours.counts.rows
+    const actual = await ours.execute(parsed, operation, contextFor(stores.ours), variableValues)
+    const rows = stores.ours.counts.rows - rowsBefore
+    const expected = await referenceExecute({
+      ...args,
+      document: reference,
+      contextValue: contextFor(stores.reference),
+    })
+    const request = `execution ${n + 1} of ${operationName} with ${JSON.stringify(variableValues, (_, v) => (typeof v === 'bigint' ? `${v}n` : v))}:\n${query}`
+    expect(toComparable(actual), request).toEqual(toComparable(expected))
+    expect(costOf(schema, parsed, operation, variableValues), `cost of ${request}`).toBeGreaterThanOrEqual(rows)
+  }
+  return 'executed'
+}
+
+test(
+  `${DOCUMENTS} generated documents give the results of graphql-js and cost at least the rows they read (seed ${SEED})`,
+  { timeout: 3_600_000 },
+  async () => {
+    const random = createRandom(SEED)
+    const ours = createEngine()
+    const outcomes = { executed: 0, invalid: 0, 'over a limit': 0 }
+    for (let n = 0; n < DOCUMENTS; n++) outcomes[await compare(randomDocument(schema, random), random, ours)]++
+    expect(outcomes.executed, JSON.stringify(outcomes)).toBeGreaterThan(DOCUMENTS * 0.7)
+  },
+)
