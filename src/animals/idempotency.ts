@@ -1,70 +1,84 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { PrismaClient } from '../database/generated/client.ts'
 import { ApiError } from '../errors.ts'
-import type { Animal, NewPet } from './animal.ts'
+import { Animal, NewPet } from './animal.ts'
+import { INSERTED_COLUMNS, type RunStatement, SELECT_LIST } from './statements.ts'
 
-/** How long a key is remembered, in hours. After that it means a new animal. */
+/** How long a key is kept, in hours. After that it creates another animal. */
 export const IDEMPOTENCY_HOURS = 24
 
-/** What makes a createPet happen once: whose key it is, and the key that the client chose. */
-export interface Once {
-  callerId: bigint
+/** The client that sends an Idempotency-Key, and the key that it chose. */
+export interface IdempotencyRequest {
+  clientId: bigint
   key: string
 }
 
-/** A key as the client may choose it: 1 to 255 visible ASCII characters. */
-const wellFormed = /^[\x21-\x7e]{1,255}$/
+/** 1 to 255 visible ASCII characters. */
+const IDEMPOTENCY_KEY_PATTERN = /^[\x21-\x7e]{1,255}$/
 
 /**
- * createPet, once for a key (draft-ietf-httpapi-idempotency-key-header).
+ * Claims the key and inserts the animal in one statement, so that a crash leaves both or neither. Of concurrent requests
+ * with one key, on any instance, the one that gets the advisory lock proceeds. ON CONFLICT leaves a used key alone, also
+ * when the request that used it committed after this statement began, and takes over an expired one.
+ */
+const CLAIM_AND_INSERT = `
+  WITH claim AS MATERIALIZED (
+    SELECT pg_try_advisory_xact_lock(hashtextextended($1::bigint || ' ' || $2::text, 0)) AS locked
+  ), claimed_key AS (
+    INSERT INTO idempotency_key AS existing (api_key_id, key, fingerprint, animal_id)
+    SELECT $1, $2, $3::bytea, nextval('animal_id_seq') FROM claim WHERE locked
+    ON CONFLICT (api_key_id, key) DO UPDATE
+      SET fingerprint = excluded.fingerprint, animal_id = excluded.animal_id, created_at = excluded.created_at
+      WHERE existing.created_at < now() - make_interval(hours => ${IDEMPOTENCY_HOURS})
+    RETURNING animal_id
+  ), created AS (
+    INSERT INTO animal (id, ${INSERTED_COLUMNS.map(({ column }) => column).join(', ')})
+    SELECT animal_id, ${INSERTED_COLUMNS.map(({ column }) => `pet.${column}`).join(', ')}
+    FROM claimed_key, json_populate_record(NULL::animal, $4::json) AS pet
+    RETURNING ${SELECT_LIST}
+  )
+  SELECT claim.locked, created.* FROM claim LEFT JOIN created ON true`
+
+const SELECT_EXISTING = `
+  SELECT idempotency_key.fingerprint, ${SELECT_LIST}
+  FROM idempotency_key JOIN animal ON animal.id = idempotency_key.animal_id
+  WHERE idempotency_key.api_key_id = $1 AND idempotency_key.key = $2`
+
+/**
+ * createPet, once for each key of a client (draft-ietf-httpapi-idempotency-key-header): a repetition returns the first
+ * animal, a concurrent request is rejected and never waits on a connection.
  *
- * One statement claims the key and inserts the animal, so nothing can come between the two: a crash leaves both or
- * neither. Of several at once, on any instance, the one that has the advisory lock goes on and the others are told to
- * come back (409): nobody waits on a connection. A key that another request has used is left alone by ON CONFLICT, also
- * when that request committed after this statement began; a key past its time is taken over.
- *
- * @returns the animal, and whether an earlier request made it
+ * @returns the animal, and whether an earlier request created it
  * @throws ApiError ABORTED while another request with the key is in flight, IDEMPOTENCY_KEY_REUSED when the key was
- *   used for another animal, INVALID_ARGUMENT when it is no key
+ *   used for another animal, INVALID_ARGUMENT for a malformed key
  */
 export async function createOnce(
-  prisma: PrismaClient,
-  { callerId, key }: Once,
+  run: RunStatement,
+  { clientId, key }: IdempotencyRequest,
   pet: NewPet,
 ): Promise<{ animal: Animal; replayed: boolean }> {
-  if (!wellFormed.test(key)) {
+  if (!IDEMPOTENCY_KEY_PATTERN.test(key)) {
     throw new ApiError('INVALID_ARGUMENT', 'Idempotency-Key: must be 1 to 255 visible ASCII characters')
   }
-  const fingerprint = fingerprintOf(pet)
-  const { name, categoryId, status = null } = pet
-  const [outcome] = await prisma.$queryRaw<{ claimed: boolean; id: bigint | null }[]>`
-    WITH claim AS MATERIALIZED (
-      SELECT pg_try_advisory_xact_lock(hashtextextended(${`${callerId} ${key}`}, 0)) AS claimed
-    ), used AS (
-      INSERT INTO idempotency_key AS earlier (api_key_id, key, fingerprint, animal_id)
-      SELECT ${callerId}, ${key}, ${fingerprint}, nextval('animal_id_seq') FROM claim WHERE claimed
-      ON CONFLICT (api_key_id, key) DO UPDATE
-        SET fingerprint = excluded.fingerprint, animal_id = excluded.animal_id, created_at = excluded.created_at
-        WHERE earlier.created_at < now() - make_interval(hours => ${IDEMPOTENCY_HOURS}::int)
-      RETURNING animal_id
-    ), created AS (
-      INSERT INTO animal (id, name, category_id, status)
-      SELECT animal_id, ${name}, ${categoryId}, ${status}::pet_status FROM used
-      RETURNING id
-    )
-    SELECT claimed, (SELECT id FROM created) AS id FROM claim`
-  if (!outcome?.claimed) throw inFlight()
-  if (outcome.id !== null) return { animal: { id: outcome.id, name, categoryId, status }, replayed: false }
+  const row = toText(Object.fromEntries(INSERTED_COLUMNS.map(({ field, column }) => [column, pet[field]])))
+  const [claim] = await run<Claim>(CLAIM_AND_INSERT, [clientId, key, fingerprintOf(pet), row])
+  if (!claim?.locked) throw inFlight()
+  if (claim.id !== null) return { animal: toAnimal(claim), replayed: false }
 
-  const earlier = await prisma.idempotencyKey.findUnique({
-    where: { apiKeyId_key: { apiKeyId: callerId, key } },
-    include: { animal: true },
-  })
-  if (!earlier) throw inFlight() // pruned a moment ago: the next try makes an animal
-  if (!fingerprint.equals(earlier.fingerprint)) {
+  const [existing] = await run<Animal & { fingerprint: Buffer }>(SELECT_EXISTING, [clientId, key])
+  if (!existing) throw inFlight() // pruned a moment ago: the next attempt creates an animal
+  if (!fingerprintOf(pet).equals(existing.fingerprint) && !fingerprintOf1_0(pet).equals(existing.fingerprint)) {
     throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body.')
   }
-  return { animal: earlier.animal, replayed: true }
+  return { animal: toAnimal(existing), replayed: true }
+}
+
+/** Without an animal, `id` is null. */
+type Claim = { locked: boolean } & (Animal | { id: null })
+
+/** The members of the contract alone. */
+function toAnimal<Row extends Animal>(row: Row): Animal {
+  return Object.fromEntries(Object.keys(Animal.shape).map((field) => [field, row[field as keyof Animal]])) as Animal // every member
 }
 
 function inFlight(): ApiError {
@@ -72,14 +86,30 @@ function inFlight(): ApiError {
   return new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.', { headers })
 }
 
-/** Forgets keys that are past their time, by the same clock as createOnce. @returns how many */
+/** Deletes expired keys, by the same clock as createOnce. @returns how many */
 export async function pruneIdempotencyKeys(prisma: PrismaClient): Promise<number> {
   return prisma.$executeRaw`
     DELETE FROM idempotency_key WHERE created_at < now() - make_interval(hours => ${IDEMPOTENCY_HOURS}::int)`
 }
 
-/** The same for requests that ask for the same animal, however their bodies are written. */
-function fingerprintOf({ name, categoryId, status }: NewPet): Buffer<ArrayBuffer> {
-  const text = JSON.stringify([name, categoryId.toString(), status ?? null])
-  return Buffer.from(new Uint8Array(createHash('sha256').update(text).digest()))
+/**
+ * The same for requests that create the same animal, however their bodies are written. It covers every member of the
+ * contract; absent members do not count, so that a new optional member changes no stored fingerprint.
+ */
+export function fingerprintOf(pet: NewPet): Buffer {
+  const members = Object.keys(NewPet.shape)
+    .sort()
+    .map((field) => [field, pet[field as keyof NewPet]]) // a key of the type's own schema
+    .filter(([, value]) => value !== undefined)
+  return hash('sha256', toText(members), 'buffer')
+}
+
+/** The fingerprint as version 1.0 stored it, for keys from before an upgrade; they are kept for IDEMPOTENCY_HOURS. */
+function fingerprintOf1_0({ name, categoryId, status }: NewPet): Buffer {
+  return hash('sha256', toText([name, categoryId, status ?? null]), 'buffer')
+}
+
+/** JSON with integers as strings, which PostgreSQL reads exactly. */
+function toText(value: unknown): string {
+  return JSON.stringify(value, (_name, member: unknown) => (typeof member === 'bigint' ? member.toString() : member))
 }

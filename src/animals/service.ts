@@ -2,9 +2,9 @@ import type { Pool } from 'pg'
 import type { PrismaClient } from '../database/generated/client.ts'
 import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
-import { createOnce, type Once } from './idempotency.ts'
+import { createOnce, type IdempotencyRequest } from './idempotency.ts'
 import { createJoin } from './joined.ts'
-import { createStatements } from './statements.ts'
+import { createRunStatement, createStatements } from './statements.ts'
 
 /** Which animals: those between two ids (both exclusive) with a status, counted from the newest or from the oldest. */
 export interface ListQuery {
@@ -27,7 +27,8 @@ export type Animals = ReturnType<typeof createAnimals>
 
 /** The three operations on animals, for both faces. Inputs are valid already; errors are ApiErrors or the database's. */
 export function createAnimals(prisma: PrismaClient, pool: Pool) {
-  const statements = createStatements(pool)
+  const run = createRunStatement(pool)
+  const statements = createStatements(run)
 
   /** listPets (§4.1): one page, newest first. Its cost does not depend on where in the list the page is. */
   async function list({ status, limit, olderThan, newerThan, backward = false }: ListQuery): Promise<Page> {
@@ -76,9 +77,9 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
    * @throws ApiError UNAVAILABLE when the animal certainly was not created, DEADLINE_EXCEEDED when that is unknown;
    *   with `once` also those of createOnce
    */
-  async function create(pet: NewPet, once?: Once): Promise<{ animal: Animal; replayed: boolean }> {
+  async function create(pet: NewPet, once?: IdempotencyRequest): Promise<{ animal: Animal; replayed: boolean }> {
     try {
-      if (once) return await createOnce(prisma, once, pet)
+      if (once) return await createOnce(run, once, pet)
       return { animal: await statements.create(pet), replayed: false }
     } catch (error) {
       throw toApiError(error, 'write')

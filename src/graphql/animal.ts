@@ -179,7 +179,7 @@ builder.mutationType({
           status: input.status ?? undefined,
         })
         const once =
-          idempotencyKey == null ? undefined : { callerId: requireCaller(context).clientId, key: idempotencyKey }
+          idempotencyKey == null ? undefined : { clientId: requireCaller(context).clientId, key: idempotencyKey }
         const { animals, time } = context
         return (await time.database(() => animals.create(pet, once), 'write')).animal
       },

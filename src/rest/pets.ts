@@ -62,7 +62,7 @@ export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Rou
 
   async function createPet(req: Request, res: Response): Promise<void> {
     const key = req.headers['idempotency-key']
-    const once = key === undefined ? undefined : { callerId: callerOf(req).clientId, key: String(key) }
+    const once = key === undefined ? undefined : { clientId: callerOf(req).clientId, key: String(key) }
     const pet = NewPet.parse(req.body)
     const { animal, replayed } = await req.time.database(() => animals.create(pet, once), 'write')
     if (replayed) res.setHeader('Idempotent-Replayed', 'true')
