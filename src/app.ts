@@ -62,12 +62,14 @@ export interface Service {
 export function createService(options: ServiceOptions): Service {
   const { databaseUrl, databasePoolSize, budgets, timeouts, log, metricsPort, tracer, now = () => new Date() } = options
   const onIdleError = (err: Error) => log.warn({ err }, 'connection lost')
-  const database = createDatabase(databaseUrl, databasePoolSize, timeouts, onIdleError, tracer)
+  const database = createDatabase({ url: databaseUrl, size: databasePoolSize, timeouts, onIdleError, tracer })
   // Budgets do not queue with the requests that they limit, and are not worth waiting for.
   const impatient = { ...timeouts, checkoutMs: 500, queryMs: 500 }
-  const store = budgets.shared ? createPool(databaseUrl, 2, impatient, onIdleError, tracer) : undefined
+  const store = budgets.shared
+    ? createPool({ url: databaseUrl, size: 2, timeouts: impatient, onIdleError, tracer })
+    : undefined
   // Readiness has a connection of its own: where all others are in use the service is busy, not away.
-  const probe = createPool(databaseUrl, 1, timeouts, onIdleError)
+  const probe = createPool({ url: databaseUrl, size: 1, timeouts, onIdleError })
   const onStoreLost = (err: unknown) => log.warn({ err }, 'budgets are not shared: their store is lost')
   const budgetOf = (name: string, points: number, shared?: typeof store) =>
     points ? createBudget({ ...budgets, name, points, store: shared, onStoreLost }) : undefined
@@ -77,8 +79,9 @@ export function createService(options: ServiceOptions): Service {
   const usage = createUsage(database.prisma)
   const budget = budgetOf('key', budgets.points, store)
   const wrongKeys = budgetOf('wrong-keys', budgets.wrongKeys)
-  const { pool, expectedWaitMs } = database
-  const overload = createOverload(options.shedding, { length: () => pool.waitingCount, expectedWaitMs })
+  const { pool } = database
+  const queue = { length: () => pool.waitingCount, expectedWaitMs: () => pool.expectedWaitMs() }
+  const overload = createOverload(options.shedding, queue)
   const metrics = createMetrics({
     version,
     pool: () => database.pool,

@@ -24,7 +24,7 @@ async function command(
     return 0
   }
   if (name === 'status' && !argument) {
-    const database = createDatabase(await url(), 1, timeouts, () => {})
+    const database = createDatabase({ url: await url(), size: 1, timeouts })
     const pending = await pendingMigrations(database.pool).finally(() => database.close())
     for (const migration of migrationNames) {
       console.log(`${pending.includes(migration) ? 'pending' : 'applied'}  ${migration}`)

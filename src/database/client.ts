@@ -1,11 +1,12 @@
-import type { Tracer } from '@opentelemetry/api'
+import { context, type Tracer } from '@opentelemetry/api'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
+import { NotConnected } from './failure.ts'
 import { PrismaClient } from './generated/client.ts'
-import { watchQueue } from './queue.ts'
-import { tracedPg } from './traces.ts'
+import { createWaitEstimator } from './queue.ts'
+import { tracedClient } from './traces.ts'
 
-/** How long is waited, in milliseconds: for a connection, for a lock, for a statement to end, and for its answer. */
+/** Timeouts in milliseconds: for a connection from the pool, a lock, a statement in the server, its response. */
 export interface DatabaseTimeouts {
   checkoutMs: number
   lockMs: number
@@ -13,30 +14,68 @@ export interface DatabaseTimeouts {
   queryMs: number
 }
 
+export interface PoolOptions {
+  url: string
+  /** Maximum number of connections. */
+  size: number
+  timeouts: DatabaseTimeouts
+  /** Receives the error of an idle connection that breaks; pg has removed it already. */
+  onIdleError?: (error: Error) => void
+  /** Creates a span for each statement; none without a tracer. */
+  tracer?: Tracer | undefined
+}
+
 export interface Database {
   prisma: PrismaClient
-  pool: pg.Pool
-  /** How long a request would wait for a connection from now on, as far as can be told, in milliseconds. */
-  expectedWaitMs(): number
-  /** Ends every connection; the object cannot be used again. */
+  pool: Pool
+  /** Closes every connection; the object cannot be used again. */
   close(): Promise<void>
 }
 
+type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void
+
 /**
- * A pool of connections with timeouts. Connects when first used, never here.
- * @param onIdleError told when an idle connection breaks; pg has removed it already
- * @param tracer makes a span for each statement; none when there is no tracer
+ * pg's pool, which estimates the wait for a connection, reports a failed checkout as NotConnected, and keeps the trace
+ * of the request that waits.
  */
-export function createPool(
-  url: string,
-  size: number,
-  timeouts: DatabaseTimeouts,
-  onIdleError: (error: Error) => void,
-  tracer?: Tracer,
-): pg.Pool {
-  const { Pool, Client } = tracer ? tracedPg(tracer) : pg
+export class Pool extends pg.Pool {
+  readonly #estimator = createWaitEstimator()
+
+  /** How long a new request would wait for a connection, in milliseconds. */
+  expectedWaitMs(): number {
+    return this.#estimator.expectedMs()
+  }
+
+  override connect(): Promise<pg.PoolClient>
+  override connect(callback: ConnectCallback): void
+  override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | void {
+    const mustWait = this.idleCount === 0 && this.totalCount >= this.options.max
+    const leave = this.#estimator.enter(mustWait)
+    if (callback) {
+      // pg's pool calls back in the context of the request that returned the connection.
+      const resume = context.bind(context.active(), callback)
+      return super.connect((error, client, done) => {
+        leave(!error)
+        resume(error && new NotConnected(error), client, done)
+      })
+    }
+    return super.connect().then(
+      (client) => {
+        leave(true)
+        return client
+      },
+      (error: Error) => {
+        leave(false)
+        throw new NotConnected(error)
+      },
+    )
+  }
+}
+
+/** A pool of connections with timeouts. Connects when first used, never here. */
+export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer }: PoolOptions): Pool {
   const pool = new Pool({
-    Client,
+    ...(tracer && { Client: tracedClient(tracer) }),
     connectionString: url,
     max: size,
     connectionTimeoutMillis: timeouts.checkoutMs,
@@ -50,13 +89,12 @@ export function createPool(
 }
 
 /** Prisma on a pool. */
-export function createDatabase(...settings: Parameters<typeof createPool>): Database {
-  const pool = createPool(...settings)
+export function createDatabase(options: PoolOptions): Database {
+  const pool = createPool(options)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
   return {
     prisma,
     pool,
-    expectedWaitMs: watchQueue(pool),
     async close() {
       await prisma.$disconnect()
       await pool.end()

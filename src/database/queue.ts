@@ -1,76 +1,56 @@
-import type pg from 'pg'
-import { NotConnected } from './failure.ts'
+/** EWMA time constant in milliseconds: a sample this old weighs 1/e. */
+const EWMA_TIME_CONSTANT_MS = 1_000
 
-type Callback = (error: Error | undefined, ...rest: unknown[]) => void
-
-/** Of the time in which somebody waited, what is so long ago counts a third of what is now, in milliseconds. */
-const MEMORY_MS = 1_000
-
-/** When nobody had to wait for so long, the pace is not known any more, in milliseconds. */
-const FORGET_MS = 60_000
+/** Without a waiter for this long, in milliseconds, the service rate counts as unknown. */
+const SAMPLE_TTL_MS = 60_000
 
 /**
- * Watches who waits for a connection of a pool. Who gets none is told NotConnected.
- * @returns how long a new one would wait, in milliseconds: no less than the first of them has waited already, nor than
- *   as many as there are take at the pace of late; 0 when nobody waits
+ * Estimates how long a new request waits for a pooled connection, by Little's law: queue length × mean time between two
+ * checkouts, measured only while somebody waited. It is never less than the age of the oldest waiter.
+ * @param now the clock, in milliseconds
  */
-export function watchQueue(pool: pg.Pool): () => number {
-  /** Since when each of them waits, the longest first. */
-  const waiting = new Set<{ since: number }>()
-  /** Connections that were waited for and got, and the time between them while there was somebody who waited. */
-  let got = 0
-  let tookMs = 0
-  let lastGot = Number.NEGATIVE_INFINITY
-  // Stands in for both forms of connect: with a callback, as the pool's own query uses it, and with a promise.
-  const connect = pool.connect.bind(pool) as (callback?: Callback) => unknown
+export function createWaitEstimator(now = () => performance.now()) {
+  /** The waiters, oldest first. */
+  const waiters = new Set<{ since: number }>()
+  /** EWMA of checkouts that had to wait, and of the time between them. */
+  let weightedCount = 0
+  let weightedMs = 0
+  let lastCheckoutAt = Number.NEGATIVE_INFINITY
 
-  function join(): (served: boolean) => void {
-    const entry = { since: performance.now() }
-    const mustWait = pool.idleCount === 0 && pool.totalCount >= pool.options.max
-    waiting.add(entry)
+  /**
+   * A waiter arrives.
+   * @param mustWait whether every connection is in use, so that its wait says something about the service rate
+   * @returns to call once it has left, with whether it got a connection
+   */
+  function enter(mustWait: boolean): (served: boolean) => void {
+    const waiter = { since: now() }
+    waiters.add(waiter)
     return (served) => {
-      // Those before it got theirs in the order they came: it was the first since the last of them did, or since it came.
-      waiting.delete(entry)
-      if (!served || !mustWait) return
-      const now = performance.now()
-      const gapMs = now - Math.max(lastGot, entry.since)
-      const kept = Math.exp(-gapMs / MEMORY_MS)
-      got = got * kept + 1
-      tookMs = tookMs * kept + gapMs
-      lastGot = now
+      waiters.delete(waiter)
+      if (served && mustWait) recordCheckout(waiter.since)
     }
   }
 
-  function watched(callback?: Callback): unknown {
-    const leave = join()
-    if (callback) {
-      return connect((error, ...rest) => {
-        leave(!error)
-        callback(error && new NotConnected(error), ...rest)
-      })
-    }
-    const connecting = connect() as Promise<unknown> // as pg has it without a callback
-    return connecting.then(
-      (client) => {
-        leave(true)
-        return client
-      },
-      (error: Error) => {
-        leave(false)
-        throw new NotConnected(error)
-      },
-    )
+  /** Waiters are served in order, so this one was the oldest since the checkout before it, or since it arrived. */
+  function recordCheckout(since: number): void {
+    const at = now()
+    const gapMs = at - Math.max(lastCheckoutAt, since)
+    const decay = Math.exp(-gapMs / EWMA_TIME_CONSTANT_MS)
+    weightedCount = weightedCount * decay + 1
+    weightedMs = weightedMs * decay + gapMs
+    lastCheckoutAt = at
   }
-  pool.connect = watched as typeof pool.connect
 
-  return () => {
-    for (const { since } of waiting) {
-      const now = performance.now()
-      // It is known once somebody has waited for half of the memory in all: a moment's pause is no pace.
-      const known = tookMs > MEMORY_MS / 2 && now - lastGot < FORGET_MS
-      const paceMs = known ? tookMs / got : 0
-      return Math.max(now - since, waiting.size * paceMs)
-    }
-    return 0
+  /** How long a new request would wait, in milliseconds; 0 without waiters. */
+  function expectedMs(): number {
+    const [oldest] = waiters
+    if (!oldest) return 0
+    const at = now()
+    // A short pause is no rate: half a time constant of waiting must have been seen.
+    const isKnown = weightedMs > EWMA_TIME_CONSTANT_MS / 2 && at - lastCheckoutAt < SAMPLE_TTL_MS
+    const msPerCheckout = isKnown ? weightedMs / weightedCount : 0
+    return Math.max(at - oldest.since, waiters.size * msPerCheckout)
   }
+
+  return { enter, expectedMs }
 }

@@ -1,48 +1,39 @@
-import { context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api'
+import { type Span, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api'
 import pg from 'pg'
 
 /**
- * pg's pool and client with a span for each statement of a trace (OpenTelemetry's conventions for PostgreSQL, stable).
- * What is asked outside of a request has none.
+ * pg's client with a span for each statement of a trace (OpenTelemetry's semantic conventions for PostgreSQL). Statements
+ * outside a request have none.
  */
-export function tracedPg(tracer: Tracer): Pick<typeof pg, 'Pool' | 'Client'> {
-  class Pool extends pg.Pool {
-    /** Whoever waited for a connection goes on in its own trace, not in that of the one who gave it back. */
-    override connect(...args: never[]): never {
-      const [callback] = args as (() => void)[] // none, or the only one
-      return super.connect(...((callback ? [context.bind(context.active(), callback)] : []) as [])) as never
-    }
-  }
-
-  class Client extends pg.Client {
-    // Stands in for all the forms that pg knows: text or object, with values or without, callback or promise.
+export function tracedClient(tracer: Tracer): typeof pg.Client {
+  return class extends pg.Client {
+    // Replaces all of pg's overloads: text or object, with or without values, callback or promise.
     override query(...args: never[]): never {
-      const ask = (...given: unknown[]) => super.query(...(given as never as [string])) as unknown
+      const run = (...given: unknown[]) => super.query(...(given as never as [string])) as unknown
       const text = textOf(args[0])
-      if (text === undefined || !trace.getActiveSpan()?.isRecording()) return ask(...args) as never
+      if (text === undefined || !trace.getActiveSpan()?.isRecording()) return run(...args) as never
 
-      const attributes = { ...describe(text), ...whereabouts(this) }
+      const attributes = { ...queryAttributes(text), ...connectionAttributes(this) }
       const span = tracer.startSpan(attributes['db.query.summary'], { kind: SpanKind.CLIENT, attributes })
       const callback: unknown = args.at(-1)
       if (typeof callback === 'function') {
-        const told = (error: unknown, ...result: unknown[]): unknown => {
-          end(span, error)
+        const onResult = (error: unknown, ...result: unknown[]): unknown => {
+          endSpan(span, error)
           return callback(error, ...result)
         }
-        return ask(...args.slice(0, -1), told) as never
+        return run(...args.slice(0, -1), onResult) as never
       }
-      const result = ask(...args) as Promise<unknown> // as pg has it without a callback
+      const result = run(...args) as Promise<unknown> // pg's return type without a callback
       result.then(
-        () => end(span),
-        (error: unknown) => end(span, error),
+        () => endSpan(span),
+        (error: unknown) => endSpan(span, error),
       )
       return result as never
     }
   }
-  return { Pool, Client }
 }
 
-/** Nothing for cursors and the like, which are no statement. */
+/** The text of a statement; undefined for cursors and the like. */
 function textOf(query: unknown): string | undefined {
   if (typeof query === 'string') return query
   if (typeof query !== 'object' || query === null || 'submit' in query) return undefined
@@ -57,8 +48,8 @@ const targets: Record<string, RegExp> = {
   UPDATE: new RegExp(`\\bupdate${table}`, 'i'),
 }
 
-/** What a statement does and to which table, in two words; of one in several parts, the first that writes. */
-export function summaryOf(text: string): { operation: string; summary: string } {
+/** Operation and table of a statement; of one with common table expressions, those of the first that writes. */
+export function querySummary(text: string): { operation: string; summary: string } {
   const first = /^\s*(\w+)/.exec(text)?.[1]?.toUpperCase() ?? 'OTHER'
   const operation =
     first === 'WITH' ? (/\b(insert|update|delete)\b/i.exec(text)?.[1]?.toUpperCase() ?? 'SELECT') : first
@@ -66,18 +57,18 @@ export function summaryOf(text: string): { operation: string; summary: string } 
   return { operation, summary: target ? `${operation} ${target}` : operation }
 }
 
-function describe(text: string) {
-  const { operation, summary } = summaryOf(text)
+function queryAttributes(text: string) {
+  const { operation, summary } = querySummary(text)
   return {
     'db.system.name': 'postgresql',
     'db.operation.name': operation,
     'db.query.summary': summary,
-    'db.query.text': text, // values are sent beside it
+    'db.query.text': text, // contains no values: they are parameters
   }
 }
 
-/** The process is what PostgreSQL's log (`%p`), `pg_stat_activity` and `pg_locks` know a connection by. */
-function whereabouts(client: pg.Client) {
+/** The server process id identifies the connection in PostgreSQL's log (`%p`), `pg_stat_activity` and `pg_locks`. */
+function connectionAttributes(client: pg.Client) {
   const { processID: pid } = client as { processID?: number | null } // its types leave it out
   return {
     ...(client.database && { 'db.namespace': client.database }),
@@ -87,8 +78,8 @@ function whereabouts(client: pg.Client) {
   }
 }
 
-/** What a failure is told by: SQLSTATE, Node's code, or the kind of error. Its message may have values in it. */
-function end(span: Span, error?: unknown): void {
+/** Ends the span; a failure is recorded as its SQLSTATE, Node's code or its class, because a message may contain values. */
+function endSpan(span: Span, error?: unknown): void {
   if (error instanceof Error) {
     const { code } = error as { code?: unknown } // pg's and Node's errors have one
     const type = typeof code === 'string' ? code : error.name

@@ -21,7 +21,7 @@ const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 await run(async (config) => {
   const command = parse(process.argv.slice(2))
   const server = await locateDatabase(config)
-  const database = createDatabase(server.url, 1, config.timeouts, () => {})
+  const database = createDatabase({ url: server.url, size: 1, timeouts: config.timeouts })
   try {
     if (server.embedded && config.migrateOnStart) await migrate(server.url)
     await command(createKeys(database))

@@ -66,7 +66,7 @@ export async function createStore(url: string): Promise<Store> {
 
 export async function issueKey(url: string): Promise<string> {
   const patience = { checkoutMs: 5_000, lockMs: 5_000, statementMs: 5_000, queryMs: 5_000 }
-  const database = createDatabase(url, 1, patience, () => {})
+  const database = createDatabase({ url, size: 1, timeouts: patience })
   return createKeys(database)
     .issue('chaos')
     .finally(() => database.close())

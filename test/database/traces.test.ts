@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { summaryOf } from '../../src/database/traces.ts'
+import { querySummary } from '../../src/database/traces.ts'
 
 test.for([
   ['SELECT "public"."animal"."id" FROM "public"."animal" WHERE "public"."animal"."id" IN ($1)', 'SELECT public.animal'],
@@ -13,5 +13,5 @@ test.for([
   ['BEGIN', 'BEGIN'],
   ['-- nothing', 'OTHER'],
 ] as const)('%s is told as %s', ([text, summary]) => {
-  expect(summaryOf(text).summary).toBe(summary)
+  expect(querySummary(text).summary).toBe(summary)
 })

@@ -65,10 +65,10 @@ test('with the first of those who wait waiting for longer than a new one may, th
 }) => {
   const bounded = await running.another({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 }, timeouts })
   await whileFull(bounded, 0, async () => {
-    await vi.waitUntil(() => bounded.service.database.expectedWaitMs() > 500)
+    await vi.waitUntil(() => bounded.service.database.pool.expectedWaitMs() > 500)
     await expectShed(await bounded.send('/v1/pets'))
   })
-  expect(bounded.service.database.expectedWaitMs()).toBe(0)
+  expect(bounded.service.database.pool.expectedWaitMs()).toBe(0)
   expect((await bounded.send('/v1/pets')).status).toBe(200)
 })
 
