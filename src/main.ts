@@ -5,7 +5,7 @@ import { createService, type Service } from './app.ts'
 import { type Config, version } from './config.ts'
 import { databaseFailure } from './database/failure.ts'
 import { locateDatabase } from './database/locate.ts'
-import { migrate, withLock } from './database/migrate.ts'
+import { migrate, withMigrationLock } from './database/migrate.ts'
 import { seed } from './database/seed.ts'
 import { run, traceSettings, UsageError } from './entry.ts'
 import { noTrustedDocuments, readManifest, type TrustedDocuments } from './graphql/documents.ts'
@@ -80,7 +80,7 @@ function explainListening({ host, port, metricsPort }: Config): (error: NodeJS.E
 /** Makes the embedded database ready for a first look. @returns the development key */
 async function prepare(url: string, { database, keys }: Service, config: Config): Promise<string> {
   if (config.migrateOnStart) await migrate(url)
-  return withLock(url, async () => {
+  return withMigrationLock(url, async () => {
     await seed(database.prisma)
     return developmentKey(keys, config.dataDir)
   })

@@ -1,5 +1,5 @@
 import { describe, expect, vi } from 'vitest'
-import { migrationNames } from '../src/database/migrate.ts'
+import { listMigrations } from '../src/database/migrate.ts'
 import { issueKey } from './chaos/cluster.ts'
 import { cloneDatabase, dropDatabase, onServer } from './harness.ts'
 import { keepKey } from './output.ts'
@@ -77,7 +77,7 @@ describe('several workers', { timeout: 60_000 }, () => {
       const databaseUrl = await cloneDatabase()
       onTestFinished(() => dropDatabase(databaseUrl))
       const sql = (text: string) => onServer((client) => client.query(text), new URL(databaseUrl).pathname.slice(1))
-      const last = migrationNames.at(-1) // what it makes is there already
+      const last = listMigrations().at(-1) // what it makes is there already
       await sql(`DELETE FROM _prisma_migrations WHERE migration_name = '${last}'`)
       const tries = async () =>
         (await sql(`SELECT 1 FROM _prisma_migrations WHERE migration_name = '${last}'`)).rowCount

@@ -1,46 +1,46 @@
 import { run, UsageError } from '../entry.ts'
-import { createDatabase, type DatabaseTimeouts } from './client.ts'
+import { createDatabase } from './client.ts'
 import { locateDatabase } from './locate.ts'
-import { createMigration, migrate, migrationNames, pendingMigrations } from './migrate.ts'
+import { listMigrations, migrate, pendingMigrations } from './migrate.ts'
 
 const usage = `Usage: npm run migrate -- COMMAND
-  deploy        applies every pending migration; several at once wait for each other
+  deploy        applies every pending migration; concurrent runs wait for each other
   status        lists the migrations; exit code 1 when some are pending
-  create NAME   writes the migration that leads from the last one to prisma/schema.prisma`
+  create NAME   writes the migration from the last one to prisma/schema.prisma`
 
-async function command(
-  [name, argument, ...rest]: string[],
-  url: () => Promise<string>,
-  timeouts: DatabaseTimeouts,
-): Promise<number> {
-  if (name === 'create' && argument && /^[a-z0-9_]+$/.test(argument) && !rest.length) {
-    const folder = await createMigration(await url(), argument)
-    console.log(folder ? `Wrote prisma/migrations/${folder}.` : 'The migrations lead to this schema already.')
-    return 0
-  }
-  if (name === 'deploy' && !argument) {
-    const applied = await migrate(await url())
-    console.log(applied.length ? applied.map((migration) => `Applied ${migration}.`).join('\n') : 'Nothing to apply.')
-    return 0
-  }
-  if (name === 'status' && !argument) {
-    const database = createDatabase({ url: await url(), size: 1, timeouts })
-    const pending = await pendingMigrations(database.pool).finally(() => database.close())
-    for (const migration of migrationNames) {
-      console.log(`${pending.includes(migration) ? 'pending' : 'applied'}  ${migration}`)
-    }
-    return pending.length ? 1 : 0
-  }
-  throw new UsageError(usage)
-}
+type Config = Parameters<Parameters<typeof run>[0]>[0]
 
 await run(async (config) => {
-  let leave = async () => {}
-  const url = async () => {
-    const server = await locateDatabase(config)
-    leave = server.leave
-    return server.url
-  }
-  const exitCode = await command(process.argv.slice(2), url, config.timeouts).finally(() => leave())
-  process.exit(exitCode) // the engine's timer would keep the process for ten seconds
+  const [command, argument, ...rest] = process.argv.slice(2)
+  if (command === 'create' && argument && /^[a-z0-9_]+$/.test(argument) && !rest.length) return create(config, argument)
+  if (command === 'deploy' && !argument) return deploy(config)
+  if (command === 'status' && !argument) return status(config)
+  throw new UsageError(usage)
 }, usage)
+
+async function deploy(config: Config): Promise<void> {
+  const server = await locateDatabase(config)
+  const applied = await migrate(server.url).finally(() => server.leave())
+  console.log(applied.map((name) => `Applied ${name}.`).join('\n') || 'Nothing to apply.')
+}
+
+async function status(config: Config): Promise<void> {
+  const server = await locateDatabase(config)
+  const database = createDatabase({ url: server.url, size: 1, timeouts: config.timeouts })
+  const pending = await pendingMigrations(database.pool).finally(async () => {
+    await database.close()
+    await server.leave()
+  })
+  for (const name of listMigrations()) console.log(`${pending.includes(name) ? 'pending' : 'applied'}  ${name}`)
+  if (pending.length) process.exitCode = 1
+}
+
+async function create(config: Config, name: string): Promise<void> {
+  const { createMigration } = await import('./create-migration.ts').catch(() => {
+    throw new UsageError('`create` needs the development dependencies, which npm ci --omit=dev leaves out.')
+  })
+  const server = await locateDatabase(config)
+  const folder = await createMigration(server.url, name).finally(() => server.leave())
+  console.log(folder ? `Wrote prisma/migrations/${folder}.` : 'No schema changes.')
+  process.exit(0) // the schema engine's timer would keep the process
+}

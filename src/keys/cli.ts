@@ -29,7 +29,6 @@ await run(async (config) => {
     await database.close()
     await server.leave()
   }
-  process.exit(0) // migrating leaves a timer behind
 }, usage)
 
 /** @throws UsageError when the arguments ask for no command. It repeats none of them: one may be a key */
