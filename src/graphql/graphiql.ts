@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { NextFunction, Request, Response } from 'express'
-import { bar, examples, script } from './graphiql-page.ts'
+import { bootstrapScript, examples, headerBarHtml } from './graphiql-page.ts'
 
 /** All that the page is made of comes with it; it talks to this server and to nobody else. */
 const policy = (nonce: string) =>
@@ -17,11 +17,8 @@ const policy = (nonce: string) =>
     "frame-ancestors 'none'",
   ].join('; ')
 
-/**
- * GraphiQL for browsers: a GET that prefers HTML. Everything else goes on to the API.
- * @param devKey the API key to begin with, for a browser on this machine, so that a first look needs no set-up
- */
-export function graphiql(devKey: string | undefined) {
+/** GraphiQL for browsers: a GET that prefers HTML. Everything else goes on to the API. */
+export function graphiql() {
   return async (req: Request, res: Response, next: NextFunction): Promise<void> => {
     if (req.accepts(['application/json', 'application/graphql-response+json', 'text/html']) !== 'text/html')
       return next()
@@ -29,16 +26,10 @@ export function graphiql(devKey: string | undefined) {
     const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
     const nonce = randomBytes(16).toString('base64')
     const page = renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples })
-      .replace('<div id="root">', (root) => bar(devKey && isOwnMachine(req) ? devKey : '') + root)
-      .replace('<script>', () => `<script nonce="${nonce}">${script}`)
+      .replace('<div id="root">', (root) => headerBarHtml + root)
+      .replace('<script>', () => `<script nonce="${nonce}">${bootstrapScript}`)
     res.setHeader('Content-Security-Policy', policy(nonce))
     res.setHeader('Referrer-Policy', 'no-referrer')
     res.type('html').send(page)
   }
-}
-
-/** Both ends are this machine: the peer, and the name it asked for, which a tunnel or a rebound DNS name is not. */
-function isOwnMachine(req: Request): boolean {
-  const peer = /^(::ffff:)?127\.|^::1$/.test(req.socket.remoteAddress ?? '')
-  return peer && /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/.test(req.headers.host ?? '')
 }
