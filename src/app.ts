@@ -170,11 +170,12 @@ function createApp(parts: Parts): Express {
 
   // Those that are asked most come first: a request takes time for every part that it passes by.
   app.use('/v1', admit, petsRouter({ animals, now, noteDeprecatedCall }))
-  app.get('/graphql', graphiql())
+  app.get('/graphql', overload.shedForLag, graphiql())
   app.use('/graphql', admit, graphqlRouter({ animals, log, trusted: trusted ?? noTrustedDocuments, budget, tracer }))
   app.use('/graphql', graphqlErrorHandler(log))
 
   app.use(healthRouter(health))
+  app.use(['/docs', '/openapi.json'], overload.shedForLag)
   app.use(docsRouter(version, apiServers(parts.environments)))
   if (parts.metricsPort === undefined) app.use(metrics.router(auth))
 
