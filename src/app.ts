@@ -6,7 +6,7 @@ import { pruneIdempotencyKeys } from './animals/idempotency.ts'
 import { createJoin } from './animals/joined.ts'
 import { type Animals, createAnimals } from './animals/service.ts'
 import { type Config, version } from './config.ts'
-import { beginRequest, requireBudget, requireKey } from './context.ts'
+import { beginRequest, requireBudget, requireKey, scopeMiddleware } from './context.ts'
 import { createDatabase, createPool, type Database } from './database/client.ts'
 import { pendingMigrations } from './database/migrate.ts'
 import { ApiError } from './errors.ts'
@@ -177,7 +177,7 @@ function createApp(parts: Parts): Express {
   app.use(healthRouter(health))
   app.use(['/docs', '/openapi.json'], overload.shedForLag)
   app.use(docsRouter(version, apiServers(parts.environments)))
-  if (parts.metricsPort === undefined) app.use(metrics.router(auth))
+  if (parts.metricsPort === undefined) app.use(metrics.router(auth, scopeMiddleware('metrics:read')))
 
   app.use(() => {
     throw new ApiError('NOT_FOUND', 'There is nothing at this address.')

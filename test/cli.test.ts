@@ -34,7 +34,7 @@ const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'de
 const promptMs = 3_000
 
 describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_000 }, () => {
-  test('a first start in an empty folder prints addresses and a key that reads the sample animals', async ({
+  test('a first start in an empty folder prints addresses and a key that reads the sample animals and the metrics', async ({
     sandbox,
   }) => {
     const service = await sandbox.start()
@@ -45,6 +45,7 @@ describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_00
     expect((await stat(join(sandbox.dataDir, 'dev-key'))).mode & 0o777).toBe(0o600)
     const samples = ['Biscuit', 'Ziggy 🦜'].map((name) => expect.objectContaining({ name }))
     expect(await list(service, key)).toEqual(expect.arrayContaining(samples))
+    expect((await get(service, '/metrics', key)).status).toBe(200)
     expect((await get(service, '/v1/pets')).status).toBe(401)
   })
 
