@@ -6,7 +6,7 @@ import { pruneIdempotencyKeys } from './animals/idempotency.ts'
 import { createJoin } from './animals/joined.ts'
 import { type Animals, createAnimals } from './animals/service.ts'
 import { type Config, version } from './config.ts'
-import { beginRequest, requireBudget, requireKey } from './context.ts'
+import { beginRequest, requireBudget, requireKey, scopeMiddleware } from './context.ts'
 import { createDatabase, createPool, type Database } from './database/client.ts'
 import { pendingMigrations } from './database/migrate.ts'
 import { ApiError } from './errors.ts'
@@ -53,7 +53,7 @@ export interface Service {
   database: Database
   keys: Keys
   /** @returns the port that it serves on. Rejects when it cannot listen there. */
-  start(options: { port: number; host: string; devKey?: string | undefined }): Promise<number>
+  start(options: { port: number; host: string }): Promise<number>
   /** Drains: HttpServer.close says what the two times are, in milliseconds. */
   stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void>
 }
@@ -120,11 +120,11 @@ export function createService(options: ServiceOptions): Service {
   return {
     database,
     keys,
-    async start({ port, host, devKey }) {
+    async start({ port, host }) {
       if (metricsPort !== undefined) await listen(createMetricsApp(parts), metricsPort, host)
       const onError = (err: unknown) => log.warn({ err }, 'chore failed')
       timers = chores.map(([everyMs, chore]) => setInterval(() => void chore().catch(onError), everyMs).unref())
-      return listen(createApp({ ...parts, devKey }), port, host)
+      return listen(createApp(parts), port, host)
     },
     stop: (drainDelayMs, drainTimeoutMs) => (stopping ??= stop(drainDelayMs, drainTimeoutMs)),
   }
@@ -139,8 +139,6 @@ interface Parts extends ServiceOptions {
   overload: Overload
   metrics: Metrics
   health: Health
-  /** Filled into GraphiQL for browsers on this machine. */
-  devKey?: string | undefined
   now(): Date
 }
 
@@ -175,13 +173,14 @@ function createApp(parts: Parts): Express {
 
   // Those that are asked most come first: a request takes time for every part that it passes by.
   app.use('/v1', admit, petsRouter({ animals, now, noteDeprecatedCall }))
-  app.get('/graphql', graphiql(parts.devKey))
+  app.get('/graphql', overload.shedForLag, graphiql())
   app.use('/graphql', admit, graphqlRouter({ animals, log, trusted: trusted ?? noTrustedDocuments, budget, tracer }))
   app.use('/graphql', graphqlErrorHandler(log))
 
   app.use(healthRouter(health))
+  app.use(['/docs', '/openapi.json'], overload.shedForLag)
   app.use(docsRouter(version, apiServers(parts.environments)))
-  if (parts.metricsPort === undefined) app.use(metrics.router(auth))
+  if (parts.metricsPort === undefined) app.use(metrics.router(auth, scopeMiddleware('metrics:read')))
 
   app.use(() => {
     throw new ApiError('NOT_FOUND', 'There is nothing at this address.')

@@ -74,7 +74,7 @@ export const Environment = z.object({
   METRICS_PORT: whole(1, 65535)
     .optional()
     .describe(
-      'A port of its own for `/metrics`, without a key, for an internal network. Unset: on `PORT`, with a key.',
+      'Port for `/metrics` without a key, for an internal network. Unset: on `PORT`, for keys with `metrics:read`.',
     ),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent'])

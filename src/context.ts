@@ -135,6 +135,14 @@ export function requireScope(req: Request, scope: Scope): void {
   throw new ApiError('PERMISSION_DENIED', `This takes a key with the scope ${scope}.`, { headers })
 }
 
+/** `requireScope` for all requests of a route, behind `requireKey`. */
+export function scopeMiddleware(scope: Scope): RequestHandler {
+  return (req, _res, next) => {
+    requireScope(req, scope)
+    next()
+  }
+}
+
 /** Who is calling, behind `requireKey`. */
 export function callerOf(req: Request): Caller {
   if (!req.caller) throw new Error('callerOf was used where requireKey does not stand before')

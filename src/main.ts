@@ -50,7 +50,7 @@ async function start(config: Config, log: Logger): Promise<{ end(): Promise<void
   try {
     const devKey = server.embedded ? await prepare(server.url, service, config) : undefined
     if (!server.embedded) await warmUp(service)
-    const port = await service.start({ port: config.port, host: config.host, devKey }).catch(explainListening(config))
+    const port = await service.start({ port: config.port, host: config.host }).catch(explainListening(config))
     log.info({ port, host: config.host }, 'listening')
     if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(welcome(port, devKey, config.dataDir))
   } catch (error) {
@@ -113,10 +113,10 @@ function welcome(port: number, devKey: string, dataDir: string): string {
   return `
   Pet store ${version} is ready.
 
-    GraphiQL   ${base}/graphql
+    GraphiQL   ${base}/graphql#key=${devKey}
     REST       ${base}/v1/pets
     Docs       ${base}/docs
-    Key        ${devKey}   (development only, kept in ${dataDir}/dev-key)
+    Key        ${dataDir}/dev-key   (development only; the GraphiQL link contains it)
 
   Ctrl-C ends it.
 `

@@ -34,18 +34,30 @@ const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'de
 const promptMs = 3_000
 
 describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_000 }, () => {
-  test('a first start in an empty folder shows addresses and a key that reads the sample animals', async ({
+  test('a first start in an empty folder prints addresses and a key that reads the sample animals and the metrics', async ({
     sandbox,
   }) => {
     const service = await sandbox.start()
     const key = await devKey(sandbox)
-    expect(service.printed).toContain(`http://localhost:${service.port}/graphql\n`)
+    expect(service.printed).toContain(`http://localhost:${service.port}/graphql#key=${key}\n`)
     expect(service.printed).toContain(`http://localhost:${service.port}/v1/pets\n`)
-    expect(service.printed).toContain(` ${key} `)
+    expect(service.printed).toContain(join(sandbox.dataDir, 'dev-key'))
     expect((await stat(join(sandbox.dataDir, 'dev-key'))).mode & 0o777).toBe(0o600)
     const samples = ['Biscuit', 'Ziggy 🦜'].map((name) => expect.objectContaining({ name }))
     expect(await list(service, key)).toEqual(expect.arrayContaining(samples))
+    expect((await get(service, '/metrics', key)).status).toBe(200)
     expect((await get(service, '/v1/pets')).status).toBe(401)
+  })
+
+  test('the service gives the development key to nobody, neither on this machine nor through a proxy on it', async ({
+    sandbox,
+  }) => {
+    const { base } = await sandbox.start()
+    for (const path of ['/graphql', '/docs', '/docs/start.js', '/openapi.json']) {
+      const response = await fetch(base + path, { headers: { Accept: 'text/html' } })
+      expect(response.status).toBe(200)
+      expect(JSON.stringify([...response.headers]) + (await response.text())).not.toMatch(/pets_[0-9a-z]{57}/)
+    }
   })
 
   test('Ctrl-C ends it and its PostgreSQL at once; a second start finds the data and key of the first', async ({

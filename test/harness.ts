@@ -3,7 +3,7 @@ import pg from 'pg'
 import { expect, inject, test as base } from 'vitest'
 import { createService, type Service, type ServiceOptions } from '../src/app.ts'
 import { loadConfig } from '../src/config.ts'
-import type { Keys } from '../src/keys/service.ts'
+import { type Keys, Scope } from '../src/keys/service.ts'
 import { createLog } from '../src/log.ts'
 import { collectLog, keepKey, type Log } from './output.ts'
 import { deviations } from './rest/document.ts'
@@ -100,7 +100,7 @@ export async function startService(
   const port = await service.start({ port: 0, host: '127.0.0.1' })
   stops.push(() => service.stop(0, 0))
   const address = `http://127.0.0.1:${port}`
-  const key = known ?? (await service.keys.issue('test'))
+  const key = known ?? (await service.keys.issue('test', { scopes: Scope.options }))
 
   const send: Running['send'] = async (path, init = {}) => {
     const response = await fetch(address + path, {

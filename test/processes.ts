@@ -136,9 +136,9 @@ function launch(program: string, args: string[], env: Env) {
   }
 }
 
-/** What was printed besides the one key that is printed on purpose: alone when it was asked for, or in the first words. */
+/** Removes the one key that is printed on purpose: alone by the keys command, or in the link of the startup banner. */
 function withoutTheKey(stdout: string): string {
-  return stdout.replace(/(?<=^| {4}Key {8})pets_[0-9a-z]{57}(?=\n$|   \(development only)/, (key) => {
+  return stdout.replace(/(?<=^)pets_[0-9a-z]{57}(?=\n$)|(?<=\/graphql#key=)pets_[0-9a-z]{57}(?=\n)/, (key) => {
     keepKey(key)
     return ''
   })

@@ -88,10 +88,10 @@ function json(variables: object): string {
 }
 
 /**
- * Above GraphiQL, in its colours, instead of its logo; the key can be read only while it is being edited. On a phone,
- * results come below the query instead of beside it.
+ * The bar above GraphiQL, in GraphiQL's colours and instead of its logo. The key is readable only while it is being
+ * edited. On a phone, results are below the query instead of beside it.
  */
-export const bar = (devKey: string) => `
+export const headerBarHtml = `
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
   #bar { align-items: center; box-sizing: border-box; display: flex; gap: 8px; height: 48px; padding: 8px 16px 0 }
@@ -113,30 +113,43 @@ export const bar = (devKey: string) => `
 <header id="bar">
   <strong>Pet store GraphiQL</strong>
   <label for="key">API key</label>
-  <input id="key" value="${devKey}" placeholder="Paste your key" autocomplete="off" spellcheck="false">
+  <input id="key" placeholder="Paste your key" autocomplete="off" spellcheck="false">
 </header>
 `
 
 /**
- * Runs before GraphiQL. Stored is only a key that somebody typed: the development key comes anew with every page, so
- * that an older one never stays behind.
+ * Runs before GraphiQL. Keeps the API key in localStorage and sends it with every request to this origin.
+ *
+ * `npm start` prints a link that ends in `#key=<API key>`. Browsers never send the fragment of a URL to the server
+ * (RFC 9110 §7.1), so the key in it reaches this script and nobody else. Everything else in a fragment is ignored.
  */
-export const script = `{
-  const key = document.getElementById('key')
-  key.value = localStorage.getItem('pet-store:key') ?? key.defaultValue
-  key.addEventListener('change', () => {
-    key.value = key.value.trim() || key.defaultValue
-    if (key.value === key.defaultValue) localStorage.removeItem('pet-store:key')
-    else localStorage.setItem('pet-store:key', key.value)
+export const bootstrapScript = `{
+  const field = document.getElementById('key')
+  field.value = localStorage.getItem('pet-store:key') ?? ''
+  field.addEventListener('change', () => setKey(field.value.trim()))
+
+  function setKey(key) {
+    field.value = key
+    if (key) localStorage.setItem('pet-store:key', key)
+    else localStorage.removeItem('pet-store:key')
     document.querySelector('[aria-label^="Re-fetch"]')?.click()
-  })
+  }
+
+  function takeKeyFromFragment() {
+    const key = /^#key=(pets_\\w+)$/.exec(location.hash)?.[1]
+    if (!key) return
+    history.replaceState(history.state, '', location.pathname + location.search) // takes the key out of the address bar
+    setKey(key)
+  }
+  takeKeyFromFragment()
+  addEventListener('hashchange', takeKeyFromFragment) // the link was opened in a tab that has the page already
 
   const { fetch } = window
   window.fetch = async (...call) => {
     const request = new Request(...call)
     const ours = new URL(request.url).origin === location.origin
-    if (ours && key.value && !request.headers.has('Authorization')) {
-      request.headers.set('Authorization', 'Bearer ' + key.value.trim())
+    if (ours && field.value && !request.headers.has('Authorization')) {
+      request.headers.set('Authorization', 'Bearer ' + field.value.trim())
     }
     return fetch(request)
   }

@@ -1,12 +1,43 @@
-import { randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { NextFunction, Request, Response } from 'express'
-import { bar, examples, script } from './graphiql-page.ts'
+import { sendStatic, type StaticResponse } from '../http/static.ts'
+import { bootstrapScript, examples, headerBarHtml } from './graphiql-page.ts'
 
-/** All that the page is made of comes with it; it talks to this server and to nobody else. */
-const policy = (nonce: string) =>
-  [
+const MEDIA_TYPES = ['application/json', 'application/graphql-response+json', 'text/html']
+
+/** GraphiQL for browsers: a GET or HEAD that prefers HTML. All other requests go on to the API. */
+export function graphiql() {
+  let page: Promise<StaticResponse> | undefined
+  return async (req: Request, res: Response, next: NextFunction): Promise<void> => {
+    if (req.accepts(MEDIA_TYPES) !== 'text/html') return next()
+    page ??= renderPage()
+    sendStatic(res, await page)
+  }
+}
+
+/** Renders the page, which has 9 MB: at the first visit, since most processes never serve it. */
+async function renderPage(): Promise<StaticResponse> {
+  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
+  const html = renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples })
+    .replace('<div id="root">', (root) => headerBarHtml + root)
+    .replace('<script>', (start) => `<script>${bootstrapScript}</script>${start}`)
+  return {
+    headers: {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': contentSecurityPolicy(html),
+      'Referrer-Policy': 'no-referrer',
+    },
+    body: Buffer.from(html),
+  }
+}
+
+/** No external origins. Scripts are allowed by their hash (CSP Level 3 §2.3.1): a nonce would differ in each response. */
+function contentSecurityPolicy(html: string): string {
+  const scripts = [...html.matchAll(/<script>([^]*?)<\/script>/g)].map(([, script = '']) => script)
+  const hashes = scripts.map((script) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`)
+  return [
     "default-src 'none'",
-    `script-src 'nonce-${nonce}'`,
+    `script-src ${hashes.join(' ')}`,
     'worker-src blob:',
     "style-src 'unsafe-inline'",
     'img-src data:',
@@ -16,29 +47,4 @@ const policy = (nonce: string) =>
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ')
-
-/**
- * GraphiQL for browsers: a GET that prefers HTML. Everything else goes on to the API.
- * @param devKey the API key to begin with, for a browser on this machine, so that a first look needs no set-up
- */
-export function graphiql(devKey: string | undefined) {
-  return async (req: Request, res: Response, next: NextFunction): Promise<void> => {
-    if (req.accepts(['application/json', 'application/graphql-response+json', 'text/html']) !== 'text/html')
-      return next()
-    // Megabytes of page that most processes never serve: loaded with the first visitor.
-    const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
-    const nonce = randomBytes(16).toString('base64')
-    const page = renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples })
-      .replace('<div id="root">', (root) => bar(devKey && isOwnMachine(req) ? devKey : '') + root)
-      .replace('<script>', () => `<script nonce="${nonce}">${script}`)
-    res.setHeader('Content-Security-Policy', policy(nonce))
-    res.setHeader('Referrer-Policy', 'no-referrer')
-    res.type('html').send(page)
-  }
-}
-
-/** Both ends are this machine: the peer, and the name it asked for, which a tunnel or a rebound DNS name is not. */
-function isOwnMachine(req: Request): boolean {
-  const peer = /^(::ffff:)?127\.|^::1$/.test(req.socket.remoteAddress ?? '')
-  return peer && /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/.test(req.headers.host ?? '')
 }

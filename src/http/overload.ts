@@ -1,59 +1,73 @@
 import type { RequestHandler } from 'express'
 import { ApiError } from '../errors.ts'
 
-/** How often the event loop is looked at, in milliseconds. */
+/** How often the event-loop lag is measured, in milliseconds. */
 const TICK_MS = 20
 
-/** Made once: a stack trace for each would be a sixth of what a refusal costs. */
-const tooMany = new ApiError('UNAVAILABLE', 'Too many requests at the moment. Nothing was changed.')
+/** Created once: a stack trace for each would be a sixth of what a rejection costs. */
+const overloaded = new ApiError('UNAVAILABLE', 'The service is overloaded; the request was not processed.')
 
-export interface Bounds {
-  /** Requests that may wait for a connection to the database; any number when it is 0. */
+/** Above any of these, new requests are shed; 0 disables a limit. */
+export interface LoadSheddingLimits {
+  /** Requests that wait for a database connection. */
   queueLength: number
-  /** How long a new one may have to wait there, as far as can be told, in milliseconds; at will when it is 0. */
+  /** Expected wait of a new request for a database connection, in milliseconds. */
   queueMs: number
-  /** How far behind the event loop may be, in milliseconds; at will when it is 0. */
+  /** Event-loop lag, in milliseconds. */
   delayMs: number
 }
 
 /**
- * Refuses new requests while there are too many, before anything is done for them: those that are here already get
- * through sooner than if all waited.
- * @param queue how many requests wait for a connection to the database, and how long a new one would
+ * Sheds new requests under overload (503), before any work is done for them, so that requests already admitted finish
+ * in time.
+ * @param queue the number of requests that wait for a database connection, and the expected wait of a new one
  */
 export function createOverload(
-  { queueLength, queueMs, delayMs }: Bounds,
+  { queueLength, queueMs, delayMs }: LoadSheddingLimits,
   queue: { length(): number; expectedWaitMs(): number },
 ) {
-  /** How many requests were refused, by the reason. */
+  /** Requests shed, by reason. */
   const counts = { queue: 0, event_loop: 0 }
+  type Reason = keyof typeof counts
   let lastTick = performance.now()
-  /** By how much the last tick was late: requests that came meanwhile are handled right after it. */
-  let lateMs = 0
+  /** Event-loop lag at the last tick: requests that arrived during the lag are handled right after it. */
+  let lastLagMs = 0
   const timer = setInterval(() => {
-    lateMs = behind()
+    lastLagMs = currentLagMs()
     lastTick = performance.now()
   }, TICK_MS).unref()
 
-  function behind(): number {
+  function currentLagMs(): number {
     return performance.now() - lastTick - TICK_MS
   }
 
-  function reason(): keyof typeof counts | undefined {
+  function queueReason(): Reason | undefined {
     if (queueLength && queue.length() > queueLength) return 'queue'
     if (queueMs && queue.expectedWaitMs() > queueMs) return 'queue'
-    if (delayMs && Math.max(lateMs, behind()) > delayMs) return 'event_loop'
     return undefined
   }
 
-  const shed: RequestHandler = (_req, _res, next) => {
-    const why = reason()
-    if (!why) return next()
-    counts[why]++
-    next(tooMany)
+  function lagReason(): Reason | undefined {
+    return delayMs && Math.max(lastLagMs, currentLagMs()) > delayMs ? 'event_loop' : undefined
   }
 
-  return { shed, counts, stop: () => clearInterval(timer) }
+  function shedFor(getReason: () => Reason | undefined): RequestHandler {
+    return (_req, _res, next) => {
+      const reason = getReason()
+      if (!reason) return next()
+      counts[reason]++
+      next(overloaded)
+    }
+  }
+
+  return {
+    /** For requests that use the database. */
+    shed: shedFor(() => queueReason() ?? lagReason()),
+    /** For requests that do not use the database, whose queue therefore says nothing about them. */
+    shedForLag: shedFor(lagReason),
+    counts,
+    stop: () => clearInterval(timer),
+  }
 }
 
 export type Overload = ReturnType<typeof createOverload>

@@ -3,12 +3,13 @@ import { createDatabase } from '../database/client.ts'
 import { locateDatabase } from '../database/locate.ts'
 import { migrate } from '../database/migrate.ts'
 import { run, UsageError } from '../entry.ts'
-import { type KeyInfo, type Keys, createKeys, RotatedAlready, Scope } from './service.ts'
+import { createKeys, DEFAULT_SCOPES, type KeyInfo, type Keys, RotatedAlready, Scope } from './service.ts'
 
 const usage = `Usage: npm run --silent keys -- COMMAND
   create --name NAME [--scopes ${Scope.options.join(',')}] [--expires 90d]
                   makes a key and prints it, this once, alone on stdout; NAME has up to 100 characters.
-                  Without --scopes it may do all; without --expires (30m, 24h, 90d, or a date as 2027-01-31) it stays
+                  Default of --scopes: ${DEFAULT_SCOPES.join(',')}; without --expires (30m, 24h, 90d, or a date such as
+                  2027-01-31) the key does not expire
   list [--json]   shows every key by its prefix
   rotate PREFIX [--overlap 24h]
                   makes a key that takes the place of another and prints it; the old one goes on for the overlap,
@@ -57,8 +58,8 @@ function parseOptions(args: string[]) {
 
 function create({ name = '', scopes, expires }: { name?: string; scopes?: string; expires?: string }) {
   if (!/^[^\p{C}]{1,100}$/u.test(name)) throw new UsageError(usage)
-  const wanted = Scope.array().safeParse(scopes?.split(',') ?? Scope.options)
-  if (!wanted.success) throw new UsageError(`--scopes takes ${Scope.options.join(',')}, or one of them.`)
+  const wanted = Scope.array().safeParse(scopes?.split(',') ?? DEFAULT_SCOPES)
+  if (!wanted.success) throw new UsageError(`--scopes takes one or more of ${Scope.options.join(',')}.`)
   const expiresAt = expires === undefined ? undefined : toDate(expires)
   const options = { scopes: [...new Set(wanted.data)], expiresAt }
   return async (keys: Keys) => console.log(await keys.issue(name, options))

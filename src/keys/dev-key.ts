@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Keys } from './service.ts'
+import { type Keys, Scope } from './service.ts'
 
 /**
  * The key of the development database, kept in `DATA_DIR/dev-key` for its owner alone, so that first tries work by
@@ -10,7 +10,7 @@ export async function developmentKey(keys: Keys, dataDir: string): Promise<strin
   const file = join(dataDir, 'dev-key')
   const kept = (await readFile(file, 'utf8').catch(() => '')).trim()
   if (await keys.verify(kept)) return kept
-  const key = await keys.issue('development')
+  const key = await keys.issue('development', { scopes: Scope.options })
   await writeFile(file, `${key}\n`, { mode: 0o600 })
   return key
 }

@@ -6,8 +6,11 @@ import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
 import { hashKey, isKey, keyPrefix, mintKey } from './key.ts'
 
 /** What a key may be allowed to do. */
-export const Scope = z.enum(['pets:read', 'pets:write'])
+export const Scope = z.enum(['pets:read', 'pets:write', 'metrics:read'])
 export type Scope = z.infer<typeof Scope>
+
+/** For clients of the APIs. Metrics are for operators: they show the key prefixes of all clients. */
+export const DEFAULT_SCOPES: Scope[] = ['pets:read', 'pets:write']
 
 /** Who is calling. */
 export interface Caller {
@@ -67,7 +70,7 @@ export function createKeys({ prisma, pool }: { prisma: PrismaClient; pool: Pool 
   /** @returns the new key, which is shown this once and never again */
   async function issue(
     name: string,
-    { scopes = Scope.options, expiresAt }: { scopes?: Scope[]; expiresAt?: Date | undefined } = {},
+    { scopes = DEFAULT_SCOPES, expiresAt }: { scopes?: Scope[]; expiresAt?: Date | undefined } = {},
   ): Promise<string> {
     const key = mintKey()
     await prisma.apiKey.create({ data: { ...stored(key), name, scopes, expiresAt: expiresAt ?? null } })

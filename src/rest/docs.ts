@@ -1,11 +1,12 @@
 import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
-import { dirname, extname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Router } from 'express'
 import { allow } from '../http/methods.ts'
+import { sendStatic, type StaticResponse } from '../http/static.ts'
 import { type ApiServer, openapi } from './openapi.ts'
 
-const policy = [
+const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -87,29 +88,39 @@ SwaggerUIBundle({
 })
 `
 
-/** `/openapi.json`, and `/docs`: the API reference for people, made of nothing but what this process serves. */
+/** `/openapi.json`, and `/docs`: the API reference for people. The page loads nothing from other origins. */
 export function docsRouter(version: string, servers: ApiServer[]): Router {
   const document = JSON.stringify(openapi(version, servers), null, 2)
-  const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
   const router = Router({ strict: true, caseSensitive: true })
-  router.use(['/openapi.json', '/docs'], (_req, res, next) => {
-    res.setHeader('Cache-Control', 'no-cache')
-    next()
-  })
-  router.get('/openapi.json', (_req, res) => void res.type('json').send(document))
-  router.get('/docs', (_req, res) => {
-    res.setHeader('Content-Security-Policy', policy)
-    res.setHeader('Referrer-Policy', 'no-referrer')
-    res.type('html').send(page)
-  })
-  router.get('/docs/page.css', (_req, res) => void res.type('css').send(style))
-  router.get('/docs/start.js', (_req, res) => void res.type('js').send(start))
-  const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']
-  for (const file of files) {
-    const bytes = readFileSync(join(assets, file))
-    router.get(`/docs/${file}`, (_req, res) => void res.type(extname(file)).send(bytes))
+  for (const [path, response] of Object.entries(buildResponses(document))) {
+    router.get(path, (_req, res) => sendStatic(res, response))
+    router.all(path, allow('GET', 'HEAD'))
   }
-  const paths = ['page.css', 'start.js', ...files].map((file) => `/docs/${file}`)
-  router.all(['/openapi.json', '/docs', ...paths], allow('GET', 'HEAD'))
   return router
+}
+
+/** @returns the response of each path */
+function buildResponses(document: string): Record<string, StaticResponse> {
+  const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+  const readSwaggerUi = (file: string) => readFileSync(join(swaggerUi, file))
+  const pageHeaders = { 'Content-Security-Policy': contentSecurityPolicy, 'Referrer-Policy': 'no-referrer' }
+  return {
+    '/openapi.json': buildResponse('application/json; charset=utf-8', document),
+    '/docs': buildResponse('text/html; charset=utf-8', page, pageHeaders),
+    '/docs/page.css': buildResponse('text/css; charset=utf-8', style),
+    '/docs/start.js': buildResponse('text/javascript; charset=utf-8', start),
+    '/docs/swagger-ui.css': buildResponse('text/css; charset=utf-8', readSwaggerUi('swagger-ui.css')),
+    '/docs/swagger-ui-bundle.js': buildResponse(
+      'text/javascript; charset=utf-8',
+      readSwaggerUi('swagger-ui-bundle.js'),
+    ),
+    '/docs/favicon-32x32.png': buildResponse('image/png', readSwaggerUi('favicon-32x32.png')),
+  }
+}
+
+function buildResponse(contentType: string, body: string | Buffer, headers = {}): StaticResponse {
+  return {
+    headers: { 'Content-Type': contentType, 'Cache-Control': 'no-cache', ...headers },
+    body: Buffer.from(body),
+  }
 }

@@ -1,11 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect } from 'vitest'
-import { createService } from '../../src/app.ts'
-import { loadConfig } from '../../src/config.ts'
 import { schema } from '../../src/graphql/schema.ts'
-import { createLog } from '../../src/log.ts'
 import { test as base } from '../harness.ts'
-import { collectLog } from '../output.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
 describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 60_000 }, () => {
@@ -20,13 +16,13 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     complaints: string[]
     /** A page that has seen nothing yet. It is closed before the service that it may be open on. */
     page: Page
-    /** The address of another instance of the service, with the test's key as its development key. */
-    withDevKey: string
+    /** The link that `npm start` prints, with the test's key. */
+    link: string
   }>({
     // Vitest reads a fixture's first parameter and wants a pattern there.
     // oxlint-disable-next-line no-empty-pattern
     complaints: async ({}, use) => use([]),
-    page: async ({ running, withDevKey, complaints }, use) => {
+    page: async ({ running, complaints }, use) => {
       const page = await browser.newPage({ permissions: ['clipboard-read', 'clipboard-write'] })
       page.on('pageerror', (error) => complaints.push(error.message))
       page.on('console', (message) => {
@@ -34,41 +30,30 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
       })
       page.on('request', (request) => {
         const { protocol, origin } = new URL(request.url())
-        if (!/^(data|blob):$/.test(protocol) && ![running.base, withDevKey].includes(origin)) complaints.push(origin)
+        if (!/^(data|blob):$/.test(protocol) && origin !== running.base) complaints.push(origin)
       })
       await use(page)
       await page.context().close()
       // Chromium logs every 401 as an error. A page without a key gets some.
       expect(complaints.filter((complaint) => !complaint.includes('status of 401'))).toEqual([])
     },
-    withDevKey: async ({ running }, use) => {
-      const { databaseUrl, key } = running
-      const service = createService({
-        ...loadConfig({}),
-        databaseUrl,
-        databasePoolSize: 2,
-        log: createLog('info', collectLog()),
-      })
-      const port = await service.start({ port: 0, host: '127.0.0.1', devKey: key })
-      await use(`http://127.0.0.1:${port}`)
-      await service.stop(0, 0)
-    },
+    link: async ({ running }, use) => use(`${running.base}/graphql#key=${running.key}`),
   })
 
   test('works without an error and from the service alone: its policy lets no script ask another origin', async ({
     page,
     running,
-    withDevKey,
+    link,
     complaints,
   }) => {
-    await open(page, withDevKey)
+    await open(page, link)
     expect(await page.title()).toBe('Pet store GraphiQL')
     await run(page, '{ pets { nodes { id } } }')
     await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
     await page.getByRole('button', { name: 'Prettify query' }).click()
     await editor(page, 'Operation Editor').locator('.view-line').nth(6).waitFor()
     expect(complaints).toEqual([])
-    const elsewhere = page.evaluate(`fetch('${running.base}/healthz', { mode: 'no-cors' })`)
+    const elsewhere = page.evaluate(`fetch('http://localhost:${running.port}/livez', { mode: 'no-cors' })`)
     await expect(elsewhere).rejects.toThrow('Failed to fetch')
     expect(complaints.splice(0).join()).toContain('Content Security Policy')
   })
@@ -78,7 +63,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     running,
   }) => {
     await running.post({ name: 'Rex', categoryId: 1 })
-    await open(page, running.base)
+    await open(page, `${running.base}/graphql`)
     await page.getByRole('button', { name: 'Execute query' }).click()
     await expectResult(page).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] })
     await enterKey(page, ` ${running.key} `)
@@ -93,13 +78,9 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     await expectResult(page).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] })
   })
 
-  test('has an example of every field, and each runs on a store that has animals', async ({
-    page,
-    running,
-    withDevKey,
-  }) => {
+  test('has an example of every field, and each runs on a store that has animals', async ({ page, running, link }) => {
     await running.post({ name: 'Rex', categoryId: 1 })
-    await open(page, withDevKey)
+    await open(page, link)
     const answered: string[] = []
     for (const name of examples) {
       await page.getByRole('tab', { name }).click()
@@ -114,8 +95,8 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     expect(answered).toEqual(expect.arrayContaining(Object.keys(fields)))
   })
 
-  test('creates an animal that REST then has', async ({ page, running, withDevKey }) => {
-    await open(page, withDevKey)
+  test('creates an animal that REST then has', async ({ page, running, link }) => {
+    await open(page, link)
     await run(page, 'mutation Turtle { createPet(input: { name: "Żółw 🐢", categoryId: "7", status: sold }) { id } }')
     await expectResult(page).toEqual({ data: { createPet: { id: '1' } } })
     const response = await running.send('/v1/pets/1')
@@ -124,10 +105,10 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
 
   test('shows an error with its code, and fits a phone: results are below the query, nothing is off the screen', async ({
     page,
-    withDevKey,
+    link,
   }) => {
     await page.setViewportSize({ width: 390, height: 844 })
-    await open(page, withDevKey)
+    await open(page, link)
     await run(page, '{ pet(id: "999") { id } }')
     await expectResult(page).toMatchObject({
       data: { pet: null },
@@ -141,13 +122,13 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
   })
 
-  test('keeps a typed key, the tabs and the query over a reload, but never the development key, which changes', async ({
+  test('keeps the key, the tabs and the query over a reload; a key that is removed is forgotten', async ({
     page,
     running,
-    withDevKey,
+    link,
   }) => {
     const typed = await running.service.keys.issue('typed')
-    await open(page, withDevKey)
+    await open(page, link)
     await enterKey(page, typed)
     await page.reload()
     await fill(page, 'Operation Editor', 'query Mine { pets { nodes { id } } }')
@@ -159,17 +140,70 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Mine', ...examples.slice(1)])
     await page.getByRole('button', { name: 'Execute query' }).click()
     await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
-    for (const again of [running.key, '']) {
-      await enterKey(page, again)
-      expect(await keyField(page).inputValue()).toBe(running.key)
-      expect(await page.evaluate('Object.values(localStorage).join()')).not.toMatch(/pets_/)
-    }
+    await enterKey(page, '')
+    await page.reload()
+    expect(await keyField(page).inputValue()).toBe('')
+    expect(await page.evaluate('Object.values(localStorage).join()')).not.toMatch(/pets_/)
   })
 
-  test('begins with the development key and the examples, whatever another service left in the browser', async ({
+  test('takes the key from the fragment of the link, out of the address bar, and keeps it', async ({
     page,
     running,
-    withDevKey,
+    link,
+  }) => {
+    await open(page, link)
+    expect(await keyField(page).inputValue()).toBe(running.key)
+    await run(page, '{ pets { nodes { id } } }')
+    await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
+    expect(page.url()).not.toContain('#')
+    await open(page, `${running.base}/graphql`)
+    expect(await keyField(page).inputValue()).toBe(running.key)
+  })
+
+  test('takes the key of a link that is pasted while the page is open, and asks for the schema with it', async ({
+    page,
+    running,
+  }) => {
+    await open(page, `${running.base}/graphql`)
+    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
+    await page.getByText('Error fetching schema').waitFor()
+    await page.evaluate(`location.assign('#key=${running.key}')`)
+    await page.getByRole('link', { name: 'Mutation', exact: true }).waitFor()
+    expect(await keyField(page).inputValue()).toBe(running.key)
+    await run(page, '{ pets { nodes { id } } }')
+    await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
+    expect(page.url()).not.toContain('#')
+  })
+
+  test('ignores every other fragment: it is neither stored nor part of the page', async ({ page, running, link }) => {
+    const fragments = [
+      '#key=',
+      '#key=x',
+      '#key=pets_a b',
+      '#key=pets_a&more',
+      '#other&key=pets_a',
+      '#key=pets_<img src=x onerror=alert(1)>',
+      '#key=pets_%22%3E%3Cimg%20src=x%20onerror=alert(1)%3E',
+    ]
+    await open(page, link)
+    for (const fragment of fragments) {
+      await page.evaluate(`new Promise((resolve) => {
+        addEventListener('hashchange', resolve, { once: true })
+        location.hash = ${JSON.stringify(fragment)}
+      })`)
+      expect(await keyField(page).inputValue(), fragment).toBe(running.key)
+      expect(await page.evaluate('localStorage["pet-store:key"]'), fragment).toBe(running.key)
+    }
+    await page.reload() // with the last fragment
+    await ready(page)
+    expect(await keyField(page).inputValue()).toBe(running.key)
+    expect(await page.locator('img').count()).toBe(0)
+  })
+
+  test('begins with the key of the link and the examples, whatever another service left in the browser', async ({
+    page,
+    running,
+    link,
   }) => {
     const headers = '{ "Authorization": "Bearer old" }'
     const tab = {
@@ -185,7 +219,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     await page.addInitScript(`
       for (const [name, value] of Object.entries(${JSON.stringify(left)})) localStorage.setItem('graphiql:' + name, value)
     `)
-    await open(page, withDevKey)
+    await open(page, link)
     expect(await keyField(page).inputValue()).toBe(running.key)
     expect(await page.getByRole('tab').allInnerTexts()).toEqual(examples)
     await page.getByRole('button', { name: 'Execute query' }).click()
@@ -193,7 +227,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
   })
 
   test('documents the schema, and marks what is not in it, once there is a key', async ({ page, running }) => {
-    await open(page, running.base)
+    await open(page, `${running.base}/graphql`)
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
     await page.getByText('Error fetching schema').waitFor()
     await enterKey(page, running.key)
@@ -210,7 +244,7 @@ const examples = ['Animals', 'NextPage', 'OneAnimal', 'AddAnimal', 'Count']
 const patience = { timeout: 10_000 }
 
 async function open(page: Page, address: string): Promise<void> {
-  await page.goto(`${address}/graphql`)
+  await page.goto(address)
   await ready(page)
 }
 

@@ -7,7 +7,7 @@ import pg from 'pg'
 import { createDatabase } from '../../src/database/client.ts'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { createKeys } from '../../src/keys/service.ts'
+import { createKeys, Scope } from '../../src/keys/service.ts'
 import { freePort, kill } from '../processes.ts'
 import type { Defer } from './figures.ts'
 
@@ -68,7 +68,7 @@ export async function issueKey(url: string): Promise<string> {
   const patience = { checkoutMs: 5_000, lockMs: 5_000, statementMs: 5_000, queryMs: 5_000 }
   const database = createDatabase({ url, size: 1, timeouts: patience })
   return createKeys(database)
-    .issue('chaos')
+    .issue('chaos', { scopes: Scope.options })
     .finally(() => database.close())
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { serverAudits } from 'graphql-http'
 import { describe, expect } from 'vitest'
 import { type Running, sharedTest, test } from '../harness.ts'
@@ -146,7 +147,13 @@ describe('GET', () => {
   sharedTest('gives a browser the GraphiQL page, without a key', async ({ running }) => {
     const response = await fetch(`${running.base}/graphql`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-    expect(await response.text()).not.toMatch(/(src|href)="https?:/)
+    const page = await response.text()
+    expect(page).not.toMatch(/(src|href)="https?:/)
+    const hashes = [...page.matchAll(/<script[^>]*>([^]*?)<\/script>/g)].map(
+      ([, script = '']) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`,
+    )
+    const policy = response.headers.get('content-security-policy')
+    expect(policy).toContain(`; script-src ${hashes.join(' ')}; `) // and nothing else
   })
 })
 

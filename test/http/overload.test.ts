@@ -1,4 +1,5 @@
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, vi } from 'vitest'
@@ -28,6 +29,10 @@ async function whileFull(running: Running, queueLength: number, work: () => Prom
   }, new URL(running.databaseUrl).pathname.slice(1))
 }
 
+const neverShed = ['/livez', '/readyz', '/metrics']
+const pages = ['/graphql', '/docs', '/docs/start.js', '/openapi.json']
+const html = { Accept: 'text/html' }
+
 describe('with more requests waiting for the database than may', () => {
   const queueLength = 2
   const shedding = { queueLength, queueMs: 0, delayMs: 0 }
@@ -44,11 +49,11 @@ describe('with more requests waiting for the database than may', () => {
     expect((await bounded.send('/v1/pets')).status).toBe(200)
   })
 
-  test('the process answers for its health, its metrics and its documents', async ({ running }) => {
+  test('health, metrics and the pages that need no key are served', async ({ running }) => {
     const bounded = await running.another({ shedding, timeouts })
     await whileFull(bounded, queueLength, async () => {
-      for (const path of ['/livez', '/readyz', '/openapi.json', '/metrics'])
-        expect((await bounded.send(path)).status).toBe(200)
+      for (const path of [...neverShed, ...pages])
+        expect((await bounded.send(path, { headers: html })).status, path).toBe(200)
       await expectShed(await bounded.send('/v1/pets'))
       expect(await (await bounded.send('/metrics')).text()).toMatch(/^petstore_shed_total\{reason="queue"\} 1$/m)
     })
@@ -72,19 +77,39 @@ test('with the first of those who wait waiting for longer than a new one may, th
   expect((await bounded.send('/v1/pets')).status).toBe(200)
 })
 
-test('a request that finds the event loop further behind than may be is 503; the next is served again', async ({
+test('under event-loop lag, requests to the APIs and the pages are 503, health and metrics are served', async ({
   running,
 }) => {
   const delayMs = 200
-  const { port, base } = await running.another({ shedding: { queueLength: 0, queueMs: 0, delayMs } })
-  const client = connect(port, '127.0.0.1')
-  await new Promise((resolve) => client.once('connect', resolve))
-  client.end('GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+  const { port, base, key } = await running.another({ shedding: { queueLength: 0, queueMs: 0, delayMs } })
+  const paths = ['/v1/pets', '/graphql?query={__typename}', ...pages, ...neverShed]
+  const clients = await Promise.all(paths.map(() => connectTo(port)))
+  for (const [n, path] of paths.entries()) {
+    const accept = pages.includes(path) ? 'text/html' : '*/*'
+    const headers = `Host: localhost\r\nAuthorization: Bearer ${key}\r\nAccept: ${accept}\r\nConnection: close`
+    clients[n]?.write(`GET ${path} HTTP/1.1\r\n${headers}\r\n\r\n`)
+  }
   const until = performance.now() + 2 * delayMs
-  while (performance.now() < until); // the service is in this process, and cannot even see the request
-  expect(await text(client)).toMatch(/^HTTP\/1\.1 503 [^]*\r\nRetry-After: 1\r\n[^]*"code":"UNAVAILABLE"/)
-  await vi.waitFor(async () => expect((await fetch(`${base}/v1/pets`)).status).toBe(401))
+  while (performance.now() < until); // blocks the service, which is in this process
+  const responses = await Promise.all(clients.map(text))
+  for (const [n, path] of paths.entries()) {
+    const shed = /^HTTP\/1\.1 503 [^]*\r\nRetry-After: 1\r\n[^]*"code":"UNAVAILABLE"/
+    expect(responses[n], path).toMatch(neverShed.includes(path) ? /^HTTP\/1\.1 200 / : shed)
+  }
+  for (const path of ['/v1/pets', ...pages])
+    await vi.waitFor(async () => expect((await fetch(base + path, { headers: html })).status).not.toBe(503), 15_000)
+  const metrics = await (await fetch(`${base}/metrics`, { headers: { Authorization: `Bearer ${key}` } })).text()
+  expect(metrics).toMatch(/^petstore_shed_total\{reason="queue"\} 0$/m)
 })
+
+/** Connects, and waits until the service has accepted the connection: it has answered a request. */
+async function connectTo(port: number): Promise<Socket> {
+  const client = connect(port, '127.0.0.1')
+  client.write('HEAD /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await once(client, 'readable')
+  client.read()
+  return client
+}
 
 test('with more requests than the database gets through, all that are let in are served', async ({ running }) => {
   const bounded = await running.another({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 } })

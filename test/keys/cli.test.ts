@@ -58,6 +58,8 @@ describe('the keys command', { timeout: 60_000 }, () => {
       deprecatedLastCallAt: null,
     })
     expect(table + (await keys('list', '--json'))).not.toContain(key.slice(13, 30))
+    const usual = await keys('create', '--name', 'usual')
+    expect(await listed(keys, usual)).toMatchObject({ scopes: ['pets:read', 'pets:write'], expiresAt: null })
   })
 
   test('rotates a key: both work until the end of the overlap, then only the new one', async ({ running, keys }) => {
@@ -129,7 +131,10 @@ describe('the keys command', { timeout: 60_000 }, () => {
     [['revoke', key], /^PREFIX is /],
     [['rotate', key], /^PREFIX is /],
     [['rotate', 'pets_12345678', '--overlap', 'soon'], /^A time is /],
-    [['create', '--name', 'web', '--scopes', 'pets:all'], /^--scopes takes pets:read,pets:write/],
+    [
+      ['create', '--name', 'web', '--scopes', 'pets:all'],
+      /^--scopes takes one or more of pets:read,pets:write,metrics:read/,
+    ],
     [['create', '--name', 'web', '--scopes', ''], /^--scopes takes /],
     [['create', '--name', 'web', '--expires', 'later'], /^A time is /],
     [['create', '--name', 'web', '--expires', '2020-01-01'], /^--expires is in the past/],

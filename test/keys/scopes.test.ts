@@ -46,6 +46,16 @@ describe('a key without the scope is 403 insufficient_scope', () => {
     expect(await (await graphql(running, key, mutation)).json()).toEqual({ data: { createPet: { id: '2' } } })
   })
 
+  test('metrics:read, which a new key has only when it is asked for', async ({ running }) => {
+    const key = await running.service.keys.issue('client')
+    const scraper = await running.service.keys.issue('scraper', { scopes: ['metrics:read'] })
+    await expectDenied(await running.send('/metrics', { headers: { Authorization: `Bearer ${key}` } }), 'metrics:read')
+    const headers = { Authorization: `Bearer ${scraper}` }
+    expect((await running.send('/metrics', { headers })).status).toBe(200)
+    await expectDenied(await running.send('/v1/pets', { headers }), 'pets:read')
+    await expectDenied(await running.post(pet, headers), 'pets:write')
+  })
+
   test('before the body is asked for, read or parsed', async ({ running }) => {
     const key = await running.service.keys.issue('reader', { scopes: ['pets:read'] })
     for (const body of ['', '{', 'x'.repeat(100_000)]) {

@@ -1,0 +1,17 @@
+import type { Response } from 'express'
+
+/** A response that is built once and sent to every client. */
+export interface StaticResponse {
+  headers: Readonly<Record<string, string>>
+  body: Buffer
+}
+
+/**
+ * Sends a static response. Node writes the buffer as it is, so clients that read slowly share one copy of it; to HEAD
+ * it writes the same headers and no body (RFC 9110 §9.3.2).
+ */
+export function sendStatic(res: Response, { headers, body }: StaticResponse): void {
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+  res.setHeader('Content-Length', body.length)
+  res.end(body)
+}
