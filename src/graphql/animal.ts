@@ -103,6 +103,12 @@ const ListArgs = z.object({
   before: z.string().nullish(),
 })
 
+/** Calls a function at the first use only. */
+function once<T>(create: () => T): () => T {
+  let result: { value: T } | undefined
+  return () => (result ??= { value: create() }).value
+}
+
 /** Animals that a page may hold: `first`, else `last`, else the default. Explicit null counts as not given. */
 function pageSizeOf({ first, last }: { first?: number | null | undefined; last?: number | null | undefined }): number {
   return first ?? last ?? DEFAULT_PAGE_SIZE
@@ -141,8 +147,7 @@ builder.queryType({
             hasPreviousPage: backward ? page.more : olderThan !== undefined,
           }
         }
-        let page: Promise<ConnectionPage> | undefined
-        return { page: () => (page ??= read()), count: () => time.database(() => animals.count(status)) }
+        return { page: once(read), count: once(() => time.database(() => animals.count(status))) }
       },
     }),
     pet: t.field({

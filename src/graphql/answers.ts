@@ -27,6 +27,9 @@ export function negotiate(req: Request): { type: string; named: boolean } {
   return { type, named: (req.headers.accept ?? '').includes(type) }
 }
 
+/** An error names at most this many places of the document: a cycle of fragments has one for each. */
+const MAX_LOCATIONS = 10
+
 /** An error of the engine as the client sees it: code, message and status as REST has them, with place and path. */
 export function toGraphQLError(
   error: GraphQLError,
@@ -41,5 +44,6 @@ export function toGraphQLError(
   const mapped = ours ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', message)
   noteError(log, mapped, req)
   const extensions = { code: mapped.code, status: mapped.status }
-  return { message: mapped.message, ...(locations && { locations }), ...(path && { path }), extensions }
+  const shown = locations?.slice(0, MAX_LOCATIONS)
+  return { message: mapped.message, ...(shown && { locations: shown }), ...(path && { path }), extensions }
 }

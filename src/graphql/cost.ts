@@ -2,7 +2,6 @@ import {
   type DocumentNode,
   type FieldNode,
   getArgumentValues,
-  getVariableValues,
   GraphQLError,
   type GraphQLField,
   type GraphQLNamedType,
@@ -31,15 +30,14 @@ const INTROSPECTION_COST = 10
  * The cost of a valid operation in points: the sum of what its fields declare, with fragments expanded, at least 1.
  * Arguments are read as the executor reads them; a field that fails because of its arguments costs nothing. Fields
  * under `@skip` and `@include` count. O(document size): each fragment is walked once.
+ * @param variables as getVariableValues coerces them
  */
 export function costOf(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
-  variables: Record<string, unknown> = {},
+  variables: Record<string, unknown>,
 ): number {
-  const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], variables)
-  if (errors) return 1 // the executor rejects the variables before it runs any field
   const fragments = new Map(
     document.definitions.flatMap((d) => (d.kind === Kind.FRAGMENT_DEFINITION ? [[d.name.value, d] as const] : [])),
   )
@@ -72,7 +70,7 @@ export function costOf(
     const field = isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined
     if (!field) return 0
     const subfields = node.selectionSet ? ofSelectionSet(node.selectionSet, getNamedType(field.type)) : 0
-    return subfields + declaredCost(field, node, coerced ?? {})
+    return subfields + declaredCost(field, node, variables)
   }
 
   const conditionOf = ({ typeCondition }: { typeCondition?: { name: { value: string } } | undefined }) =>

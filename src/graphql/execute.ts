@@ -4,9 +4,12 @@ import {
   execute as executeInterpreted,
   type ExecutionResult,
   getOperationAST,
+  getVariableValues,
   GraphQLError,
+  NoFragmentCyclesRule,
   type OperationDefinitionNode,
   OperationTypeNode,
+  validate as validateOnce,
 } from 'graphql'
 import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
@@ -26,8 +29,11 @@ import { schema } from './schema.ts'
 /** Validation stops at this many errors. */
 const MAX_VALIDATION_ERRORS = 5
 
-/** Bound of the parser and validation caches in characters of source text; a syntax tree takes some ten times that. */
-const DOCUMENT_CACHE_MAX_CHARS = 1_000_000
+/** Coercion of variables stops at this many errors, each of which describes the whole value. */
+const MAX_VARIABLE_ERRORS = 10
+
+/** Bound of the parser and validation caches in characters of source text; a syntax tree takes up to 300 times that. */
+const DOCUMENT_CACHE_MAX_CHARS = 250_000
 
 /** What the execution of an operation gives. */
 export interface ExecutionOutcome {
@@ -107,13 +113,16 @@ export function createEngine() {
     validate(document: DocumentNode): readonly GraphQLError[] {
       return validate(schema, document, undefined, { maxErrors: MAX_VALIDATION_ERRORS })
     },
+    coerceVariables({ variableDefinitions = [] }: OperationDefinitionNode, variables: Record<string, unknown> = {}) {
+      return getVariableValues(schema, variableDefinitions, variables, { maxErrors: MAX_VARIABLE_ERRORS })
+    },
     execute,
   }
 }
 
 /** Parse, check limits, authorize, validate, charge the cost, execute; the same queries at the same time execute once. */
 export function createExecute({ animals, trusted, budget }: ExecuteDependencies): Execute {
-  const { parse, validate, execute } = createEngine()
+  const { parse, validate, coerceVariables, execute } = createEngine()
   const coalesce = createJoin<Executed>()
   const costLimit = Math.min(limits.cost, budget?.points ?? limits.cost)
 
@@ -129,9 +138,13 @@ export function createExecute({ animals, trusted, budget }: ExecuteDependencies)
   }
 
   function checkDocument(document: DocumentNode, operation: OperationDefinitionNode): void {
-    const exceeded = checkLimits(analyzeQuery(document, operation))
-    if (exceeded.length) throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...exceeded)
-    const invalid = validate(document)
+    const stats = analyzeQuery(document, operation)
+    const exceeded = stats && checkLimits(stats)
+    if (exceeded?.length) throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...exceeded)
+    // Only this rule is bounded for fragments in a cycle.
+    const invalid = stats
+      ? validate(document)
+      : validateOnce(schema, document, [NoFragmentCyclesRule], { maxErrors: 1 })
     if (invalid.length) throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...invalid)
   }
 
@@ -142,7 +155,10 @@ export function createExecute({ animals, trusted, budget }: ExecuteDependencies)
     authorize(req, operation)
     checkDocument(document, operation)
 
-    const cost = costOf(schema, document, operation, params.variables)
+    const { coerced, errors } = coerceVariables(operation, params.variables)
+    if (errors) throw new GraphQLRequestError('INVALID_ARGUMENT', ...errors)
+
+    const cost = costOf(schema, document, operation, coerced)
     if (cost > costLimit) {
       throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', limitExceeded('The cost', cost, costLimit))
     }

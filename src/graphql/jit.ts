@@ -48,15 +48,16 @@ export function createJit() {
 /**
  * Whether graphql-jit 0.8 gives the same results as graphql-js. It keeps one "should include" flag for each AST node
  * over all operations and spreads, so directives are out, and so are documents with several operations; it goes on
- * behind a failed mutation; it loses an alias and a variable `__proto__`; it expands fragments at every spread; when one root
+ * behind a failed mutation; it takes members that objects inherit
+ * for variables and loses an alias `__proto__`; it expands fragments at every spread; when one root
  * field fails and `data` is null, it reports the errors of all the others, which graphql-js has stopped to collect.
  */
 function isSafeToCompile(document: DocumentNode, operation: OperationDefinitionNode): boolean {
   if (operation.operation !== OperationTypeNode.QUERY) return false
   const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION)
   if (operations.length !== 1) return false
-  const { selections, rootFields } = analyzeQuery(document, operation)
-  if (selections > JIT_MAX_SELECTIONS || rootFields !== 1) return false
+  const stats = analyzeQuery(document, operation)
+  if (!stats || stats.selections > JIT_MAX_SELECTIONS || stats.rootFields !== 1) return false
   let safe = true
   const rejectDocument = () => {
     safe = false
@@ -64,7 +65,7 @@ function isSafeToCompile(document: DocumentNode, operation: OperationDefinitionN
   }
   visit(document, {
     Directive: rejectDocument,
-    Name: ({ value }) => (value === '__proto__' ? rejectDocument() : undefined),
+    Name: ({ value }) => (value in Object.prototype ? rejectDocument() : undefined),
   })
   return safe
 }

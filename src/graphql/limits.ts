@@ -6,6 +6,7 @@ import {
   Kind,
   type OperationDefinitionNode,
   type SelectionNode,
+  type SelectionSetNode,
 } from 'graphql'
 
 /** Limits of one request. Tokens are counted by the parser, the cost after validation, all others in between. */
@@ -16,6 +17,7 @@ export const limits = {
   directives: 30,
   depth: 15, // what the introspection query of every client needs
   aliases: 30,
+  aliasLength: 255, // a response repeats it for each object
   rootFields: 20,
   selections: 1_000,
   cost: 1_000,
@@ -30,6 +32,7 @@ const LIMIT_LABELS: Record<keyof QueryStats, string> = {
   directives: 'The number of directives',
   depth: 'The depth',
   aliases: 'The number of aliases',
+  aliasLength: 'The length of an alias',
   rootFields: 'The number of root fields',
   selections: 'The number of selections with fragments expanded',
 }
@@ -47,34 +50,48 @@ export function limitExceeded(label: string, value: number, limit: number): Grap
 }
 
 /**
- * Measures a request without executing it, in O(document size). Depth, aliases, root fields and selections (fields,
- * fragment spreads and inline fragments) are those of the operation with its fragments expanded at every spread;
- * fields, fragments and directives are counted as written. The limit on selections bounds whatever follows fragments
- * at each spread, as execution and graphql-jit do.
+ * Measures a request without executing it, in O(document size). Depth, aliases and root fields are those of the
+ * operation with its fragments expanded at every spread; fields, fragments, directives and the longest alias are
+ * measured as written. Selections (fields, fragment spreads and inline fragments) are those of the largest operation or
+ * fragment of the document, expanded: they bound whatever follows fragments at each spread, as validation, execution
+ * and graphql-jit do.
+ * @returns undefined when fragments spread each other in a cycle
  */
-export function analyzeQuery(document: DocumentNode, operation: OperationDefinitionNode): QueryStats {
-  const written = document.definitions.map(countWritten)
+export function analyzeQuery(document: DocumentNode, operation: OperationDefinitionNode): QueryStats | undefined {
+  const written = document.definitions.map(measureWritten)
   const fragments = document.definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
-  const { depth, aliases, fields, selections } = expandFragments(operation, fragments)
+  const expand = createExpander(fragments)
+  const expanded = document.definitions.flatMap((d) => ('selectionSet' in d ? [expand(d.selectionSet)] : []))
+  const selected = expand(operation.selectionSet)
+  if (!selected || expanded.includes(undefined)) return undefined
   return {
-    fields: sum(written.map((counts) => counts.fields)),
+    fields: sum(written.map((w) => w.fields)),
     fragments: fragments.length,
-    directives: sum(written.map((counts) => counts.directives)),
-    depth,
-    aliases,
-    rootFields: fields,
-    selections,
+    directives: sum(written.map((w) => w.directives)),
+    depth: selected.depth,
+    aliases: selected.aliases,
+    aliasLength: Math.max(...written.map((w) => w.aliasLength)),
+    rootFields: selected.fields,
+    selections: Math.max(...expanded.map((e) => e?.selections ?? 0)),
   }
 }
 
-/** Fields and directives as they are written. */
-function countWritten(node: DefinitionNode | SelectionNode): { fields: number; directives: number } {
-  const within = 'selectionSet' in node && node.selectionSet ? node.selectionSet.selections.map(countWritten) : []
+interface Written {
+  fields: number
+  directives: number
+  /** Of the longest alias. */
+  aliasLength: number
+}
+
+function measureWritten(node: DefinitionNode | SelectionNode): Written {
+  const within = 'selectionSet' in node && node.selectionSet ? node.selectionSet.selections.map(measureWritten) : []
   const variables = 'variableDefinitions' in node ? (node.variableDefinitions ?? []) : []
   const own = 'directives' in node ? (node.directives?.length ?? 0) : 0
+  const alias = node.kind === Kind.FIELD ? (node.alias?.value.length ?? 0) : 0
   return {
-    fields: sum(within.map((counts) => counts.fields)) + (node.kind === Kind.FIELD ? 1 : 0),
-    directives: own + sum([...within.map((c) => c.directives), ...variables.map((v) => v.directives?.length ?? 0)]),
+    fields: sum(within.map((w) => w.fields)) + (node.kind === Kind.FIELD ? 1 : 0),
+    directives: own + sum([...within.map((w) => w.directives), ...variables.map((v) => v.directives?.length ?? 0)]),
+    aliasLength: Math.max(alias, ...within.map((w) => w.aliasLength)),
   }
 }
 
@@ -87,45 +104,55 @@ interface Expanded {
   selections: number
 }
 
-/** Measures an operation with its fragments expanded; each fragment is walked once, however often it is spread. */
-function expandFragments(operation: OperationDefinitionNode, definitions: FragmentDefinitionNode[]): Expanded {
+/**
+ * Measures selection sets with their fragments expanded; each fragment is walked once, however often it is spread.
+ * @returns a function whose result is undefined when fragments spread each other in a cycle
+ */
+function createExpander(definitions: FragmentDefinitionNode[]) {
   const fragments = new Map(definitions.map((definition) => [definition.name.value, definition]))
-  const measured = new Map<string, Expanded>()
-  const nothing: Expanded = { depth: 0, aliases: 0, fields: 0, selections: 0 }
+  const measured = new Map<string, Expanded | 'in progress'>()
+  let hasCycle = false
 
-  function ofSelections(selections: readonly SelectionNode[]): Expanded {
-    return selections.map(ofSelection).reduce(
-      (a, b) => ({
-        depth: Math.max(a.depth, b.depth),
-        aliases: a.aliases + b.aliases,
-        fields: a.fields + b.fields,
-        selections: a.selections + b.selections,
-      }),
-      nothing,
-    )
+  function ofSelections({ selections }: SelectionSetNode): Expanded {
+    const total = { depth: 0, aliases: 0, fields: 0, selections: 0 }
+    for (const selection of selections) {
+      const { depth, aliases, fields, selections: count } = ofSelection(selection)
+      total.depth = Math.max(total.depth, depth)
+      total.aliases += aliases
+      total.fields += fields
+      total.selections += count
+    }
+    return total
   }
 
   function ofSelection(node: SelectionNode): Expanded {
-    const within =
-      node.kind === Kind.FRAGMENT_SPREAD
-        ? ofFragment(node.name.value)
-        : ofSelections(node.selectionSet?.selections ?? [])
+    const within = node.kind === Kind.FRAGMENT_SPREAD ? ofFragment(node.name.value) : ofNode(node)
     const selections = within.selections + 1
     if (node.kind !== Kind.FIELD) return { ...within, selections }
     return { depth: within.depth + 1, aliases: within.aliases + (node.alias ? 1 : 0), fields: 1, selections }
   }
 
+  function ofNode({ selectionSet }: { selectionSet?: SelectionSetNode | undefined }): Expanded {
+    return selectionSet ? ofSelections(selectionSet) : NOTHING
+  }
+
   function ofFragment(name: string): Expanded {
     const known = measured.get(name)
-    if (known) return known
-    measured.set(name, nothing) // a cycle ends here; validation rejects it
-    const result = ofSelections(fragments.get(name)?.selectionSet.selections ?? [])
+    if (known === 'in progress') hasCycle = true
+    if (known) return known === 'in progress' ? NOTHING : known
+    measured.set(name, 'in progress')
+    const result = ofNode(fragments.get(name) ?? {})
     measured.set(name, result)
     return result
   }
 
-  return ofSelections(operation.selectionSet.selections)
+  return (selectionSet: SelectionSetNode): Expanded | undefined => {
+    const expanded = ofSelections(selectionSet)
+    return hasCycle ? undefined : expanded
+  }
 }
+
+const NOTHING: Expanded = { depth: 0, aliases: 0, fields: 0, selections: 0 }
 
 function sum(numbers: number[]): number {
   return numbers.reduce((a, b) => a + b, 0)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-/** Stands for a number that needs care while JSON.parse runs. Random for the process, so no document can contain it. */
+/** Marks a number that needs care while JSON.parse runs. Random for the process, so no document can contain it. */
 const MARK = randomUUID()
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
@@ -20,20 +20,20 @@ export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text)
   if (!mayNeedCare.test(text)) return value
   const marked = text.replace(tokens, (token) =>
-    token[0] !== '"' && mayNeedCare.test(token) ? `{"${MARK}":"${token}"}` : token,
+    token[0] !== '"' && mayNeedCare.test(token) ? `"${MARK}${token}"` : token,
   )
   try {
-    return JSON.parse(marked, (_key, value) => (isMarked(value) ? exactNumber(value[MARK]) : value))
+    return JSON.parse(marked, (_key, value) => (isMarked(value) ? exactNumber(value.slice(MARK.length)) : value))
   } catch (cause) {
     throw new SyntaxError('JSON nested too deep', { cause })
   }
 }
 
-function isMarked(value: unknown): value is Record<typeof MARK, string> {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, MARK)
+function isMarked(value: unknown): value is string {
+  return typeof value === 'string' && value.startsWith(MARK)
 }
 
-function exactNumber(token = ''): number | bigint {
+function exactNumber(token: string): number | bigint {
   const double = Number(token)
   const [mantissa = '', exponent = '0'] = token.toLowerCase().split('e')
   const [whole = '', decimals = ''] = mantissa.split('.')

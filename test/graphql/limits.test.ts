@@ -5,8 +5,12 @@ import { type GraphQLAnswer, type Running, sharedTest as test } from '../harness
 
 async function ask(running: Running, query: string, variables?: object, headers = {}) {
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers } }
+  const operationName = query.startsWith('query A {') ? 'A' : undefined
   const began = performance.now()
-  const response = await running.send('/graphql', { ...init, body: JSON.stringify({ query, variables }) })
+  const response = await running.send('/graphql', {
+    ...init,
+    body: JSON.stringify({ query, variables, operationName }),
+  })
   const text = await response.text()
   return { status: response.status, text, ms: performance.now() - began, body: JSON.parse(text) }
 }
@@ -46,6 +50,17 @@ describe('a flood is refused before execution, in a short answer that says the l
       'selections in nested fragments',
       `{ pets { pageInfo { ...f0 } } } ${times(25, (i) => `fragment f${i} on PageInfo { ...f${i + 1} ...f${i + 1} }`)} fragment f25 on PageInfo { endCursor }`,
       /selections with fragments expanded is \d+; the limit is 1000/,
+    ],
+    [
+      'selections in an operation that is not selected',
+      `query A { __typename } query B { pets { pageInfo { ...f0 } } } ${times(25, (i) => `fragment f${i} on PageInfo { ...f${i + 1} ...f${i + 1} }`)} fragment f25 on PageInfo { endCursor }`,
+      /selections with fragments expanded is \d+; the limit is 1000/,
+    ],
+    ['a long alias', `{ ${'a'.repeat(256)}: __typename }`, /length of an alias is 256; the limit is 255/],
+    [
+      'cycles of fragments that are not selected',
+      `query A { __typename } query B { ...f0 } ${times(64, (i) => `fragment f${i} on Query { a: pets { ...f${(i * 7 + 1) % 64} ...f${(i * 13 + 5) % 64} } ...f${(i + 1) % 64} }`)}`,
+      /Cannot spread fragment/,
     ],
     [
       'a fragment cycle',
@@ -119,7 +134,6 @@ describe('the cost', () => {
       undefined,
       100,
     ],
-    ['query ($n: Int!) { pets(first: $n) { nodes { id } } }', { n: 'many' }, 1],
     ['{ a: pet(id: 1) { id } b: pet(id: 1) { id } }', undefined, 2],
     ['{ ...f ...f } fragment f on Query { pets(first: 5) { nodes { id } } }', undefined, 10],
     ['mutation { createPet(input: { name: "x", categoryId: 1 }) { id } }', undefined, 10],

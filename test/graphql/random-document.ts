@@ -38,7 +38,7 @@ const VARIABLES: Record<string, { declarations: string[]; values: unknown[] }> =
   w: { declarations: ['Boolean!', 'Boolean! = true'], values: [true, false] },
   y: { declarations: ['Boolean!', 'Boolean = false'], values: [true, false] },
   n: { declarations: ['Int', 'Int = 2', 'Int! = 3'], values: [1, 3, 100, 0, null, 2.5, 'x', 2 ** 31, 10n ** 20n] },
-  constructor: { declarations: ['Int', 'Int = 100'], values: [4, null] },
+  constructor: { declarations: ['Int', 'Int = 100', 'Int! = 3'], values: [4, null] },
   ['__proto__']: { declarations: ['Int', 'Int = 3'], values: [1, null] },
   i: { declarations: ['ID!', 'ID! = "2"'], values: ['1', 2, '999', 'x', null, 1.5, 2n ** 60n, Number.NaN] },
   s: { declarations: ['PetStatus', 'PetStatus = sold'], values: ['sold', 'available', null, 'lost'] },
