@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildSchema, parse, validate } from 'graphql'
 import { format, resolveConfig } from 'prettier'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
@@ -119,4 +120,21 @@ test('docs/graphql-api.md lists every GraphQL limit with its value', () => {
     Number(value.replace(',', '')),
   ])
   expect(Object.fromEntries(documented)).toEqual(limits)
+})
+
+test('docs/operations.md lists every metric of the service and every alert', () => {
+  const text = pages.get('docs/operations.md') ?? ''
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((f) => f.endsWith('.ts'))
+  const code = sources.map((file) => readFileSync(join(root, 'src', file), 'utf8')).join('')
+  const rules = readFileSync(join(root, 'src/operations/alerts.yaml'), 'utf8')
+  const namesIn = (from: string, pattern: RegExp) => [...new Set(from.match(pattern))].sort()
+  expect(namesIn(text, /\bpetstore_\w+/g)).toEqual(namesIn(code, /(?<=')petstore_\w+(?=')/g))
+  expect(namesIn(text, /\bPetStore\w+/g)).toEqual(namesIn(rules, /(?<=- alert: )\w+/g))
+})
+
+test('the GraphQL operations of the documents are valid', () => {
+  const schema = buildSchema(readFileSync(join(root, 'schema.graphql'), 'utf8'))
+  const operations = [...pages.values()].flatMap((text) => [...text.matchAll(/^```graphql\n([^]*?)^```/gm)])
+  expect(operations.length).toBeGreaterThan(0)
+  expect(operations.flatMap(([, operation = '']) => validate(schema, parse(operation)))).toEqual([])
 })
