@@ -122,15 +122,20 @@ test('docs/graphql-api.md lists every GraphQL limit with its value', () => {
   expect(Object.fromEntries(documented)).toEqual(limits)
 })
 
-test('docs/operations.md lists every metric of the service and every alert', () => {
-  const text = pages.get('docs/operations.md') ?? ''
-  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((f) => f.endsWith('.ts'))
-  const code = sources.map((file) => readFileSync(join(root, 'src', file), 'utf8')).join('')
-  const rules = readFileSync(join(root, 'src/operations/alerts.yaml'), 'utf8')
-  const namesIn = (from: string, pattern: RegExp) => [...new Set(from.match(pattern))].sort()
-  expect(namesIn(text, /\bpetstore_\w+/g)).toEqual(namesIn(code, /(?<=')petstore_\w+(?=')/g))
-  expect(namesIn(text, /\bPetStore\w+/g)).toEqual(namesIn(rules, /(?<=- alert: )\w+/g))
+test('docs/operations.md lists every metric of the service', () => {
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((f) => f.endsWith('.ts'))
+  const code = files.map((file) => readFileSync(join(root, 'src', file), 'utf8')).join('')
+  expect(namesIn(pages.get('docs/operations.md'), /\bpetstore_\w+/g)).toEqual(namesIn(code, /(?<=')petstore_\w+(?=')/g))
 })
+
+test('docs/operations.md lists every alert', () => {
+  const rules = readFileSync(join(root, 'src/operations/alerts.yaml'), 'utf8')
+  expect(namesIn(pages.get('docs/operations.md'), /\bPetStore\w+/g)).toEqual(namesIn(rules, /(?<=- alert: )\w+/g))
+})
+
+function namesIn(text: string | undefined, pattern: RegExp): string[] {
+  return [...new Set(text?.match(pattern))].sort()
+}
 
 test('the GraphQL operations of the documents are valid', () => {
   const schema = buildSchema(readFileSync(join(root, 'schema.graphql'), 'utf8'))
