@@ -122,16 +122,32 @@ test('docs/graphql-api.md lists every GraphQL limit with its value', () => {
   expect(Object.fromEntries(documented)).toEqual(limits)
 })
 
+test('docs/specification.md has every section that comments and test titles cite', () => {
+  const sections = namesIn(pages.get('docs/specification.md'), /(?<=^##+ )\d+(\.\d+)?/gm)
+  const cited = namesIn(sourceOf('src') + sourceOf('test'), /(?<=[Ss]pecification §|\(§|'§|\*\* §)\d+(\.\d+)?/g)
+  expect(cited.length).toBeGreaterThan(0)
+  expect(cited.filter((section) => !sections.includes(section))).toEqual([])
+})
+
 test('docs/operations.md lists every metric of the service', () => {
-  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((f) => f.endsWith('.ts'))
-  const code = files.map((file) => readFileSync(join(root, 'src', file), 'utf8')).join('')
-  expect(namesIn(pages.get('docs/operations.md'), /\bpetstore_\w+/g)).toEqual(namesIn(code, /(?<=')petstore_\w+(?=')/g))
+  const code = namesIn(sourceOf('src'), /(?<=')petstore_\w+(?=')/g)
+  expect(namesIn(pages.get('docs/operations.md'), /\bpetstore_\w+/g)).toEqual(code)
 })
 
 test('docs/operations.md lists every alert', () => {
   const rules = readFileSync(join(root, 'src/operations/alerts.yaml'), 'utf8')
   expect(namesIn(pages.get('docs/operations.md'), /\bPetStore\w+/g)).toEqual(namesIn(rules, /(?<=- alert: )\w+/g))
 })
+
+/** The text of all TypeScript files below a folder. */
+function sourceOf(folder: string): string {
+  const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+  const isSource = (file: string) => file.endsWith('.ts') && !/node_modules|generated/.test(file)
+  return files
+    .filter(isSource)
+    .map((file) => readFileSync(join(root, folder, file), 'utf8'))
+    .join('\n')
+}
 
 function namesIn(text: string | undefined, pattern: RegExp): string[] {
   return [...new Set(text?.match(pattern))].sort()
