@@ -2,8 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import type { z } from 'zod'
-import { Environment } from '../src/config.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const src = join(root, 'src')
@@ -94,17 +92,3 @@ test.for(['package-lock.json', 'test/clients/package-lock.json', 'test/bench/pac
     expect(readFileSync(join(root, file), 'utf8')).not.toContain('"resolved"')
   },
 )
-
-test('the README documents every variable of the environment as src/config.ts has it', () => {
-  const defaultOf = (schema: z.core.$ZodType): unknown => {
-    const { defaultValue, innerType } = schema._zod.def as { defaultValue?: unknown; innerType?: z.core.$ZodType } // any kind
-    return defaultValue ?? (innerType && defaultOf(innerType))
-  }
-  const rows = Object.entries(Environment.shape).map(([name, schema]) => {
-    const value = defaultOf(schema)
-    return `| \`${name}\` | ${value === undefined ? '' : `\`${String(value)}\` `}| ${schema.description} |`
-  })
-  const readme = readFileSync(join(root, 'README.md'), 'utf8').replace(/ +/g, ' ')
-  const table = /<!-- environment:.*?-->\s*\|.*\n\|.*\n([^]*?)\n\n<!-- \/environment -->/.exec(readme)?.[1]
-  expect(table?.split('\n')).toEqual(rows)
-})

@@ -17,7 +17,7 @@ export interface Balancer {
   up(port: number): Promise<void>
 }
 
-/** Starts HAProxy in front of instances on these ports, as the README says to. */
+/** Starts HAProxy in front of instances on these ports, with the settings of docs/deployment.md. */
 export async function startHaproxy(defer: Defer, ports: number[]): Promise<Balancer> {
   const dir = await mkdtemp(join(tmpdir(), 'pet-store-haproxy-'))
   const [port, file, control] = [await freePort(), join(dir, 'config'), join(dir, 'control')]
@@ -42,7 +42,7 @@ export async function startHaproxy(defer: Defer, ports: number[]): Promise<Balan
   return { port, up }
 }
 
-/** The part under "backend" is the README's. */
+/** The part under "backend" is that of docs/deployment.md. */
 const toConfig = (port: number, control: string, ports: number[]) => `
 global
   stats socket ${control}

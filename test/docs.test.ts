@@ -1,0 +1,161 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { buildSchema, parse, validate } from 'graphql'
+import { format, resolveConfig } from 'prettier'
+import { describe, expect, test } from 'vitest'
+import type { z } from 'zod'
+import { Environment } from '../src/config.ts'
+import { statusOf } from '../src/errors.ts'
+import { limits } from '../src/graphql/limits.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+
+/** Every document by its path from the root. */
+const pages = new Map(
+  ['README.md', ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map((file) => `docs/${file}`)]
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => [file, readFileSync(join(root, file), 'utf8')] as const),
+)
+
+/** Paths that exist only after a build or a run, and so not in a fresh clone. */
+const createdLater = new Set(['dist/', 'test/bench/results/'])
+
+const isRecord = (file: string) => file === 'docs/changelog.md' // a changelog names what is gone
+
+describe.for([...pages])('%s', ([file, text]) => {
+  const prose = text.replace(/^```[^]*?^```/gm, '')
+
+  test('has links that lead to existing files and headings', () => {
+    const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
+    const broken = links.filter((link) => !/^https?:/.test(link) && !leadsSomewhere(file, link))
+    expect(broken).toEqual([])
+  })
+
+  test.skipIf(isRecord(file))('names paths that exist', () => {
+    const paths = [...text.matchAll(/(?<![@\w./-])(?:src|test|docs|prisma|dist|\.ci)\/[\w./-]*\w\/?/g)].map(
+      ([path]) => path,
+    )
+    expect(paths.filter((path) => !createdLater.has(path) && !exists(path))).toEqual([])
+  })
+
+  test.skipIf(isRecord(file))('names scripts of package.json', () => {
+    const names = [...text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)].map(([, name = '']) => name)
+    expect(names.filter((name) => !(name in scripts))).toEqual([])
+  })
+})
+
+/** A program of dist/ exists if the source that it is compiled from does. */
+function exists(path: string): boolean {
+  return existsSync(join(root, path.replace(/^dist\/(.*)\.js$/, 'src/$1.ts')))
+}
+
+function leadsSomewhere(from: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#')
+  const target = path ? join(dirname(from), path) : from
+  if (!exists(target)) return false
+  return anchor === undefined || anchorsOf(pages.get(target) ?? '').includes(anchor)
+}
+
+/** The anchors that GitHub gives to headings. */
+function anchorsOf(text: string): string[] {
+  const headings = text.replace(/^```[^]*?^```/gm, '').matchAll(/^#+ (.+)$/gm)
+  const seen = new Map<string, number>()
+  return [...headings].map(([, heading = '']) => {
+    const slug = heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replace(/\s/g, '-')
+    const count = seen.get(slug) ?? 0
+    seen.set(slug, count + 1)
+    return count ? `${slug}-${count}` : slug
+  })
+}
+
+/** The cells of the table behind a marker, without its head; backticks are removed. */
+function tableAfter(file: string, marker: string): string[][] {
+  const text = pages.get(file) ?? ''
+  const [, ...rows] =
+    /(?:^\|.*\n)+/m
+      .exec(text.slice(text.indexOf(marker)))?.[0]
+      .trimEnd()
+      .split('\n')
+      .slice(1) ?? []
+  const cellsOf = (row: string) => row.split('|').map((cell) => cell.trim().replaceAll('`', ''))
+  return rows.map((row) => cellsOf(row).slice(1, -1))
+}
+
+test('the table of environment variables is generated from src/config.ts: npm run docs writes it', async () => {
+  const file = 'docs/configuration.md'
+  const rows = Object.entries(Environment.shape).map(([name, schema]) => {
+    const value = defaultOf(schema)
+    return `| \`${name}\` | ${value === undefined ? '' : `\`${String(value)}\``} | ${schema.description} |`
+  })
+  const table = ['| variable | default | meaning |', '| --- | --- | --- |', ...rows].join('\n')
+  const generated = (pages.get(file) ?? '').replace(
+    /<!-- environment -->[^]*<!-- \/environment -->/,
+    () => `<!-- environment -->\n\n${table}\n\n<!-- /environment -->`,
+  )
+  const options = await resolveConfig(join(root, file))
+  await expect(await format(generated, { ...options, parser: 'markdown' })).toMatchFileSnapshot(join(root, file))
+})
+
+function defaultOf(schema: z.core.$ZodType): unknown {
+  const { defaultValue, innerType } = schema._zod.def as { defaultValue?: unknown; innerType?: z.core.$ZodType } // any kind
+  return defaultValue ?? (innerType && defaultOf(innerType))
+}
+
+test('docs/rest-api.md lists every error code with its status', () => {
+  const documented = tableAfter('docs/rest-api.md', 'compares this table').map(([status, code]) => [
+    code,
+    Number(status),
+  ])
+  expect(documented).toEqual(Object.entries(statusOf).sort(([, a], [, b]) => a - b))
+})
+
+test('docs/graphql-api.md lists every GraphQL limit with its value', () => {
+  const documented = tableAfter('docs/graphql-api.md', 'compares this table').map(([label = '', value = '']) => [
+    label.replace(/ (\w)/g, (_space, letter: string) => letter.toUpperCase()),
+    Number(value.replace(',', '')),
+  ])
+  expect(Object.fromEntries(documented)).toEqual(limits)
+})
+
+test('docs/specification.md has every section that comments and test titles cite', () => {
+  const sections = namesIn(pages.get('docs/specification.md'), /(?<=^##+ )\d+(\.\d+)?/gm)
+  const cited = namesIn(sourceOf('src') + sourceOf('test'), /(?<=[Ss]pecification §|\(§|'§|\*\* §)\d+(\.\d+)?/g)
+  expect(cited.length).toBeGreaterThan(0)
+  expect(cited.filter((section) => !sections.includes(section))).toEqual([])
+})
+
+test('docs/operations.md lists every metric of the service', () => {
+  const code = namesIn(sourceOf('src'), /(?<=')petstore_\w+(?=')/g)
+  expect(namesIn(pages.get('docs/operations.md'), /\bpetstore_\w+/g)).toEqual(code)
+})
+
+test('docs/operations.md lists every alert', () => {
+  const rules = readFileSync(join(root, 'src/operations/alerts.yaml'), 'utf8')
+  expect(namesIn(pages.get('docs/operations.md'), /\bPetStore\w+/g)).toEqual(namesIn(rules, /(?<=- alert: )\w+/g))
+})
+
+/** The text of all TypeScript files below a folder. */
+function sourceOf(folder: string): string {
+  const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+  const isSource = (file: string) => file.endsWith('.ts') && !/node_modules|generated/.test(file)
+  return files
+    .filter(isSource)
+    .map((file) => readFileSync(join(root, folder, file), 'utf8'))
+    .join('\n')
+}
+
+function namesIn(text: string | undefined, pattern: RegExp): string[] {
+  return [...new Set(text?.match(pattern))].sort()
+}
+
+test('the GraphQL operations of the documents are valid', () => {
+  const schema = buildSchema(readFileSync(join(root, 'schema.graphql'), 'utf8'))
+  const operations = [...pages.values()].flatMap((text) => [...text.matchAll(/^```graphql\n([^]*?)^```/gm)])
+  expect(operations.length).toBeGreaterThan(0)
+  expect(operations.flatMap(([, operation = '']) => validate(schema, parse(operation)))).toEqual([])
+})
