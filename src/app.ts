@@ -22,7 +22,7 @@ import { createOverload, type Overload } from './http/overload.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import { requireSaneHead } from './http/target.ts'
 import { traceRequests } from './http/traces.ts'
-import { type Budget, createBudget } from './keys/budget.ts'
+import { createRateLimiter, deleteExpiredWindows, type RateLimiter } from './keys/rate-limiter.ts'
 import { type Caller, createKeys, type Keys } from './keys/service.ts'
 import { createUsage, type Usage, USAGE_FLUSH_MS } from './keys/usage.ts'
 import { deprecateGetPet } from './rest/deprecation.ts'
@@ -63,20 +63,20 @@ export function createService(options: ServiceOptions): Service {
   const { databaseUrl, databasePoolSize, budgets, timeouts, log, metricsPort, tracer, now = () => new Date() } = options
   const onIdleError = (err: Error) => log.warn({ err }, 'connection lost')
   const database = createDatabase(databaseUrl, databasePoolSize, timeouts, onIdleError, tracer)
-  // Budgets do not queue with the requests that they limit, and are not worth waiting for.
+  // The rate-limit store has its own small pool and short timeouts, so that a slow store never delays requests.
   const impatient = { ...timeouts, checkoutMs: 500, queryMs: 500 }
   const store = budgets.shared ? createPool(databaseUrl, 2, impatient, onIdleError, tracer) : undefined
   // Readiness has a connection of its own: where all others are in use the service is busy, not away.
   const probe = createPool(databaseUrl, 1, timeouts, onIdleError)
-  const onStoreLost = (err: unknown) => log.warn({ err }, 'budgets are not shared: their store is lost')
-  const budgetOf = (name: string, points: number, shared?: typeof store) =>
-    points ? createBudget({ ...budgets, name, points, store: shared, onStoreLost }) : undefined
+  const onStoreError = (err: unknown) => log.warn({ err }, 'rate-limit store unavailable, limiting per process')
+  const createLimiter = (name: string, points: number, shared?: typeof store) =>
+    points ? createRateLimiter({ ...budgets, name, points, store: shared, onStoreError }) : undefined
 
   const animals = createAnimals(database.prisma, database.pool)
   const keys = createKeys(database, now)
   const usage = createUsage(database.prisma)
-  const budget = budgetOf('key', budgets.points, store)
-  const wrongKeys = budgetOf('wrong-keys', budgets.wrongKeys)
+  const budget = createLimiter('key', budgets.points, store)
+  const wrongKeys = createLimiter('wrong-keys', budgets.wrongKeys)
   const { pool, expectedWaitMs } = database
   const overload = createOverload(options.shedding, { length: () => pool.waitingCount, expectedWaitMs })
   const metrics = createMetrics({
@@ -86,7 +86,7 @@ export function createService(options: ServiceOptions): Service {
     keyLookups: keys.lookups,
     shed: overload.counts,
     gather: options.gatherMetrics,
-    limited: () => ({ key: budget?.refused ?? 0, 'wrong-keys': wrongKeys?.refused ?? 0 }),
+    limited: () => ({ key: budget?.rejected ?? 0, 'wrong-keys': wrongKeys?.rejected ?? 0 }),
   })
   const join = createJoin<string[]>()
   const health = { draining: false, pendingMigrations: () => join('', () => pendingMigrations(probe)) }
@@ -94,6 +94,7 @@ export function createService(options: ServiceOptions): Service {
   const chores: [everyMs: number, chore: () => Promise<unknown>][] = [
     [USAGE_FLUSH_MS, usage.flush],
     [3_600_000, () => pruneIdempotencyKeys(database.prisma)],
+    [300_000, async () => store && deleteExpiredWindows(store)],
   ]
   const servers: HttpServer[] = []
   let timers: NodeJS.Timeout[] = []
@@ -131,8 +132,8 @@ interface Parts extends ServiceOptions {
   animals: Animals
   keys: Keys
   usage: Usage
-  budget: Budget | undefined
-  wrongKeys: Budget | undefined
+  budget: RateLimiter | undefined
+  wrongKeys: RateLimiter | undefined
   overload: Overload
   metrics: Metrics
   health: Health

@@ -12,7 +12,7 @@ import { endWithJson } from '../http/json-answer.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { allow } from '../http/methods.ts'
 import type { RequestTime } from '../http/request-time.ts'
-import type { Budget } from '../keys/budget.ts'
+import type { RateLimiter } from '../keys/rate-limiter.ts'
 import { negotiate, toGraphQLError } from './answers.ts'
 import type { GraphQLContext } from './builder.ts'
 import { useCompiled } from './compiled.ts'
@@ -46,7 +46,7 @@ export interface GraphQLParts {
   log: Logger
   trusted: TrustedDocuments
   /** Of each caller, in cost; a request has paid 1 before it comes here. */
-  budget?: Budget | undefined
+  budget?: RateLimiter | undefined
   /** Makes a span for each operation; none when there is no tracer. */
   tracer?: Tracer | undefined
 }
