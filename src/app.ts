@@ -168,11 +168,11 @@ function createApp(parts: Parts): Express {
   app.use(beginRequest(parts.timeouts.handlerMs))
   if (tracer) app.use(traceRequests(tracer, templates))
   app.use(observeRequests(log, metrics, templates))
-  app.use(deprecateGetPet)
+  app.use(deprecateGetPet(parts.environments))
   app.use(requireSaneHead)
 
   // Those that are asked most come first: a request takes time for every part that it passes by.
-  app.use('/v1', admit, petsRouter({ animals, now, noteDeprecatedCall }))
+  app.use('/v1', admit, petsRouter({ ...parts, noteDeprecatedCall }))
   app.get('/graphql', graphiql(parts.devKey))
   app.use('/graphql', admit, graphqlRouter({ animals, log, trusted: trusted ?? noTrustedDocuments, budget, tracer }))
   app.use('/graphql', graphqlErrorHandler(log))
