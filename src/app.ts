@@ -22,7 +22,7 @@ import { createOverload, type Overload } from './http/overload.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import { requireSaneHead } from './http/target.ts'
 import { traceRequests } from './http/traces.ts'
-import { type Budget, createBudget } from './keys/budget.ts'
+import { createRateLimiter, deleteExpiredWindows, type RateLimiter } from './keys/rate-limiter.ts'
 import { type Caller, createKeys, type Keys } from './keys/service.ts'
 import { createUsage, type Usage, USAGE_FLUSH_MS } from './keys/usage.ts'
 import { deprecateGetPet } from './rest/deprecation.ts'
@@ -63,22 +63,22 @@ export function createService(options: ServiceOptions): Service {
   const { databaseUrl, databasePoolSize, budgets, timeouts, log, metricsPort, tracer, now = () => new Date() } = options
   const onIdleError = (err: Error) => log.warn({ err }, 'connection lost')
   const database = createDatabase({ url: databaseUrl, size: databasePoolSize, timeouts, onIdleError, tracer })
-  // Budgets do not queue with the requests that they limit, and are not worth waiting for.
+  // The rate-limit store has its own small pool and short timeouts, so that a slow store never delays requests.
   const impatient = { ...timeouts, checkoutMs: 500, queryMs: 500 }
   const store = budgets.shared
     ? createPool({ url: databaseUrl, size: 2, timeouts: impatient, onIdleError, tracer })
     : undefined
   // Readiness has a connection of its own: where all others are in use the service is busy, not away.
   const probe = createPool({ url: databaseUrl, size: 1, timeouts, onIdleError })
-  const onStoreLost = (err: unknown) => log.warn({ err }, 'budgets are not shared: their store is lost')
-  const budgetOf = (name: string, points: number, shared?: typeof store) =>
-    points ? createBudget({ ...budgets, name, points, store: shared, onStoreLost }) : undefined
+  const onStoreError = (err: unknown) => log.warn({ err }, 'rate-limit store unavailable, limiting per process')
+  const createLimiter = (name: string, points: number, shared?: typeof store) =>
+    points ? createRateLimiter({ ...budgets, name, points, store: shared, onStoreError }) : undefined
 
   const animals = createAnimals(database.prisma, database.pool)
   const keys = createKeys(database, now)
   const usage = createUsage(database.prisma)
-  const budget = budgetOf('key', budgets.points, store)
-  const wrongKeys = budgetOf('wrong-keys', budgets.wrongKeys)
+  const budget = createLimiter('key', budgets.points, store)
+  const wrongKeys = createLimiter('wrong-keys', budgets.wrongKeys)
   const { pool } = database
   const queue = { length: () => pool.waitingCount, expectedWaitMs: () => pool.expectedWaitMs() }
   const overload = createOverload(options.shedding, queue)
@@ -89,7 +89,7 @@ export function createService(options: ServiceOptions): Service {
     keyLookups: keys.lookups,
     shed: overload.counts,
     gather: options.gatherMetrics,
-    limited: () => ({ key: budget?.refused ?? 0, 'wrong-keys': wrongKeys?.refused ?? 0 }),
+    limited: () => ({ key: budget?.rejected ?? 0, 'wrong-keys': wrongKeys?.rejected ?? 0 }),
   })
   const join = createJoin<string[]>()
   const health = { draining: false, pendingMigrations: () => join('', () => pendingMigrations(probe)) }
@@ -97,6 +97,7 @@ export function createService(options: ServiceOptions): Service {
   const chores: [everyMs: number, chore: () => Promise<unknown>][] = [
     [USAGE_FLUSH_MS, usage.flush],
     [3_600_000, () => pruneIdempotencyKeys(database.prisma)],
+    [300_000, async () => store && deleteExpiredWindows(store)],
   ]
   const servers: HttpServer[] = []
   let timers: NodeJS.Timeout[] = []
@@ -134,8 +135,8 @@ interface Parts extends ServiceOptions {
   animals: Animals
   keys: Keys
   usage: Usage
-  budget: Budget | undefined
-  wrongKeys: Budget | undefined
+  budget: RateLimiter | undefined
+  wrongKeys: RateLimiter | undefined
   overload: Overload
   metrics: Metrics
   health: Health
@@ -168,11 +169,11 @@ function createApp(parts: Parts): Express {
   app.use(beginRequest(parts.timeouts.handlerMs))
   if (tracer) app.use(traceRequests(tracer, templates))
   app.use(observeRequests(log, metrics, templates))
-  app.use(deprecateGetPet)
+  app.use(deprecateGetPet(parts.environments))
   app.use(requireSaneHead)
 
   // Those that are asked most come first: a request takes time for every part that it passes by.
-  app.use('/v1', admit, petsRouter({ animals, now, noteDeprecatedCall }))
+  app.use('/v1', admit, petsRouter({ ...parts, noteDeprecatedCall }))
   app.get('/graphql', overload.shedForLag, graphiql())
   app.use('/graphql', admit, graphqlRouter({ animals, log, trusted: trusted ?? noTrustedDocuments, budget, tracer }))
   app.use('/graphql', graphqlErrorHandler(log))

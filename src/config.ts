@@ -33,8 +33,8 @@ export const Environment = z.object({
     ),
   PRODUCTION_URL: baseAddress
     .optional()
-    .describe('Base address of production, ending in `/v1`, for the API reference.'),
-  STAGING_URL: baseAddress.optional().describe('Base address of staging, likewise.'),
+    .describe('Base address of production, ending in `/v1`. With a longer path, `Link` and `Location` are relative.'),
+  STAGING_URL: baseAddress.optional().describe('Base address of staging, with the same effect.'),
   TRUSTED_DOCUMENTS: z
     .enum(['off', 'allow', 'only'])
     .default('off')

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { ApiError } from './errors.ts'
 import { RequestTime } from './http/request-time.ts'
-import type { Balance, Budget } from './keys/budget.ts'
+import type { RateLimiter, RateLimitState } from './keys/rate-limiter.ts'
 import type { Caller, Keys, Scope } from './keys/service.ts'
 
 export type { Caller }
@@ -13,8 +13,8 @@ declare module 'express-serve-static-core' {
     id: string
     /** How long it takes, and how long it may. */
     time: RequestTime
-    /** What is left of the caller's budget, where there is one. */
-    balance?: Balance
+    /** What is left of the caller's quota, where there is one. */
+    rateLimit?: RateLimitState
     /** Who is calling; there is one wherever `requireKey` stands before. */
     caller?: Caller
   }
@@ -40,27 +40,27 @@ export function beginRequest(handlerTimeoutMs: number): RequestHandler {
 
 interface KeyParts {
   keys: Keys
-  /** How many wrong keys an address may send; any number when there is none. */
-  wrongKeys?: Budget | undefined
+  /** Limits the failed authentications of an IP address; unlimited when there is none. */
+  wrongKeys?: RateLimiter | undefined
   /** Told of every call with a valid key. */
   noteUse(caller: Caller): void
 }
 
 /**
  * The one bearer-auth context, for both faces (specification §5, RFC 6750).
- * Answers 401 without a valid key, 429 to an address that has sent too many wrong ones and now one that was not seen to
- * be good before, and 503 when the database that knows the keys cannot be asked.
+ * Sends 401 without a valid key, 429 when the IP address exceeded the limit of failed authentications and the key was
+ * not valid at its last lookup, and 503 when the database that knows the keys does not answer.
  */
 export function requireKey({ keys, wrongKeys, noteUse }: KeyParts) {
   return async (req: Request, _res: Response, next: NextFunction): Promise<void> => {
     const token = bearerToken(req)
     if (token === undefined) throw noKey
     const caller = await keys.verify(token, async (find, wasGood) => {
-      if (wrongKeys && !wasGood) refuseBeyond(wrongKeys, await wrongKeys.balance(addressOf(req)), tooManyWrongKeys)
+      if (wrongKeys && !wasGood) throwIfExceeded(wrongKeys, wrongKeys.peek(addressOf(req)), tooManyFailures)
       return req.time.database(find)
     })
     if (!caller) {
-      if (wrongKeys) refuseBeyond(wrongKeys, await wrongKeys.spend(addressOf(req), 1), tooManyWrongKeys)
+      if (wrongKeys) throwIfExceeded(wrongKeys, await wrongKeys.consume(addressOf(req), 1), tooManyFailures)
       throw wrongKey
     }
     req.caller = caller
@@ -77,9 +77,9 @@ const wrongKey = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', {
   headers: { 'WWW-Authenticate': `${realm}, error="invalid_token"` },
 })
 
-const tooManyWrongKeys = 'Too many wrong keys came from this address.'
+const tooManyFailures = 'Too many failed authentication attempts from this IP address.'
 
-/** Who the client is to the budget of wrong keys: its address; of an IPv6 address the network, which is one client's. */
+/** The client, to the limiter of failed authentications: its IP address; of IPv6 the /64 network, which is one client's. */
 function addressOf({ ip = '' }: Request): string {
   if (!ip.includes(':') || ip.includes('.')) return ip
   const [head = '', tail] = ip.split('::')
@@ -89,38 +89,35 @@ function addressOf({ ip = '' }: Request): string {
   return [...groups, ...zeros, ...end].slice(0, 4).join(':')
 }
 
-/** Takes a point of the caller's budget, before anything else is looked at. */
-export function requireBudget(budget: Budget | undefined): RequestHandler {
+/** Consumes one point of the caller's quota, before anything else is looked at. */
+export function requireBudget(limiter: RateLimiter | undefined): RequestHandler {
   return async (req, res, next) => {
-    if (budget) await spend(budget, req, res, 1)
+    if (limiter) await spend(limiter, req, res, 1)
     next()
   }
 }
 
 /**
- * Takes points of the caller's budget, none if it is known to have too few, and says in the answer what is left (draft-ietf-httpapi-ratelimit-headers).
+ * Consumes points of the caller's quota, and sends what is left in the RateLimit headers
+ * (draft-ietf-httpapi-ratelimit-headers). A cost that is known to exceed what is left consumes nothing.
  * @throws ApiError RESOURCE_EXHAUSTED when there are not enough
  */
-export async function spend(budget: Budget, req: Request, res: Response, points: number): Promise<void> {
-  const left = req.balance
-  const balance =
-    left && points > left.remaining
-      ? { ...left, granted: false }
-      : await budget.spend(String(callerOf(req).clientId), points)
-  req.balance = balance
-  const resetSeconds = Math.ceil(balance.resetMs / 1000)
-  res.setHeader('RateLimit-Policy', `"${budget.name}";q=${budget.points};w=${budget.windowSeconds}`)
-  res.setHeader('RateLimit', `"${budget.name}";r=${balance.remaining};t=${resetSeconds}`)
-  refuseBeyond(
-    budget,
-    balance,
-    `The budget of this key is spent: ${budget.points} points in ${budget.windowSeconds} seconds.`,
-  )
+export async function spend(limiter: RateLimiter, req: Request, res: Response, cost: number): Promise<void> {
+  const { name, points, windowSeconds } = limiter
+  const known = req.rateLimit
+  const state =
+    known && cost > known.remaining
+      ? { ...known, allowed: false }
+      : await limiter.consume(String(callerOf(req).clientId), cost)
+  req.rateLimit = state
+  res.setHeader('RateLimit-Policy', `"${name}";q=${points};w=${windowSeconds}`)
+  res.setHeader('RateLimit', `"${name}";r=${state.remaining};t=${Math.ceil(state.resetMs / 1000)}`)
+  throwIfExceeded(limiter, state, `Rate limit exceeded: ${points} points per ${windowSeconds} seconds.`)
 }
 
-function refuseBeyond(budget: Budget, { granted, resetMs }: Balance, message: string): void {
-  if (granted) return
-  budget.refused++
+function throwIfExceeded(limiter: RateLimiter, { allowed, resetMs }: RateLimitState, message: string): void {
+  if (allowed) return
+  limiter.rejected++
   const headers = { 'Retry-After': String(Math.max(Math.ceil(resetMs / 1000), 1)) }
   throw new ApiError('RESOURCE_EXHAUSTED', message, { headers })
 }

@@ -12,7 +12,10 @@ export const whole = (min: number, max: number) =>
 export const milliseconds = whole(1, 600_000)
 export const baseAddress = z
   .string()
-  .regex(/^https:\/\/[^\s?#]+\/v1$/, 'must be a URL that begins with https:// and ends with /v1')
+  .refine(
+    (url) => /^https:\/\/[^\s?#]+\/v1$/.test(url) && URL.canParse(url),
+    'must be a URL that begins with https:// and ends with /v1',
+  )
 
 /** What Express knows as a proxy. */
 const proxy = z.union(

@@ -64,6 +64,8 @@ describe('a wrong value is told in one line that names its variable', () => {
     ['DATABASE_URL', 'mysql://pets:topsecret@localhost/pets'],
     ['DATABASE_URL_FILE', '/nowhere/at/all'],
     ['DATABASE_URL_FILE', '/'],
+    ['PRODUCTION_URL', 'https://[/v1'],
+    ['STAGING_URL', 'https://pets.example/v2'],
   ] as const)('%s=%s', ([variable, value]) => {
     const message = complaint({ [variable]: value })
     expect(message).toMatch(new RegExp(`^${variable} `))

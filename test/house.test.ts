@@ -23,7 +23,7 @@ const mayImport: Record<string, string[]> = {
   'animals/': ['animals/', 'errors.ts', 'database/generated/'],
   'keys/': ['keys/', 'errors.ts', 'database/generated/'],
   'rest/': ['rest/', 'animals/', 'context.ts', 'errors.ts', 'http/'],
-  'graphql/': ['graphql/', 'animals/', 'context.ts', 'errors.ts', 'http/', 'keys/budget.ts'],
+  'graphql/': ['graphql/', 'animals/', 'context.ts', 'errors.ts', 'http/', 'keys/rate-limiter.ts'],
   'http/': ['http/', 'errors.ts'],
   'database/': ['database/'],
   'conformance/': ['conformance/'],

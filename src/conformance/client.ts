@@ -2,6 +2,8 @@ import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
 
 /** An answer, read whole. */
 export interface Answer {
+  /** URL of the request. */
+  url: string
   status: number
   headers: Headers
   text: string
@@ -36,7 +38,8 @@ export function createClient(baseUrl: string, key: string, timeoutMs = 10_000): 
       signal: AbortSignal.timeout(timeoutMs),
       redirect: 'manual',
     })
-    return { status: response.status, headers: response.headers, text: await response.text() }
+    const { url, status, headers: received } = response
+    return { url, status, headers: received, text: await response.text() }
   }
   const create = (json: string, headers = {}) =>
     ask('/pets', { method: 'POST', body: json, headers: { 'Content-Type': 'application/json', ...headers } })

@@ -34,13 +34,13 @@ export async function useEmbeddedPostgres(dataDir: string, settings: string[] = 
   const bin = findBinaries()
   if (!existsSync(cluster)) await initialise(bin, cluster)
 
-  const deadline = Date.now() + startTimeoutMs
+  const deadline = performance.now() + startTimeoutMs
   for (;;) {
     const url = await runningUrl(cluster)
     const lease = url && (await takeLease(url))
     if (lease) return { url, leave: () => leave(lease, bin, cluster) }
     const failure = await start(bin, cluster, settings)
-    if (failure && Date.now() > deadline) {
+    if (failure && performance.now() > deadline) {
       throw new EmbeddedPostgresError(`The embedded PostgreSQL does not start (see ${cluster}.log): ${failure}`)
     }
     if (failure) await sleep(100)

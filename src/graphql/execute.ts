@@ -17,7 +17,7 @@ import { createJoin } from '../animals/joined.ts'
 import type { Animals } from '../animals/service.ts'
 import { callerOf, requireScope, spend } from '../context.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'
-import type { Budget } from '../keys/budget.ts'
+import type { RateLimiter } from '../keys/rate-limiter.ts'
 import type { GraphQLContext } from './builder.ts'
 import { costOf } from './cost.ts'
 import { type TrustedDocuments, trustedText } from './documents.ts'
@@ -64,7 +64,7 @@ export interface ExecuteDependencies {
   animals: Animals
   trusted: TrustedDocuments
   /** Rate limiter of callers; a request has paid 1 point before it comes here. */
-  budget?: Budget | undefined
+  budget?: RateLimiter | undefined
 }
 
 /** Executes the parameters of one request. Throws GraphQLRequestError and ApiError for requests it rejects. */

@@ -19,8 +19,8 @@ const known = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'CONNECT
 const untraced = new Set(['/livez', '/readyz', '/metrics'])
 
 /**
- * A span for each request, below the client's if it sent one, and what happens on the request's way below that
- * (OpenTelemetry's conventions for HTTP servers, stable). Neither query, headers nor address of the client are told.
+ * Starts a server span for each request, as a child of the client's `traceparent` (OpenTelemetry's stable conventions
+ * for HTTP servers). Spans contain neither the query, nor headers, nor the client's address.
  */
 export function traceRequests(tracer: Tracer, templates: string[]): RequestHandler {
   const toRoute = routesOf(templates)
@@ -28,12 +28,15 @@ export function traceRequests(tracer: Tracer, templates: string[]): RequestHandl
     if (untraced.has(req.path)) return next()
     const route = toRoute(req.path)
     const method = known.has(req.method) ? req.method : '_OTHER'
-    const parent = propagation.extract(ROOT_CONTEXT, req.headers)
+    // Without tracestate (W3C Trace Context §3.3): vendors may put anything there, and this service calls no other.
+    const parent = propagation.extract(ROOT_CONTEXT, { traceparent: req.headers.traceparent })
+    // Redaction does not see through percent-encoding (RFC 3986 §2.1), which no path of this service needs.
+    const path = req.path.includes('%') ? route : req.path
     const attributes = {
       'http.request.method': method,
       ...(method === '_OTHER' && { 'http.request.method_original': req.method }),
       ...(route !== 'other' && { 'http.route': route }),
-      'url.path': req.path,
+      ...(path !== 'other' && { 'url.path': path }),
       'url.scheme': req.protocol,
       'network.protocol.version': req.httpVersion,
     }

@@ -1,4 +1,5 @@
-import type { NextFunction, Request, Response } from 'express'
+import type { RequestHandler } from 'express'
+import { type Environments, referenceBases } from './references.ts'
 
 /** getPet is gone from then on (specification §4.3). */
 export const Sunset = new Date('2030-12-05T00:00:00Z')
@@ -8,12 +9,15 @@ export const DeprecatedSince = new Date('2025-12-05T00:00:00Z')
 const deprecation = `@${DeprecatedSince.getTime() / 1000}`
 const sunset = Sunset.toUTCString()
 
-/** Says on every answer of getPet, whatever its status, that it is deprecated: RFC 9745, RFC 8594, RFC 5829. */
-export function deprecateGetPet(req: Request, res: Response, next: NextFunction): void {
-  if (/^\/v1\/pets\/[^/]+$/.test(req.path)) {
-    res.setHeader('Deprecation', deprecation)
-    res.setHeader('Sunset', sunset)
-    res.setHeader('Link', '</v1/pets>; rel="successor-version"')
+/** Marks every response of getPet, whatever its status, as deprecated: RFC 9745, RFC 8594, RFC 5829. */
+export function deprecateGetPet(environments: Environments): RequestHandler {
+  const link = `<${referenceBases(environments)['/pets/{petId}']}pets>; rel="successor-version"`
+  return (req, res, next) => {
+    if (/^\/v1\/pets\/[^/]+$/.test(req.path)) {
+      res.setHeader('Deprecation', deprecation)
+      res.setHeader('Sunset', sunset)
+      res.setHeader('Link', link)
+    }
+    next()
   }
-  next()
 }

@@ -99,10 +99,14 @@ export const headerObjects = {
   ETag: text('Changes when the body does; for `If-None-Match`.', '"PZ2xM0kWq8Yt1nQd7vRb4c"', '^"[A-Za-z0-9_-]+"$'),
   'Idempotent-Replayed': text('An earlier request with the same Idempotency-Key added the animal.', 'true', '^true$'),
   Link: text(
-    'Related addresses (RFC 8288): `next`, `first`, `successor-version`.',
+    'Related addresses (RFC 8288), relative to the URL of the request: `next`, `first`, `successor-version`.',
     '</v1/pets?limit=20&cursor=YWxsOjQy>; rel="next"',
   ),
-  Location: text('The address of the new animal.', '/v1/pets/42', '^/v1/pets/\\d+$'),
+  Location: text(
+    'The address of the new animal, as a reference relative to the URL of the request (RFC 9110 §10.2.2).',
+    '/v1/pets/42',
+    '^(/v1/)?pets/\\d+$',
+  ),
   RateLimit: text(
     'What is left of the budget of the key, where one is set (draft-ietf-httpapi-ratelimit-headers): points, and seconds until it is whole.',
     '"key";r=59999;t=60',

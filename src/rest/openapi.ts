@@ -1,6 +1,7 @@
 import { Animal, DEFAULT_PAGE_SIZE, Int64, NewPet, PageSize, PetStatus } from '../animals/animal.ts'
 import { IDEMPOTENCY_HOURS } from '../animals/idempotency.ts'
 import { errorSchema, errors, headerObjects, headers, json, type Json, ref, toSchema } from './openapi-parts.ts'
+import type { Environments } from './references.ts'
 
 export interface ApiServer {
   /** Base address, ending in `/v1`. */
@@ -9,7 +10,7 @@ export interface ApiServer {
 }
 
 /** This server first, so that "try it" works, then the environments, where there are some. */
-export function apiServers({ production, staging }: Record<'production' | 'staging', string | undefined>): ApiServer[] {
+export function apiServers({ production, staging }: Environments): ApiServer[] {
   return [
     { url: '/v1', description: 'This server, be it production, staging or local' },
     ...(production ? [{ url: production, description: 'Production' }] : []),

@@ -12,6 +12,7 @@ import { endWithJson } from '../http/json-answer.ts'
 import { toJson } from '../http/json.ts'
 import { allow } from '../http/methods.ts'
 import { Sunset } from './deprecation.ts'
+import { type Environments, referenceBases } from './references.ts'
 
 const once = 'must be given once'
 
@@ -28,13 +29,15 @@ export const ListPets = z.object({
 
 interface PetsParts {
   animals: Animals
+  environments: Environments
   now(): Date
   /** Told of every call of getPet, so that operators know who has to move before it goes. */
   noteDeprecatedCall(caller: Caller): void
 }
 
 /** The REST contract (specification §4), below `/v1`. Translates between HTTP and the service; decides nothing. */
-export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Router {
+export function petsRouter({ animals, environments, now, noteDeprecatedCall }: PetsParts): Router {
+  const base = referenceBases(environments)['/pets']
   const joinList = createJoin<Answer>()
   const joinGet = createJoin<Answer>()
 
@@ -54,7 +57,7 @@ export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Rou
         ...(status && { status }),
         ...(position && { cursor: position }),
       })
-      return `</v1/pets?${query}>; rel="${rel}"`
+      return `<${base}pets?${query}>; rel="${rel}"`
     }
     const next = page.more && last ? [address('next', toCursor(last.id, status))] : []
     return { ...toAnswer(page.animals), link: [...next, address('first')].join(', ') }
@@ -66,7 +69,7 @@ export function petsRouter({ animals, now, noteDeprecatedCall }: PetsParts): Rou
     const pet = NewPet.parse(req.body)
     const { animal, replayed } = await req.time.database(() => animals.create(pet, once), 'write')
     if (replayed) res.setHeader('Idempotent-Replayed', 'true')
-    res.status(201).setHeader('Location', `/v1/pets/${animal.id}`)
+    res.status(201).setHeader('Location', `${base}pets/${animal.id}`)
     endWithJson(res, toJson(animal))
   }
 

@@ -1,8 +1,10 @@
-import { describe, expect, vi } from 'vitest'
+import { describe, expect, onTestFinished, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
+import { createRateLimiter, deleteExpiredWindows, MAX_CLIENTS } from '../../src/keys/rate-limiter.ts'
 import { onServer, type Running, test } from '../harness.ts'
 
 const defaults = loadConfig({}).budgets
+const HOUR_MS = 3_600_000
 const withBudget = (running: Running, points: number, more = {}) =>
   running.another({ budgets: { ...defaults, points, ...more } })
 
@@ -26,6 +28,16 @@ function parameters(response: Response, field: string): Record<string, number> {
 }
 
 const left = (response: Response) => parameters(response, 'ratelimit').r
+
+/** Runs SQL in the database of the service. */
+const query = ({ databaseUrl }: Running, sql: string) =>
+  onServer((client) => client.query(sql), new URL(databaseUrl).pathname.slice(1))
+
+/** Sets the clock of this machine, which then stands still, for the rest of the test. */
+function setClockBy(ms: number): void {
+  vi.setSystemTime(Date.now() + ms)
+  onTestFinished(() => void vi.useRealTimers())
+}
 
 async function expectSpent(response: Response): Promise<void> {
   const { t } = parameters(response, 'ratelimit')
@@ -74,12 +86,15 @@ describe('the budget of a key', () => {
     await expectSpent(getPet)
   })
 
-  test('too small for an operation refuses it for 1 point, and the rest can still be spent', async ({ running }) => {
-    const { send } = await withBudget(running, 10)
-    const refused = await send('/graphql', costing(50))
-    expect(left(refused)).toBe(9)
-    await expectSpent(refused)
-    expect(left(await send('/graphql', costing(9)))).toBe(0)
+  test('with too little left for an operation rejects it for 1 point, and the rest can still be consumed', async ({
+    running,
+  }) => {
+    const { send } = await withBudget(running, 60)
+    await send('/graphql', costing(20))
+    const rejected = await send('/graphql', costing(50))
+    expect(left(rejected)).toBe(39)
+    await expectSpent(rejected)
+    expect(left(await send('/graphql', costing(39)))).toBe(0)
   })
 
   test('of several operations at once runs those that it has points for', async ({ running }) => {
@@ -129,24 +144,97 @@ describe('a budget that instances share', () => {
     }
   })
 
-  test('whose store is lost: all goes on, each instance counts alone, and one warning says so', async ({ running }) => {
-    const { send, log } = await withBudget(running, 20, shared)
-    expect(left(await send('/v1/pets'))).toBe(19)
-    await onServer(
-      (client) => client.query('ALTER TABLE rate_limit RENAME TO lost'),
-      new URL(running.databaseUrl).pathname.slice(1),
-    )
+  test('whose store is lost: each instance counts on alone from what it knew, and one warning says so', async ({
+    running,
+  }) => {
+    const { send, log } = await withBudget(running, 1_000, shared)
+    expect(left(await send('/v1/pets'))).toBe(999)
+    await query(running, 'ALTER TABLE rate_limit RENAME TO lost')
     const answers = [await send('/v1/pets'), await send('/v1/pets'), await send('/graphql', costing(5))]
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
-    expect(answers.map(left)).toEqual([19, 18, 13])
+    expect(answers.map(left)).toEqual([998, 997, 992])
     expect(log.lines.filter(({ level }) => level === 40).map(({ msg }) => msg)).toEqual([
-      'budgets are not shared: their store is lost',
+      'rate-limit store unavailable, limiting per process',
     ])
-    await onServer(
-      (client) => client.query('ALTER TABLE lost RENAME TO rate_limit'),
-      new URL(running.databaseUrl).pathname.slice(1),
-    )
-    // It is left alone for a second; then it goes on from what it knew.
-    await vi.waitFor(async () => expect(left(await send('/v1/pets'))).toBe(18), 5_000)
+    await query(running, 'ALTER TABLE lost RENAME TO rate_limit')
+    // The store is not used for a second; then it goes on from what it knew.
+    await vi.waitFor(async () => expect(left(await send('/v1/pets'))).toBe(998), { timeout: 15_000 })
   })
+
+  test('rejects a client that has nothing left without a query to the store', async ({ running }) => {
+    const { send } = await withBudget(running, 1, shared)
+    expect((await send('/v1/pets')).status).toBe(200)
+    await query(running, 'TRUNCATE rate_limit')
+    await expectSpent(await send('/v1/pets'))
+  })
+
+  test('begins a new window when the clock of the database was set back', async ({ running }) => {
+    const { send } = await withBudget(running, 20, shared)
+    expect(left(await send('/v1/pets'))).toBe(19)
+    await query(running, `UPDATE rate_limit SET expire = expire + ${HOUR_MS}`)
+    const response = await send('/v1/pets')
+    expect(left(response)).toBe(19)
+    expect(parameters(response, 'ratelimit').t).toBeLessThanOrEqual(defaults.windowSeconds)
+  })
+
+  test('keeps no windows that are over', async ({ running }) => {
+    const { send } = await withBudget(running, 20, shared)
+    await send('/v1/pets')
+    await query(running, `INSERT INTO rate_limit SELECT 'key:over', 1, expire - ${HOUR_MS} FROM rate_limit`)
+    await deleteExpiredWindows(running.service.database.pool)
+    expect((await query(running, 'SELECT key, points FROM rate_limit')).rows).toEqual([{ key: 'key:1', points: 1 }])
+  })
+})
+
+describe.for([{ shared: false }, { shared: true }])('a budget (%j), when the clock of the machine is set', (store) => {
+  test('goes on counting down in its window, and refuses for no longer than that', async ({ running }) => {
+    const { send } = await withBudget(running, 3, store)
+    const answers = [await send('/v1/pets')]
+    for (const ms of [-HOUR_MS, 25 * HOUR_MS, -48 * HOUR_MS]) {
+      setClockBy(ms)
+      answers.push(await send('/v1/pets'))
+    }
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429])
+    expect(answers.map(left)).toEqual([2, 1, 0, 0])
+    for (const answer of answers) {
+      const { t } = parameters(answer, 'ratelimit')
+      expect(t).toBeGreaterThan(0)
+      expect(t).toBeLessThanOrEqual(defaults.windowSeconds)
+    }
+    setClockBy(72 * HOUR_MS)
+    await expectSpent(await send('/v1/pets'))
+  })
+
+  test('is whole again after its window', async ({ running }) => {
+    const { send } = await withBudget(running, 2, { ...store, windowSeconds: 1 })
+    await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(429), { interval: 1 })
+    setClockBy(-HOUR_MS)
+    await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(200), { timeout: 5_000 })
+  })
+})
+
+test('instances whose clocks differ by a day share one window', async ({ running }) => {
+  const [one, two] = [await withBudget(running, 20, { shared: true }), await withBudget(running, 20, { shared: true })]
+  const counts = []
+  for (const [{ send }, aheadMs] of [
+    [one, 0],
+    [two, 24 * HOUR_MS],
+    [one, -24 * HOUR_MS],
+    [two, 24 * HOUR_MS],
+  ] as const) {
+    setClockBy(aheadMs)
+    const response = await send('/v1/pets')
+    counts.push(left(response))
+    expect(parameters(response, 'ratelimit').t).toBeLessThanOrEqual(defaults.windowSeconds)
+  }
+  expect(counts).toEqual([19, 18, 17, 16])
+})
+
+test('addresses without end take no memory without end: those that came last are counted', async () => {
+  const limiter = createRateLimiter({ name: 'test', points: 1, windowSeconds: 60 })
+  await limiter.consume('first', 1)
+  expect(limiter.peek('first').allowed).toBe(false)
+  for (let n = 0; n < MAX_CLIENTS; n++) await limiter.consume(`other ${n}`, 1)
+  expect(limiter.peek('first').allowed).toBe(true)
+  expect(limiter.peek('other 0').allowed).toBe(false)
 })

@@ -110,6 +110,27 @@ describe('the span of a request', () => {
     expect(span?.resource.attributes).toMatchObject({ 'service.name': 'pet-store', 'service.version': 'test' })
   })
 
+  test('has no path that is percent-encoded, behind which redaction finds no key: the route stands for it', async ({
+    traced,
+  }) => {
+    const client = startClient()
+    await traced.send('/v1/pets/%73ecret', { headers: client.headers })
+    await traced.send('/nothing/%73ecret', { headers: client.headers })
+    const paths = (await client.spans(2))
+      .filter(({ kind }) => kind === SpanKind.SERVER)
+      .map(({ attributes }) => attributes['url.path'])
+    expect(paths).toEqual(['/v1/pets/{petId}', undefined])
+  })
+
+  test('has the client’s traceparent and nothing of its tracestate, where a key could be', async ({ traced }) => {
+    const client = startClient()
+    await traced.send('/v1/pets', { headers: { ...client.headers, tracestate: 'vendor=secret' } })
+    const spans = await client.spans(2)
+    expect(spans[0]?.parentSpanContext?.spanId).toBe(client.spanId)
+    for (const span of spans)
+      expect([span.spanContext().traceState, span.parentSpanContext?.traceState]).toEqual([undefined, undefined])
+  })
+
   test('is named after the method alone where there is no route, and after neither when that is unknown', async ({
     traced,
   }) => {

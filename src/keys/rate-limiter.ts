@@ -1,0 +1,150 @@
+import { LRUCache } from 'lru-cache'
+import type { Pool } from 'pg'
+
+/** What a client has left of its quota. */
+export interface RateLimitState {
+  /** Whether the quota was enough. */
+  allowed: boolean
+  remaining: number
+  /** Milliseconds until the window ends and the quota is replenished. */
+  resetMs: number
+}
+
+export interface RateLimiterOptions {
+  /** Names the limiter in the RateLimit headers and in the store. */
+  name: string
+  /** The quota: points that a client may consume in a window. */
+  points: number
+  windowSeconds: number
+  /** The database that instances share; without one each process counts for itself, in memory. */
+  store?: Pool | undefined
+  /** Called when the store fails, at most once a minute. */
+  onStoreError?: (error: unknown) => void
+}
+
+export interface RateLimiter extends Pick<RateLimiterOptions, 'name' | 'points' | 'windowSeconds'> {
+  /**
+   * Consumes points of a client's quota. Rejected requests consume them, too.
+   * @param cost in points, at least 1
+   */
+  consume(client: string, cost: number): Promise<RateLimitState>
+  /** What a client has left as far as this process knows; consumes nothing. */
+  peek(client: string): RateLimitState
+  /** Requests that got 429; the code that sends the response counts them. */
+  rejected: number
+}
+
+/** A fixed window: it begins with a client's first request. */
+interface Window {
+  consumed: number
+  /** By the monotonic clock of this process (`performance.now()`). */
+  endsAtMs: number
+}
+
+/** Bounds the memory that a limiter takes: an attacker may have any number of addresses. */
+export const MAX_CLIENTS = 50_000
+const STORE_PAUSE_MS = 1_000
+const REPORT_INTERVAL_MS = 60_000
+
+/** The clock of the database, which all instances share: the clocks of their machines differ and may be set. */
+const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
+/**
+ * Counts in the client's window, or begins a new one when that is over. A window that would end later than one that
+ * begins now is from before the database's clock was set back, and counts as over. PostgreSQL reads the clock for the
+ * update after it has locked the row, so the end is never compared with a time from before another request's update.
+ */
+const CONSUME = {
+  name: 'rate-limit-consume',
+  text: `
+    INSERT INTO "public"."rate_limit" AS rate_window (key, points, expire)
+    VALUES ($1, $2, ${NOW_MS} + $3)
+    ON CONFLICT (key) DO UPDATE SET (points, expire) = (
+      SELECT CASE WHEN open THEN rate_window.points ELSE 0 END + excluded.points,
+             CASE WHEN open THEN rate_window.expire ELSE now_ms + $3 END
+      FROM (SELECT ${NOW_MS} AS now_ms) AS clock,
+           LATERAL (SELECT rate_window.expire > now_ms AND rate_window.expire <= now_ms + $3 AS open) AS state
+    )
+    RETURNING points, (expire - ${NOW_MS})::integer AS reset_ms`,
+}
+
+/**
+ * Limits how many points each client may consume in a fixed window, which begins with its first request.
+ * With a store, all instances count together; while it fails, each counts for itself from what it last knew.
+ */
+export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
+  const { name, points, windowSeconds, store, onStoreError } = options
+  const windowMs = windowSeconds * 1_000
+  /** What this process knows. With a store: the state after the client's last request here. */
+  const windows = new LRUCache<string, Window>({ max: MAX_CLIENTS })
+  const useStore = createCircuitBreaker(onStoreError)
+
+  async function consume(client: string, cost: number): Promise<RateLimitState> {
+    // A client whose quota is exhausted costs the store nothing until its window ends.
+    const exhausted = (openWindow(client)?.consumed ?? 0) >= points
+    const shared = store && !exhausted ? await consumeInStore(store, client, cost) : undefined
+    const window = shared ?? consumeInMemory(client, cost)
+    return toState(window, window.consumed <= points)
+  }
+
+  function consumeInMemory(client: string, cost: number): Window {
+    const window = openWindow(client) ?? { consumed: 0, endsAtMs: performance.now() + windowMs }
+    window.consumed += cost
+    windows.set(client, window)
+    return window
+  }
+
+  async function consumeInStore(store: Pool, client: string, cost: number): Promise<Window | undefined> {
+    const query = { ...CONSUME, values: [`${name}:${client}`, cost, windowMs] }
+    const row = await useStore(async () => (await store.query<{ points: number; reset_ms: number }>(query)).rows[0])
+    if (!row) return undefined
+    const window = { consumed: row.points, endsAtMs: performance.now() + row.reset_ms }
+    windows.set(client, window)
+    return window
+  }
+
+  function peek(client: string): RateLimitState {
+    const window = openWindow(client)
+    return window ? toState(window, window.consumed < points) : { allowed: true, remaining: points, resetMs: 0 }
+  }
+
+  function openWindow(client: string): Window | undefined {
+    const window = windows.get(client)
+    return window && window.endsAtMs > performance.now() ? window : undefined
+  }
+
+  function toState({ consumed, endsAtMs }: Window, allowed: boolean): RateLimitState {
+    return { allowed, remaining: Math.max(points - consumed, 0), resetMs: Math.max(endsAtMs - performance.now(), 0) }
+  }
+
+  return { name, points, windowSeconds, consume, peek, rejected: 0 }
+}
+
+/**
+ * Circuit breaker: runs no operation for STORE_PAUSE_MS after a failure, so that a store that hangs does not delay
+ * every request.
+ * @param onError called at most once in REPORT_INTERVAL_MS
+ * @returns runs an operation; its promise is undefined when the operation failed or was not run
+ */
+function createCircuitBreaker(onError: RateLimiterOptions['onStoreError']) {
+  let failedAtMs = -Infinity
+  let reportedAtMs = -Infinity
+  return async <T>(operation: () => Promise<T>): Promise<T | undefined> => {
+    if (performance.now() - failedAtMs < STORE_PAUSE_MS) return undefined
+    try {
+      return await operation()
+    } catch (error) {
+      failedAtMs = performance.now()
+      if (failedAtMs - reportedAtMs >= REPORT_INTERVAL_MS) {
+        reportedAtMs = failedAtMs
+        onError?.(error)
+      }
+      return undefined
+    }
+  }
+}
+
+/** Deletes the windows that are over from the store. */
+export async function deleteExpiredWindows(store: Pool): Promise<void> {
+  await store.query(`DELETE FROM "public"."rate_limit" WHERE expire < ${NOW_MS}`)
+}

@@ -1,0 +1,111 @@
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect } from 'vitest'
+import { cases } from '../../src/conformance/cases.ts'
+import { createClient } from '../../src/conformance/client.ts'
+import { type Running, test as base } from '../harness.ts'
+import { deviations } from './document.ts'
+
+const PREFIX = '/shop'
+
+type Urls = { production?: string; staging?: string }
+
+/** `test` with a service that clients reach through a proxy, which strips a prefix of the path. */
+const test = base.extend<{ service: Running; proxied: string }>({
+  service: async ({ running }, use) => {
+    const environments = { production: `https://pets.example${PREFIX}/v1`, staging: 'https://staging.example/v1' }
+    await use(await running.another({ environments }))
+  },
+  proxied: async ({ service }, use) => {
+    const proxy = createServer((req, res) => {
+      const { method, headers, url = '' } = req
+      if (!url.startsWith(`${PREFIX}/`)) return void res.writeHead(404).end()
+      const target = { port: service.port, path: url.slice(PREFIX.length), method, headers }
+      const forward = request(target, (response) => {
+        res.writeHead(response.statusCode ?? 502, response.headers)
+        response.pipe(res)
+      })
+      req.pipe(forward)
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    const { port } = proxy.address() as AddressInfo // a TCP server that listens has one
+    await use(`http://127.0.0.1:${port}${PREFIX}/v1`)
+    proxy.close()
+    proxy.closeAllConnections()
+  },
+})
+
+/** A request of a client that knows the proxy's address only. */
+async function send({ key }: Running, url: string, init: RequestInit = {}): Promise<Response> {
+  const response = await fetch(url, { ...init, headers: { Authorization: `Bearer ${key}`, ...init.headers } })
+  const path = url.slice(url.indexOf(PREFIX) + PREFIX.length)
+  expect(deviations(init.method ?? 'GET', path, response, await response.clone().text())).toEqual([])
+  return response
+}
+
+/** What a link leads to, resolved against the URL of the request (RFC 3986 §5). */
+function linked(response: Response, rel: string): string | undefined {
+  const reference = new RegExp(`<([^>]*)>; rel="${rel}"`).exec(response.headers.get('link') ?? '')?.[1]
+  return reference && new URL(reference, response.url).href
+}
+
+async function create(service: Running, url: string, n: number): Promise<Response> {
+  const body = JSON.stringify({ name: `animal ${n}`, categoryId: n, status: 'sold' })
+  return send(service, url, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } })
+}
+
+describe('behind a proxy that strips a path prefix', () => {
+  test('Location leads to the new animal', async ({ service, proxied }) => {
+    const created = await create(service, `${proxied}/pets`, 1)
+    const location = new URL(created.headers.get('location') ?? '', `${proxied}/pets`).href
+    expect(location).toBe(`${proxied}/pets/1`)
+    expect(await (await send(service, location)).json()).toEqual(await created.json())
+  })
+
+  test('next leads through the whole list, and first to its beginning', async ({ service, proxied }) => {
+    for (let n = 1; n <= 5; n++) await create(service, `${proxied}/pets`, n)
+    const seen: number[] = []
+    let url: string | undefined = `${proxied}/pets?limit=2&status=sold`
+    while (url) {
+      const page: Response = await send(service, url)
+      seen.push(...((await page.json()) as { id: number }[]).map(({ id }) => id))
+      expect(linked(page, 'first')).toBe(`${proxied}/pets?limit=2&status=sold`)
+      url = linked(page, 'next')
+    }
+    expect(seen).toEqual([5, 4, 3, 2, 1])
+  })
+
+  test('successor-version leads from every response of getPet to the list', async ({ service, proxied }) => {
+    await create(service, `${proxied}/pets`, 1)
+    for (const [path, status] of [
+      ['/pets/1', 200],
+      ['/pets/2', 404],
+      ['/pets/a%2Fb', 404],
+    ] as const) {
+      const response = await send(service, proxied + path)
+      expect(response.status).toBe(status)
+      expect(linked(response, 'successor-version')).toBe(`${proxied}/pets`)
+    }
+  })
+
+  test('the conformance kit finds nothing wrong', { timeout: 60_000 }, async ({ service, proxied }) => {
+    const client = createClient(proxied, service.key)
+    const failures: string[] = []
+    for (const { source, title, run } of cases) {
+      await run(client).catch((error: Error) => failures.push(`${source}: ${title}: ${error.message}`))
+    }
+    expect(failures).toEqual([])
+  })
+})
+
+base.for([
+  {},
+  { production: 'https://pets.example/v1' },
+  { production: 'https://pets.example:8443/v1', staging: 'https://staging.example/v1' },
+])('references are paths from the root when the environments are %j', async (urls: Urls, { running }) => {
+  const { production, staging } = urls
+  const { post, send } = await running.another({ environments: { production, staging } })
+  expect((await post({ name: 'x', categoryId: 1 })).headers.get('location')).toBe('/v1/pets/1')
+  expect((await send('/v1/pets?limit=3')).headers.get('link')).toBe('</v1/pets?limit=3>; rel="first"')
+  expect((await send('/v1/pets/1')).headers.get('link')).toBe('</v1/pets>; rel="successor-version"')
+})
