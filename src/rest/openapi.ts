@@ -63,6 +63,10 @@ const introduction = `List, add and fetch animals. Every call needs an API key.
 was done: retry in \`Retry-After\` seconds. After \`504\` a write may have been done: retry with the same
 \`Idempotency-Key\`.
 
+**Conditional requests**: send the \`ETag\` of a read in \`If-None-Match\` to get \`304\` without a body while nothing
+changed. \`If-Match\` is ignored on reads: there it is of use to range requests only (RFC 9110 §13.1.1), which this API
+does not have.
+
 **Integers** marked int64 use all 64 bits: read them into a type that holds 64 bits, not into a double.`
 
 const rex = { id: 42, name: 'Rex', categoryId: 7, status: 'available' }
