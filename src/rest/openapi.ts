@@ -1,6 +1,7 @@
 import { Animal, DEFAULT_PAGE_SIZE, Int64, NewPet, PageSize, PetStatus } from '../animals/animal.ts'
 import { IDEMPOTENCY_HOURS } from '../animals/idempotency.ts'
-import { errorSchema, errors, headerObjects, headers, json, type Json, ref, toSchema } from './openapi-parts.ts'
+import { errorSchema, json, type Json, ref, toSchema } from './openapi-parts.ts'
+import { CURSOR_EXAMPLE, DEPRECATION_HEADERS, errors, HEADER_COMPONENTS, headers } from './openapi-responses.ts'
 import type { Environments } from './references.ts'
 
 export interface ApiServer {
@@ -52,7 +53,7 @@ export function openapi(version: string, servers: ApiServer[]): Json {
         Pets: { type: 'array', maxItems: 100, description: 'Animals, newest first.', items: ref('schemas', 'Animal') },
         Error: errorSchema,
       },
-      headers: headerObjects,
+      headers: HEADER_COMPONENTS,
     },
   }
 }
@@ -63,6 +64,10 @@ const introduction = `List, add and fetch animals. Every call needs an API key.
 was done: retry in \`Retry-After\` seconds. After \`504\` a write may have been done: retry with the same
 \`Idempotency-Key\`.
 
+**Conditional requests**: send the \`ETag\` of a read in \`If-None-Match\` to get \`304\` without a body while nothing
+changed. \`If-Match\` is ignored on reads: there it is of use to range requests only (RFC 9110 §13.1.1), which this API
+does not have.
+
 **Integers** marked int64 use all 64 bits: read them into a type that holds 64 bits, not into a double.`
 
 const rex = { id: 42, name: 'Rex', categoryId: 7, status: 'available' }
@@ -71,8 +76,8 @@ const tom = { id: 41, name: 'Tom', categoryId: 7 }
 const ifNoneMatch = {
   name: 'If-None-Match',
   in: 'header',
-  description: 'The `ETag` of the answer that the client has: 304 without a body when it is still right (RFC 9110).',
-  schema: { type: 'string', pattern: '^.+$', maxLength: 1024, examples: ['"PZ2xM0kWq8Yt1nQd7vRb4c"'] },
+  description: 'The `ETag` of the response that the client has: 304 without a body while nothing changed (RFC 9110).',
+  schema: { type: 'string', pattern: '^.+$', maxLength: 1024, examples: [HEADER_COMPONENTS.ETag.example] },
 }
 
 const listPets = () => ({
@@ -85,20 +90,20 @@ const listPets = () => ({
     {
       name: 'limit',
       in: 'query',
-      description: 'Most animals on the page.',
+      description: 'Maximum number of animals to return.',
       schema: { ...toSchema(PageSize), format: 'int32', default: DEFAULT_PAGE_SIZE },
     },
     {
       name: 'status',
       in: 'query',
-      description: 'Keeps only animals with this status.',
+      description: 'Filter by status.',
       schema: ref('schemas', 'PetStatus'),
     },
     {
       name: 'cursor',
       in: 'query',
-      description: 'Where the page begins: from a `next` link, opaque, good only with the same `status`.',
-      schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: 64, examples: ['YWxsOjQy'] },
+      description: 'Where the page begins: from a `next` link, opaque, valid only with the same `status` filter.',
+      schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: 64, examples: [CURSOR_EXAMPLE] },
     },
     ifNoneMatch,
   ],
@@ -112,7 +117,7 @@ const listPets = () => ({
       }),
     },
     304: { description: 'The page is what the client has.', headers: headers('Link', 'ETag') },
-    ...errors(['INVALID_ARGUMENT']),
+    ...errors({ codes: ['INVALID_ARGUMENT'] }),
   },
 })
 
@@ -121,7 +126,7 @@ const createPet = () => ({
   tags: ['pets'],
   summary: 'Add an animal',
   description:
-    'Adds an animal and answers with it and its new id. Acknowledged means stored. With an `Idempotency-Key` it may be repeated safely.',
+    'Adds an animal and returns it with its new id. A 201 response means that the animal is durably stored. With an `Idempotency-Key` the request may be repeated safely.',
   parameters: [
     {
       name: 'Idempotency-Key',
@@ -150,10 +155,13 @@ const createPet = () => ({
       headers: headers('Location', 'Idempotent-Replayed'),
       content: json('Animal', { rex: { summary: 'The new animal', value: rex } }),
     },
-    ...errors([
-      ...(['INVALID_ARGUMENT', 'ABORTED', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const),
-      ...(['IDEMPOTENCY_KEY_REUSED', 'DEADLINE_EXCEEDED'] as const),
-    ]),
+    ...errors({
+      codes: [
+        ...(['INVALID_ARGUMENT', 'ABORTED', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const),
+        ...(['IDEMPOTENCY_KEY_REUSED', 'DEADLINE_EXCEEDED'] as const),
+      ],
+      readsBody: true,
+    }),
   },
 })
 
@@ -177,13 +185,10 @@ const getPet = () => ({
   responses: {
     200: {
       description: 'The animal.',
-      headers: headers('ETag', 'Deprecation', 'Sunset', 'Link'),
+      headers: headers('ETag', ...DEPRECATION_HEADERS),
       content: json('Animal', { rex: { summary: 'An animal', value: rex } }),
     },
-    304: {
-      description: 'The animal is what the client has.',
-      headers: headers('ETag', 'Deprecation', 'Sunset', 'Link'),
-    },
-    ...errors(['INVALID_ARGUMENT', 'NOT_FOUND', 'GONE'], ['Deprecation', 'Sunset', 'Link']),
+    304: { description: 'The animal is what the client has.', headers: headers('ETag', ...DEPRECATION_HEADERS) },
+    ...errors({ codes: ['INVALID_ARGUMENT', 'NOT_FOUND', 'GONE'], headers: DEPRECATION_HEADERS }),
   },
 })

@@ -25,6 +25,16 @@ describe('a conditional read', () => {
     },
   )
 
+  test.for(['/v1/pets', '/v1/pets/1'])('of %s ignores If-Match (RFC 9110 §13.1.1)', async (path, { running }) => {
+    await running.post(pet)
+    const etag = await etagOf(running, path)
+    for (const match of ['"other"', '*', etag]) {
+      expect((await running.send(path, { headers: { 'If-Match': match } })).status).toBe(200)
+      const both = { 'If-Match': match, 'If-None-Match': etag }
+      expect((await running.send(path, { headers: both })).status).toBe(304)
+    }
+  })
+
   test('is never stale: after a write on any instance the list is 200 with the new animal', async ({ running }) => {
     const other = await running.another()
     for (let n = 0; n < 20; n++) {
