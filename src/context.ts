@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { ApiError } from './errors.ts'
-import { RequestTime } from './http/request-time.ts'
+import { createDeadline, type Deadline } from './http/request-time.ts'
 import type { RateLimiter, RateLimitState } from './keys/rate-limiter.ts'
 import type { Caller, Keys, Scope } from './keys/service.ts'
 
@@ -11,8 +11,8 @@ declare module 'express-serve-static-core' {
   interface Request {
     /** Names the request in the log and to the client (`X-Request-Id`). */
     id: string
-    /** How long it takes, and how long it may. */
-    time: RequestTime
+    /** How long the request may wait for the database, and how long it has. */
+    deadline: Deadline
     /** What is left of the caller's quota, where there is one. */
     rateLimit?: RateLimitState
     /** Who is calling; there is one wherever `requireKey` stands before. */
@@ -30,7 +30,7 @@ export function beginRequest(handlerTimeoutMs: number): RequestHandler {
   return (req, res, next) => {
     const given = req.headers['x-request-id']
     req.id = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
-    req.time = new RequestTime(handlerTimeoutMs)
+    req.deadline = createDeadline(handlerTimeoutMs)
     res.setHeader('X-Request-Id', req.id)
     res.setHeader('Cache-Control', 'no-store')
     res.setHeader('X-Content-Type-Options', 'nosniff')
@@ -57,7 +57,7 @@ export function requireKey({ keys, wrongKeys, noteUse }: KeyParts) {
     if (token === undefined) throw noKey
     const caller = await keys.verify(token, async (find, wasGood) => {
       if (wrongKeys && !wasGood) throwIfExceeded(wrongKeys, wrongKeys.peek(addressOf(req)), tooManyFailures)
-      return req.time.database(find)
+      return req.deadline.run(find)
     })
     if (!caller) {
       if (wrongKeys) throwIfExceeded(wrongKeys, await wrongKeys.consume(addressOf(req), 1), tooManyFailures)

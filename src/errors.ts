@@ -1,33 +1,75 @@
 import { z } from 'zod'
 import { databaseFailure } from './database/failure.ts'
 
-/** Every code that the service answers, with its HTTP status: Google's canonical codes (AIP-193) where one fits. */
-export const statusOf = {
-  INVALID_ARGUMENT: 400,
-  GRAPHQL_PARSE_FAILED: 400,
-  GRAPHQL_VALIDATION_FAILED: 400,
-  UNAUTHENTICATED: 401,
-  PERMISSION_DENIED: 403,
-  NOT_FOUND: 404,
-  METHOD_NOT_ALLOWED: 405,
-  NOT_ACCEPTABLE: 406,
-  REQUEST_TIMEOUT: 408,
-  ABORTED: 409,
-  GONE: 410,
-  PAYLOAD_TOO_LARGE: 413,
-  UNSUPPORTED_MEDIA_TYPE: 415,
-  EXPECTATION_FAILED: 417,
-  IDEMPOTENCY_KEY_REUSED: 422,
-  RESOURCE_EXHAUSTED: 429,
-  HEADERS_TOO_LARGE: 431,
-  INTERNAL: 500,
-  UNAVAILABLE: 503,
-  DEADLINE_EXCEEDED: 504,
-} as const
+export interface ErrorDefinition {
+  status: number
+  /** What it means to a client, for the API's documents. */
+  description: string
+  /** Headers that such a response may have. */
+  headers?: readonly string[]
+}
 
-export type ErrorCode = keyof typeof statusOf
+/** Every error code (specification, "Errors"): Google's canonical codes (AIP-193) where one fits, else HTTP's own phrase. */
+export const ERRORS = {
+  INVALID_ARGUMENT: {
+    status: 400,
+    description: 'A parameter or the body is malformed or out of range; the message names every field.',
+  },
+  GRAPHQL_PARSE_FAILED: { status: 400, description: 'The GraphQL document has a syntax error or too many tokens.' },
+  GRAPHQL_VALIDATION_FAILED: {
+    status: 400,
+    description: 'The GraphQL document does not match the schema, or exceeds a limit.',
+  },
+  UNAUTHENTICATED: {
+    status: 401,
+    description: 'The API key is missing or invalid.',
+    headers: ['WWW-Authenticate'],
+  },
+  PERMISSION_DENIED: {
+    status: 403,
+    description: 'The API key lacks the scope that the operation requires.',
+    headers: ['WWW-Authenticate'],
+  },
+  NOT_FOUND: { status: 404, description: 'No animal has this id.' },
+  METHOD_NOT_ALLOWED: { status: 405, description: 'The resource does not support the method.', headers: ['Allow'] },
+  NOT_ACCEPTABLE: { status: 406, description: 'No media type in `Accept` is supported.' },
+  REQUEST_TIMEOUT: { status: 408, description: 'The request took too long to arrive.' },
+  ABORTED: {
+    status: 409,
+    description: 'A request with the same Idempotency-Key is still in flight.',
+    headers: ['Retry-After'],
+  },
+  GONE: { status: 410, description: 'The operation was removed.' },
+  PAYLOAD_TOO_LARGE: { status: 413, description: 'The body is larger than 64 KiB.' },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    description: 'The body is not application/json in UTF-8, or is compressed.',
+    headers: ['Accept-Post', 'Accept-Encoding'],
+  },
+  EXPECTATION_FAILED: { status: 417, description: 'The only expectation supported is 100-continue.' },
+  IDEMPOTENCY_KEY_REUSED: { status: 422, description: 'The Idempotency-Key was used with another body.' },
+  RESOURCE_EXHAUSTED: {
+    status: 429,
+    description:
+      'The rate limit of the key is exceeded (with the RateLimit headers), or too many authentications from one IP address have failed (without).',
+    headers: ['Retry-After'],
+  },
+  HEADERS_TOO_LARGE: { status: 431, description: 'The headers are larger than 16 KiB.' },
+  INTERNAL: { status: 500, description: 'Internal error. The log has the cause.' },
+  UNAVAILABLE: {
+    status: 503,
+    description: 'The request was certainly not executed: safe to retry.',
+    headers: ['Retry-After'],
+  },
+  DEADLINE_EXCEEDED: {
+    status: 504,
+    description: 'The outcome of the write is unknown: retry with the same Idempotency-Key.',
+  },
+} as const satisfies Record<string, ErrorDefinition>
 
-/** An error as both faces tell it: code, message and status (specification §7), and headers where HTTP asks for some. */
+export type ErrorCode = keyof typeof ERRORS
+
+/** An error as both APIs return it: code, message and status (specification §7), and headers where HTTP asks for some. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly status: number
@@ -36,7 +78,7 @@ export class ApiError extends Error {
   constructor(code: ErrorCode, message: string, options: { headers?: Record<string, string>; cause?: unknown } = {}) {
     super(message, { cause: options.cause })
     this.code = code
-    this.status = statusOf[code]
+    this.status = ERRORS[code].status
     this.headers = options.headers ?? (code === 'UNAVAILABLE' ? { 'Retry-After': '1' } : {})
   }
 
@@ -47,24 +89,27 @@ export class ApiError extends Error {
 }
 
 /**
- * The one error mapping: whatever was thrown, on whichever face, becomes an ApiError here.
- * @param operation whether a write was under way: only then may a broken connection mean "outcome unknown" (504)
+ * The one error mapping: whatever is thrown, by either API, becomes an ApiError here.
+ * @param options.mayHaveExecuted a write was sent, so a lost connection means that its outcome is unknown (504)
  */
-export function toApiError(error: unknown, operation: 'read' | 'write' = 'read'): ApiError {
+export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof z.ZodError) return new ApiError('INVALID_ARGUMENT', describeIssues(error.issues))
   const failure = databaseFailure(error)
-  if (failure) return noAnswer(failure === 'connection-lost' ? operation : 'read', error)
-  return fromHttp(error) ?? new ApiError('INTERNAL', 'Something went wrong on our side.', { cause: error })
+  if (failure === 'connection-lost' && mayHaveExecuted) return outcomeUnknown(error)
+  if (failure) return databaseUnavailable(error)
+  return fromUriError(error) ?? new ApiError('INTERNAL', 'Internal server error.', { cause: error })
 }
 
-/** The database gave no answer: after a write was sent nobody knows whether it happened; else nothing did. */
-export function noAnswer(operation: 'read' | 'write', cause?: unknown): ApiError {
-  return operation === 'write'
-    ? new ApiError('DEADLINE_EXCEEDED', 'The outcome of the write is unknown: retry with the same Idempotency-Key.', {
-        cause,
-      })
-    : new ApiError('UNAVAILABLE', 'The database is not available at the moment. Nothing was changed.', { cause })
+/** A read failed, or a write was certainly not executed. */
+export function databaseUnavailable(cause: unknown): ApiError {
+  return new ApiError('UNAVAILABLE', 'The database is not available. Nothing was changed.', { cause })
+}
+
+/** A write was sent and its response never came. */
+export function outcomeUnknown(cause: unknown): ApiError {
+  const message = 'The outcome of the write is unknown: retry with the same Idempotency-Key.'
+  return new ApiError('DEADLINE_EXCEEDED', message, { cause })
 }
 
 /** "name: must be …; categoryId: must be …": every field that is wrong, in the order of the schema. */
@@ -72,8 +117,8 @@ function describeIssues(issues: z.core.$ZodIssue[]): string {
   return issues.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message)).join('; ')
 }
 
-/** What Express's router throws for a path that it cannot decode. */
-function fromHttp(error: unknown): ApiError | undefined {
+/** Express's router throws a URIError for a path that it cannot decode. */
+function fromUriError(error: unknown): ApiError | undefined {
   if (!(error instanceof URIError)) return undefined
-  return new ApiError('INVALID_ARGUMENT', 'The address has a broken percent escape.', { cause: error })
+  return new ApiError('INVALID_ARGUMENT', 'The URL contains an invalid percent-encoding.', { cause: error })
 }

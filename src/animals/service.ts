@@ -82,7 +82,7 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
       if (once) return await createOnce(run, once, pet)
       return { animal: await statements.create(pet), replayed: false }
     } catch (error) {
-      throw toApiError(error, 'write')
+      throw toApiError(error, { mayHaveExecuted: true })
     }
   }
 

@@ -130,7 +130,7 @@ builder.queryType({
       },
       // A size out of range is rejected before anything is read.
       extensions: { cost: (args) => (PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1) },
-      resolve(_root, args, { animals, time }): AnimalConnection {
+      resolve(_root, args, { animals, deadline }): AnimalConnection {
         const { first, last, status, after, before } = ListArgs.parse(args)
         if (first && last) throw new ApiError('INVALID_ARGUMENT', 'first, last: give one of them')
         const olderThan = after == null ? undefined : parseCursor(after, status, 'after')
@@ -140,14 +140,14 @@ builder.queryType({
 
         async function read(): Promise<ConnectionPage> {
           const query = { status, limit, olderThan, newerThan, backward }
-          const page = await time.database(() => animals.list(query))
+          const page = await deadline.run(() => animals.list(query))
           return {
             edges: page.animals.map((node) => ({ node, cursor: () => toCursor(node.id, status) })),
             hasNextPage: backward ? newerThan !== undefined : page.more,
             hasPreviousPage: backward ? page.more : olderThan !== undefined,
           }
         }
-        return { page: once(read), count: once(() => time.database(() => animals.count(status))) }
+        return { page: once(read), count: once(() => deadline.run(() => animals.count(status))) }
       },
     }),
     pet: t.field({
@@ -156,7 +156,7 @@ builder.queryType({
       description: 'One animal; costs 1. Null, with the error NOT_FOUND, when none has this id.',
       args: { id: t.arg.id({ required: true, description: 'An int64 in decimal digits.' }) },
       extensions: { cost: 1 },
-      resolve: (_root, { id }, { animals, time }) => time.database(() => animals.get(id)),
+      resolve: (_root, { id }, { animals, deadline }) => deadline.run(() => animals.get(id)),
     }),
   }),
 })
@@ -185,8 +185,9 @@ builder.mutationType({
         })
         const once =
           idempotencyKey == null ? undefined : { clientId: requireCaller(context).clientId, key: idempotencyKey }
-        const { animals, time } = context
-        return (await time.database(() => animals.create(pet, once), 'write')).animal
+        const { animals, deadline } = context
+        const created = await deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
+        return created.animal
       },
     }),
   }),

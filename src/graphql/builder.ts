@@ -2,7 +2,7 @@ import SchemaBuilder from '@pothos/core'
 import type { Animal } from '../animals/animal.ts'
 import type { Animals } from '../animals/service.ts'
 import type { Caller } from '../context.ts'
-import type { RequestTime } from '../http/request-time.ts'
+import type { Deadline } from '../http/request-time.ts'
 
 /** What resolvers use. */
 export interface GraphQLContext {
@@ -10,7 +10,7 @@ export interface GraphQLContext {
   /** Only in a mutation: requests of several callers may share the execution of a query. */
   caller: Caller | undefined
   /** Every wait for the database goes through it. */
-  time: RequestTime
+  deadline: Deadline
 }
 
 /** The caller of a mutation. @throws Error in a query */

@@ -164,17 +164,25 @@ export function createExecute({ animals, trusted, budget }: ExecuteDependencies)
     }
     if (budget && cost > 1) await spend(budget, req, res, cost - 1)
 
-    const executeIn = async (context: Pick<GraphQLContext, 'time' | 'caller'>): Promise<Executed> => {
+    const executeIn = async (context: Pick<GraphQLContext, 'deadline' | 'caller'>): Promise<Executed> => {
       const { data, errors } = await execute(document, operation, { animals, ...context }, params.variables)
-      return { ...(data !== undefined && { data: JSON.stringify(data) }), errors, databaseMs: context.time.databaseMs }
+      return {
+        ...(data !== undefined && { data: JSON.stringify(data) }),
+        errors,
+        databaseMs: context.deadline.databaseMs,
+      }
     }
     if (operation.operation !== OperationTypeNode.QUERY) {
-      return { ...(await executeIn({ time: req.time, caller: callerOf(req) })), cost, costLimit }
+      return { ...(await executeIn({ deadline: req.deadline, caller: callerOf(req) })), cost, costLimit }
     }
     // Query results depend only on the request's text, so requests with the same text may share one execution. It has no
     // caller, and a deadline of its own; each request that shares it waits until its own deadline.
-    const shared = () => executeIn({ time: req.time.another(), caller: undefined })
-    return { ...(await req.time.shared(() => coalesce(req.bodyText ?? req.originalUrl, shared))), cost, costLimit }
+    const shared = () => executeIn({ deadline: req.deadline.fork(), caller: undefined })
+    return {
+      ...(await req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, shared))),
+      cost,
+      costLimit,
+    }
   }
 }
 

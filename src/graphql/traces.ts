@@ -1,6 +1,6 @@
 import { SpanKind, type Tracer } from '@opentelemetry/api'
 import type { Request, Response } from 'express'
-import { statusOf, toApiError } from '../errors.ts'
+import { ERRORS, toApiError } from '../errors.ts'
 import { noteFailure } from '../http/traces.ts'
 import type { GraphQLParams } from './params.ts'
 
@@ -15,7 +15,7 @@ export function traceOperations(tracer: Tracer, answer: Answer): Answer {
     tracer.startActiveSpan('GraphQL Operation', { kind: SpanKind.SERVER }, async (span) => {
       try {
         await answer(req, res, params)
-        if (req.errorCode) noteFailure(span, req.errorCode, statusOf[req.errorCode])
+        if (req.errorCode) noteFailure(span, req.errorCode, ERRORS[req.errorCode].status)
       } catch (thrown) {
         const { code, status } = toApiError(thrown)
         noteFailure(span, code, status)

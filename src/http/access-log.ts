@@ -33,8 +33,8 @@ export function observeRequests(log: Logger, metrics: Metrics, templates: string
   return (req, res, next) => {
     const route = toRoute(req.path)
     res.once('close', () => {
-      const { id: requestId, method, operation, errorCode: code, time, caller, headers } = req
-      const ms = time.elapsedMs
+      const { id: requestId, method, operation, errorCode: code, deadline, caller, headers } = req
+      const ms = deadline.elapsedMs
       const status = res.headersSent ? res.statusCode : CLIENT_WENT_AWAY
       metrics.observe({ route, method, operation: operation?.type, status, code, seconds: ms / 1000 })
       log.info(
@@ -49,7 +49,7 @@ export function observeRequests(log: Logger, metrics: Metrics, templates: string
           status,
           code,
           ms: round(ms),
-          databaseMs: round(time.databaseMs),
+          databaseMs: round(deadline.databaseMs),
         },
         res.writableFinished ? 'request' : 'client went away',
       )

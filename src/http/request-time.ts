@@ -1,80 +1,108 @@
-import { noAnswer } from '../errors.ts'
+import { databaseUnavailable, outcomeUnknown } from '../errors.ts'
 
-/**
- * The time that a request takes: how long it has waited for the database, and when it has waited enough. Keys and
- * animals are waited for here, so that an answer never takes longer than the limit by much.
- */
-export class RequestTime {
-  readonly #began = performance.now()
-  readonly #limitMs: number
-  #waits = 0
-  #waitingSince = 0
-  #waitedMs = 0
+/** What becomes unknown when an operation does not end in time. */
+export interface DeadlineOptions {
+  /** The operation may have written something: its outcome is unknown (504) instead of "not executed" (503). */
+  mayHaveExecuted?: boolean
+}
 
-  constructor(limitMs: number) {
-    this.#limitMs = limitMs
-  }
-
+/** A request's deadline, and the time that it has spent waiting for the database. */
+export interface Deadline {
   /** Milliseconds since the request began. */
-  get elapsedMs(): number {
-    return performance.now() - this.#began
-  }
-
-  /** Milliseconds in which at least one answer of the database was awaited. */
-  get databaseMs(): number {
-    return this.#waitedMs + (this.#waits ? performance.now() - this.#waitingSince : 0)
-  }
-
-  /** A time of its own, as long, for what is done for several requests. */
-  another(): RequestTime {
-    return new RequestTime(this.#limitMs)
-  }
-
+  readonly elapsedMs: number
+  /** Milliseconds in which at least one operation of the database was awaited. */
+  readonly databaseMs: number
+  /** A deadline as long as this one, that begins now: for work shared by several requests. */
+  fork(): Deadline
   /**
-   * Waits for the database.
-   * @param ask what is asked; not even asked when the time is over
-   * @param operation a write that is not back in time has an unknown outcome (504); a read did nothing (503)
+   * Awaits an operation of the database, which is not even started once the deadline has passed.
+   * @throws ApiError UNAVAILABLE, or DEADLINE_EXCEEDED where it may have executed, at the deadline
    */
-  async database<T>(ask: () => Promise<T>, operation: 'read' | 'write' = 'read'): Promise<T> {
-    if (this.#waits++ === 0) this.#waitingSince = performance.now()
-    try {
-      return await this.#inTime(ask, operation)
-    } finally {
-      if (--this.#waits === 0) this.#waitedMs += performance.now() - this.#waitingSince
-    }
-  }
-
+  run<T>(operation: () => Promise<T>, options?: DeadlineOptions): Promise<T>
   /**
-   * Waits for what is done for several requests, and counts the time that it says it waited for the database; all of the
-   * wait when it comes to nothing.
-   * @param ask what is asked; not even asked when the time is over
+   * Awaits work shared with other requests, and adds the database time that the work reports; when it fails, all of the
+   * wait.
+   * @throws ApiError UNAVAILABLE at the deadline
    */
-  async shared<T extends { databaseMs: number }>(ask: () => Promise<T>): Promise<T> {
-    const since = performance.now()
-    try {
-      const answer = await this.#inTime(ask, 'read')
-      this.#waitedMs += answer.databaseMs
-      return answer
-    } catch (error) {
-      this.#waitedMs += performance.now() - since
-      throw error
-    }
-  }
+  runShared<T extends { databaseMs: number }>(work: () => Promise<T>): Promise<T>
+}
 
-  #inTime<T>(ask: () => Promise<T>, operation: 'read' | 'write'): Promise<T> {
+/** @param limitMs how long the request may wait for the database in all, in milliseconds */
+export function createDeadline(limitMs: number): Deadline {
+  const startedAt = performance.now()
+  const stopwatch = createStopwatch()
+
+  const elapsedMs = () => performance.now() - startedAt
+
+  function withTimeout<T>(operation: () => Promise<T>, { mayHaveExecuted = false }: DeadlineOptions): Promise<T> {
     return new Promise((resolve, reject) => {
-      const leftMs = this.#limitMs - this.elapsedMs
-      if (leftMs <= 0) throw noAnswer('read', new Error('no time left'))
-      const answer = ask()
-      const timer = setTimeout(() => reject(noAnswer(operation, new Error('no answer in time'))), leftMs)
-      const end = (settle: () => void) => {
-        clearTimeout(timer)
-        settle()
+      const remainingMs = limitMs - elapsedMs()
+      if (remainingMs <= 0) throw databaseUnavailable(new Error('deadline passed before the operation started'))
+      const onTimeout = () => {
+        const cause = new Error('no response before the deadline')
+        reject(mayHaveExecuted ? outcomeUnknown(cause) : databaseUnavailable(cause))
       }
-      answer.then(
-        (value) => end(() => resolve(value)),
-        (error: unknown) => end(() => reject(error)),
+      const result = operation()
+      const timer = setTimeout(onTimeout, remainingMs)
+      result.then(
+        (value) => {
+          clearTimeout(timer)
+          resolve(value)
+        },
+        (error: unknown) => {
+          clearTimeout(timer)
+          reject(error)
+        },
       )
     })
+  }
+
+  return {
+    get elapsedMs() {
+      return elapsedMs()
+    },
+    get databaseMs() {
+      return stopwatch.ms()
+    },
+    fork: () => createDeadline(limitMs),
+    async run(operation, options = {}) {
+      const stop = stopwatch.start()
+      try {
+        return await withTimeout(operation, options)
+      } finally {
+        stop()
+      }
+    },
+    async runShared(work) {
+      const since = performance.now()
+      try {
+        const result = await withTimeout(work, {})
+        stopwatch.add(result.databaseMs)
+        return result
+      } catch (error) {
+        stopwatch.add(performance.now() - since)
+        throw error
+      }
+    },
+  }
+}
+
+/** Sums up the time, in milliseconds, in which at least one of several overlapping waits was under way. */
+function createStopwatch() {
+  let totalMs = 0
+  let running = 0
+  let since = 0
+  return {
+    ms: () => totalMs + (running ? performance.now() - since : 0),
+    add(ms: number): void {
+      totalMs += ms
+    },
+    /** @returns to call when the wait is over */
+    start(): () => void {
+      if (running++ === 0) since = performance.now()
+      return () => {
+        if (--running === 0) totalMs += performance.now() - since
+      }
+    },
   }
 }

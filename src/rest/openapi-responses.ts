@@ -1,5 +1,5 @@
 import { toCursor } from '../animals/cursor.ts'
-import { type ErrorCode, statusOf } from '../errors.ts'
+import { type ErrorCode, ERRORS, type ErrorDefinition } from '../errors.ts'
 import { DeprecatedSince, Sunset } from './deprecation.ts'
 import { json, type Json, ref } from './openapi-parts.ts'
 
@@ -81,40 +81,8 @@ export function headers(...names: Header[]): Json {
   return refs([...COMMON_HEADERS, ...RATE_LIMIT_HEADERS, ...names])
 }
 
-function refs(names: Header[]): Json {
+function refs(names: readonly string[]): Json {
   return Object.fromEntries(names.map((name) => [name, ref('headers', name)]))
-}
-
-/** What an error means to the client, and the headers that come with it. */
-const ERROR_RESPONSES: Partial<Record<ErrorCode, { description: string; headers?: Header[] }>> = {
-  INVALID_ARGUMENT: {
-    description: 'A parameter or the body is malformed or out of range; the message names every field.',
-  },
-  UNAUTHENTICATED: { description: 'The API key is missing or not valid.', headers: ['WWW-Authenticate'] },
-  PERMISSION_DENIED: { description: 'The key lacks the scope of the operation.', headers: ['WWW-Authenticate'] },
-  NOT_FOUND: { description: 'No animal has this id.' },
-  REQUEST_TIMEOUT: { description: 'The request took too long to arrive.' },
-  ABORTED: {
-    description: 'A request with the same Idempotency-Key is still in flight.',
-    headers: ['Retry-After'],
-  },
-  GONE: { description: 'The operation was removed.' },
-  PAYLOAD_TOO_LARGE: { description: 'The body is larger than 64 KiB.' },
-  UNSUPPORTED_MEDIA_TYPE: {
-    description: 'The body is not application/json in UTF-8, or is compressed.',
-    headers: ['Accept-Post', 'Accept-Encoding'],
-  },
-  EXPECTATION_FAILED: { description: 'An expectation other than 100-continue.' },
-  IDEMPOTENCY_KEY_REUSED: { description: 'The Idempotency-Key was used with another body.' },
-  RESOURCE_EXHAUSTED: {
-    description:
-      'The rate limit of the key is exceeded (with the RateLimit headers), or too many authentications from one IP address have failed (without).',
-    headers: ['Retry-After'],
-  },
-  HEADERS_TOO_LARGE: { description: 'The headers are larger than 16 KiB.' },
-  INTERNAL: { description: 'Internal error.' },
-  UNAVAILABLE: { description: 'The request was certainly not executed: safe to retry.', headers: ['Retry-After'] },
-  DEADLINE_EXCEEDED: { description: 'The outcome is unknown: retry with the same Idempotency-Key.' },
 }
 
 /** Errors that any operation may have: from authentication, from Node's HTTP server, from trouble on our side. */
@@ -138,16 +106,16 @@ interface OperationErrors {
 /** The error responses of an operation: its own, and those that any operation may have. */
 export function errors({ codes, headers: own = [], readsBody = false }: OperationErrors): Json {
   const responses = [...codes, ...COMMON_ERRORS].map((code) => {
-    const { description = '', headers: more = [] } = ERROR_RESPONSES[code] ?? {}
+    const { status, description, headers: more = [] }: ErrorDefinition = ERRORS[code]
     const fromServer = SENT_BY_HTTP_SERVER.has(code) && !(code === 'REQUEST_TIMEOUT' && readsBody)
     const limited = !fromServer && !SENT_BEFORE_RATE_LIMIT.has(code)
     const documented = {
       ...refs([...COMMON_HEADERS, ...more, ...(limited ? RATE_LIMIT_HEADERS : [])]),
       ...(!fromServer && (code === 'INVALID_ARGUMENT' ? optionalHeaders(own) : refs(own))),
     }
-    const value = { code, message: description, status: statusOf[code] }
+    const value = { code, message: description, status }
     const content = json('Error', { error: { summary: code, value } })
-    return [statusOf[code], { description, headers: documented, content }] as const
+    return [status, { description, headers: documented, content }] as const
   })
   return Object.fromEntries(responses)
 }

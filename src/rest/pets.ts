@@ -43,7 +43,7 @@ export function petsRouter({ animals, environments, now, noteDeprecatedCall }: P
 
   async function listPets(req: Request, res: Response): Promise<void> {
     requireScope(req, 'pets:read')
-    sendRead(req, res, await req.time.database(() => joinList(req.url, () => readList(req.query))))
+    sendRead(req, res, await req.deadline.run(() => joinList(req.url, () => readList(req.query))))
   }
 
   async function readList(parameters: Request['query']): Promise<Answer> {
@@ -67,7 +67,7 @@ export function petsRouter({ animals, environments, now, noteDeprecatedCall }: P
     const key = req.headers['idempotency-key']
     const once = key === undefined ? undefined : { clientId: callerOf(req).clientId, key: String(key) }
     const pet = NewPet.parse(req.body)
-    const { animal, replayed } = await req.time.database(() => animals.create(pet, once), 'write')
+    const { animal, replayed } = await req.deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
     if (replayed) res.setHeader('Idempotent-Replayed', 'true')
     res.status(201).setHeader('Location', `${base}pets/${animal.id}`)
     endWithJson(res, toJson(animal))
@@ -84,7 +84,7 @@ export function petsRouter({ animals, environments, now, noteDeprecatedCall }: P
     noteDeprecatedCall(callerOf(req))
     const petId = String(req.params.petId)
     const read = async () => toAnswer(await animals.get(petId))
-    sendRead(req, res, await req.time.database(() => joinGet(petId, read)))
+    sendRead(req, res, await req.deadline.run(() => joinGet(petId, read)))
   }
 
   const mayWrite: RequestHandler = (req, _res, next) => {

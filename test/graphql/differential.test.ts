@@ -14,7 +14,7 @@ import { costOf } from '../../src/graphql/cost.ts'
 import { createEngine } from '../../src/graphql/execute.ts'
 import { analyzeQuery, checkLimits } from '../../src/graphql/limits.ts'
 import { schema } from '../../src/graphql/schema.ts'
-import { RequestTime } from '../../src/http/request-time.ts'
+import { createDeadline } from '../../src/http/request-time.ts'
 import { createRandom, type Random, type RandomDocument, randomDocument, randomVariables } from './random-document.ts'
 
 const DOCUMENTS = Number(process.env.FUZZ_DOCUMENTS ?? 2_000)
@@ -61,7 +61,7 @@ function createStore() {
 
 function contextFor({ service }: ReturnType<typeof createStore>): GraphQLContext {
   const caller = { keyId: 1n, clientId: 1n, name: '', keyPrefix: '', scopes: new Set<string>(), expiresAt: null }
-  return { animals: service, caller, time: new RequestTime(60_000) }
+  return { animals: service, caller, deadline: createDeadline(60_000) }
 }
 
 /** A result as clients see it; the order of errors says nothing, since fields are resolved at the same time. */

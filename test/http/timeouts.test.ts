@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { RequestTime } from '../../src/http/request-time.ts'
+import { createDeadline } from '../../src/http/request-time.ts'
 import { onServer, type Running, test } from '../harness.ts'
 
 const { timeouts } = loadConfig({})
@@ -113,14 +113,16 @@ test('what is done for several requests counts for each as it waited for the dat
 }) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  const time = new RequestTime(1_000)
-  const done = time.shared(
+  const time = createDeadline(1_000)
+  const done = time.runShared(
     () => new Promise<{ databaseMs: number }>((resolve) => void setTimeout(() => resolve({ databaseMs: 50 }), 400)),
   )
   await vi.advanceTimersByTimeAsync(400)
   expect(await done).toEqual({ databaseMs: 50 })
   expect(time.databaseMs).toBe(50)
-  const failed = expect(time.shared(() => new Promise<never>(() => {}))).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  const failed = expect(time.runShared(() => new Promise<never>(() => {}))).rejects.toMatchObject({
+    code: 'UNAVAILABLE',
+  })
   await vi.advanceTimersByTimeAsync(600)
   await failed
   expect(time.databaseMs).toBe(650)
@@ -131,21 +133,23 @@ test('all waits of a request share its one limit, and what comes after that is n
 }) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  const time = new RequestTime(1_000)
-  const first = time.database(() => new Promise((resolve) => void setTimeout(resolve, 600)))
+  const time = createDeadline(1_000)
+  const first = time.run(() => new Promise((resolve) => void setTimeout(resolve, 600)))
   await vi.advanceTimersByTimeAsync(600)
   await first
   expect(time.databaseMs).toBe(600)
 
   let ended: unknown
-  const second = time.database(() => new Promise(() => {}), 'write').catch((error: unknown) => (ended = error))
+  const second = time
+    .run(() => new Promise(() => {}), { mayHaveExecuted: true })
+    .catch((error: unknown) => (ended = error))
   await vi.advanceTimersByTimeAsync(399)
   expect(ended).toBeUndefined()
   await vi.advanceTimersByTimeAsync(1)
   expect(await second).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
 
   const ask = vi.fn<() => Promise<void>>()
-  await expect(time.database(ask, 'write')).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  await expect(time.run(ask, { mayHaveExecuted: true })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
   expect(ask).not.toHaveBeenCalled()
   expect(time.databaseMs).toBe(1_000)
 })
