@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { databaseFailure } from './database/failure.ts'
+import { databaseFailure } from './database/errors.ts'
 
 export interface ErrorDefinition {
   status: number

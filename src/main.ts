@@ -3,16 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { createService, type Service } from './app.ts'
 import { type Config, version } from './config.ts'
-import { databaseFailure } from './database/failure.ts'
-import { locateDatabase } from './database/locate.ts'
+import { databaseFailure } from './database/errors.ts'
+import { locateDatabase } from './database/open.ts'
 import { migrate, withMigrationLock } from './database/migrate.ts'
 import { seed } from './database/seed.ts'
-import { run, traceSettings, UsageError } from './entry.ts'
-import { noTrustedDocuments, readManifest, type TrustedDocuments } from './graphql/documents.ts'
-import { developmentKey } from './keys/dev-key.ts'
-import { createLog, terminalStream, withoutKeys } from './log.ts'
-import type { Traces } from './traces/sdk.ts'
-import { gatherMetrics, onEnd, superviseWorkers } from './workers.ts'
+import { run, traceSettings, UsageError } from './cli/program.ts'
+import { noTrustedDocuments, readManifest, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import { developmentKey } from './auth/dev-key.ts'
+import { createLog, terminalStream, withoutKeys } from './telemetry/logger.ts'
+import type { Traces } from './telemetry/tracing.ts'
+import { gatherMetrics, onEnd, superviseWorkers } from './cluster.ts'
 
 /** A start takes a few seconds; one that hangs does not keep a signal waiting for longer, in milliseconds. */
 const START_TIMEOUT_MS = 20_000
@@ -104,7 +104,7 @@ async function openTraces(log: Logger): Promise<Traces | undefined> {
   const { warnings, ...settings } = traceSettings()
   for (const warning of warnings) log.warn(warning)
   if (!settings.exporters.length) return undefined
-  const { startTraces } = await import('./traces/sdk.ts')
+  const { startTraces } = await import('./telemetry/tracing.ts')
   return startTraces({ ...settings, version, log, redact: withoutKeys })
 }
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { onServer, type Running, test } from './harness.ts'
+import { onServer, type Running, test } from './support/harness.ts'
 
 const edges = ['0', '1', '-1', '2147483647', '2147483648', '2147483649', '-2147483648', '-2147483649']
 edges.push('9007199254740991', '9007199254740992', '9007199254740993', '-9007199254740991', '-9007199254740993')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { type GraphQLAnswer, type Running, sharedTest, test } from './harness.ts'
+import { type GraphQLAnswer, type Running, sharedTest, test } from './support/harness.ts'
 
 /** What a face decided: the animal or page as plain data, or the error's code, message and status. */
 type Decision = { value: unknown } | { code: string; message: string; status: number }

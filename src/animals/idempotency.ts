@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { PrismaClient } from '../database/generated/client.ts'
 import { ApiError } from '../errors.ts'
 import { Animal, NewPet } from './animal.ts'
-import { INSERTED_COLUMNS, type RunStatement, SELECT_LIST } from './statements.ts'
+import { INSERTED_COLUMNS, type RunStatement, SELECT_LIST } from './queries.ts'
 
 /** How long a key is kept, in hours. After that it creates another animal. */
 export const IDEMPOTENCY_HOURS = 24

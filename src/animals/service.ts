@@ -3,8 +3,8 @@ import type { PrismaClient } from '../database/generated/client.ts'
 import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
 import { createOnce, type IdempotencyRequest } from './idempotency.ts'
-import { createJoin } from './joined.ts'
-import { createRunStatement, createStatements } from './statements.ts'
+import { createJoin } from '../coalesce.ts'
+import { createRunStatement, createStatements } from './queries.ts'
 
 /** Which animals: those between two ids (both exclusive) with a status, counted from the newest or from the oldest. */
 export interface ListQuery {

@@ -1,10 +1,10 @@
 import { context, type Tracer } from '@opentelemetry/api'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
-import { NotConnected } from './failure.ts'
+import { NotConnected } from './errors.ts'
 import { PrismaClient } from './generated/client.ts'
-import { createWaitEstimator } from './queue.ts'
-import { tracedClient } from './traces.ts'
+import { createWaitEstimator } from './queue-wait.ts'
+import { tracedClient } from './tracing.ts'
 
 /** Timeouts in milliseconds: for a connection from the pool, a lock, a statement in the server, its response. */
 export interface DatabaseTimeouts {

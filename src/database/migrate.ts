@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { isSchemaBehind } from './failure.ts'
+import { isSchemaBehind } from './errors.ts'
 
 /** Where migrations and the data model are. */
 export const PRISMA_DIR = fileURLToPath(new URL('../../prisma/', import.meta.url))

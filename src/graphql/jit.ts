@@ -2,7 +2,7 @@ import { BREAK, type DocumentNode, Kind, type OperationDefinitionNode, Operation
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit'
 import { LRUCache } from 'lru-cache'
 import { analyzeQuery } from './limits.ts'
-import { schema } from './schema.ts'
+import { schema } from './schema/index.ts'
 
 /** Bound of the cache in characters of the documents; the code compiled from one takes some hundred times that. */
 const JIT_CACHE_MAX_CHARS = 100_000

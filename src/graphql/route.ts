@@ -2,13 +2,13 @@ import type { Tracer } from '@opentelemetry/api'
 import { type Request, type Response, type RequestHandler, Router } from 'express'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
-import { endWithJson } from '../http/json-answer.ts'
-import { jsonBody } from '../http/json-body.ts'
+import { endWithJson } from '../http/send-json.ts'
+import { jsonBody } from '../http/body.ts'
 import { allow } from '../http/methods.ts'
-import { negotiate, toGraphQLError } from './answers.ts'
+import { negotiate, toGraphQLError } from './errors.ts'
 import { createExecute, type ExecuteDependencies, type ExecutionOutcome, GraphQLRequestError } from './execute.ts'
 import { fromQuery, type GraphQLParams, toParams } from './params.ts'
-import { traceOperations } from './traces.ts'
+import { traceOperations } from './tracing.ts'
 
 export interface GraphQLRouterDependencies extends ExecuteDependencies {
   log: Logger

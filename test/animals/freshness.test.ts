@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type Running, test } from '../harness.ts'
+import { type Running, test } from '../support/harness.ts'
 
 /** Holds back what the database answers to the next query for animals, until `release`. */
 function holdAnswers({ service: { database } }: Running) {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Row } from './rows.ts'
 import type { Server } from './servers.ts'
-import type { Ask } from './works.ts'
+import type { Ask } from './workloads.ts'
 
 /** A variant does not do what is being measured: its figures would mean nothing. */
 export class WrongAnswer extends Error {}

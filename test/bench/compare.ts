@@ -4,7 +4,7 @@ import { countCreated, type Postgres, restoreRows } from './database.ts'
 import { type Conditions, measure, type Measured, warmUp } from './measure.ts'
 import { type Server, startServer } from './servers.ts'
 import type { Variant } from './variants.ts'
-import { type Ask, asksOf, type Work } from './works.ts'
+import { type Ask, asksOf, type Work } from './workloads.ts'
 
 /** All rounds of one variant at one work. */
 export interface Series {

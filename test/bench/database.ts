@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import type { Cleanup } from './cleanup.ts'
-import { coresFor, root } from './places.ts'
+import { coresFor, root } from './paths.ts'
 import { insertRows } from './rows.ts'
 
 /** A PostgreSQL of the run's own. */

@@ -7,7 +7,7 @@ import { fixed, type Spread, spreadOf, table } from './report.ts'
 import { pageBelow, randomNumbers } from './rows.ts'
 import { startServer } from './servers.ts'
 import { variants } from './variants.ts'
-import type { Ask } from './works.ts'
+import type { Ask } from './workloads.ts'
 
 type Place = 'first' | 'middle' | 'last'
 

@@ -11,7 +11,7 @@ import { findLoader } from './load/find.ts'
 import { type Options, parseOptions, UsageError } from './options.ts'
 import { outcomeTable } from './overload/outcome.ts'
 import { overload } from './overload/overload.ts'
-import { bench, coresFor, node22 } from './places.ts'
+import { bench, coresFor, node22 } from './paths.ts'
 import { comparisonTable, resultsOf } from './report.ts'
 import { draw } from './svg.ts'
 

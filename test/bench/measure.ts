@@ -3,7 +3,7 @@ import { check, WrongAnswer } from './check.ts'
 import { answersOf, type Loader, type LoadResult, okOf } from './load/load.ts'
 import type { Server } from './servers.ts'
 import { type Usage, usageOf } from './usage.ts'
-import type { Ask } from './works.ts'
+import type { Ask } from './workloads.ts'
 
 /** What one round of one server has shown. */
 export interface Measured {

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { variants } from './variants.ts'
-import { works } from './works.ts'
+import { works } from './workloads.ts'
 
 const usage = `Usage: npm run bench -- [COMMAND] [OPTIONS]
   (no command)        the service against its peers, as ratios

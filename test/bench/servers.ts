@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cleanup } from './cleanup.ts'
 import type { Postgres } from './database.ts'
-import { coresFor } from './places.ts'
+import { coresFor } from './paths.ts'
 import { usageOf, type Usage } from './usage.ts'
 import type { Variant } from './variants.ts'
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Dialect, plainDialect, postgraphileDialect, serviceDialect } from './dialects.ts'
-import { node22, root } from './places.ts'
-import type { Face } from './works.ts'
+import { node22, root } from './paths.ts'
+import type { Face } from './workloads.ts'
 
 /** A program that is measured, as a process of its own. */
 export interface Variant {

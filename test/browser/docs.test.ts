@@ -1,6 +1,6 @@
 import type { Browser, Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect } from 'vitest'
-import { test as base } from '../harness.ts'
+import { test as base } from '../support/harness.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
 describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, { timeout: 60_000 }, () => {

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect } from 'vitest'
-import { schema } from '../../src/graphql/schema.ts'
-import { test as base } from '../harness.ts'
+import { schema } from '../../src/graphql/schema/index.ts'
+import { test as base } from '../support/harness.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
 describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 60_000 }, () => {

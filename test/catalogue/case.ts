@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type Answer, parse, talk } from '../raw.ts'
+import { type Answer, parse, talk } from '../support/raw-http.ts'
 
 /** A request as a row of the catalogue has it, and what it gets. */
 export interface Case {

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { expect } from 'vitest'
-import type { Running } from '../harness.ts'
-import type { Answer } from '../raw.ts'
+import type { Running } from '../support/harness.ts'
+import type { Answer } from '../support/raw-http.ts'
 import { expectDiscreet } from './case.ts'
 
 /**

@@ -7,9 +7,9 @@ import pg from 'pg'
 import { createDatabase } from '../../src/database/client.ts'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { createKeys, Scope } from '../../src/keys/service.ts'
-import { freePort, kill } from '../processes.ts'
-import type { Defer } from './figures.ts'
+import { createKeys, Scope } from '../../src/auth/api-keys.ts'
+import { freePort, kill } from '../support/processes.ts'
+import type { Defer } from './assertions.ts'
 
 /** A PostgreSQL of our own that keeps its promises: on a disk, and flushed to it. It can be killed and comes back. */
 export interface Cluster {

@@ -1,6 +1,6 @@
 import { type Client, createClient, createPet, type Face, type Reply } from './client.ts'
 import { animalsIn, createStore, startCluster, type Store } from './cluster.ts'
-import { definePart, type Defer, exactly, type Figure, told } from './figures.ts'
+import { definePart, type Defer, exactly, type Figure, told } from './assertions.ts'
 import { startInstance, unhurried } from './instance.ts'
 
 interface Sizes {

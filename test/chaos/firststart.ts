@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { createClient } from './client.ts'
 import { inDatabase, issueKey, startCluster } from './cluster.ts'
-import { definePart, type Defer, exactly, type Figure, told } from './figures.ts'
+import { definePart, type Defer, exactly, type Figure, told } from './assertions.ts'
 import { startInstance } from './instance.ts'
 
 const migrations = readdirSync(new URL('../../prisma/migrations', import.meta.url)).filter((name) =>

@@ -5,8 +5,8 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../processes.ts'
-import type { Defer } from './figures.ts'
+import { freePort } from '../support/processes.ts'
+import type { Defer } from './assertions.ts'
 
 /** Whether HAProxy is installed here (Debian: apt-get install haproxy). */
 export const hasHaproxy = spawnSync('haproxy', ['-v']).status === 0

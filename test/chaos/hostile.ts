@@ -1,10 +1,10 @@
-import { mintKey } from '../../src/keys/key.ts'
+import { mintKey } from '../../src/auth/api-key.ts'
 import { graphqlCases } from '../catalogue/graphql.ts'
-import { talk } from '../raw.ts'
+import { talk } from '../support/raw-http.ts'
 import { type Client, createClient } from './client.ts'
 import { createStore, startCluster, type Store } from './cluster.ts'
-import { atRate, gather } from './crowd.ts'
-import { atMost, definePart, type Defer, exactly, type Figure, quantile, told } from './figures.ts'
+import { atRate, gather } from './connections.ts'
+import { atMost, definePart, type Defer, exactly, type Figure, quantile, told } from './assertions.ts'
 import { type Instance, startInstance } from './instance.ts'
 
 interface Sizes {

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../processes.ts'
-import type { Defer } from './figures.ts'
+import { freePort } from '../support/processes.ts'
+import type { Defer } from './assertions.ts'
 
 const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 

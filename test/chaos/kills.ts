@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from './client.ts'
 import { animalsIn, createStore, settled, startCluster } from './cluster.ts'
-import { atLeast, definePart, told } from './figures.ts'
+import { atLeast, definePart, told } from './assertions.ts'
 import { startInstance } from './instance.ts'
 import { createLedger } from './ledger.ts'
 

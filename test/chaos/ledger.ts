@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createPet, type Creation, type Outcome, statusOf } from './client.ts'
-import { exactly, type Figure, told } from './figures.ts'
+import { exactly, type Figure, told } from './assertions.ts'
 
 /** What clients know of every animal that they sent, by its name, which nobody else has. */
 export interface Ledger {

@@ -1,13 +1,13 @@
 import { afterAll, expect, test } from 'vitest'
-import { type Figure, type Part, toTable } from './figures.ts'
+import { type Figure, type Part, toTable } from './assertions.ts'
 import { consistency } from './consistency.ts'
 import { firststart } from './firststart.ts'
-import { held } from './held.ts'
+import { held } from './pool-exhausted.ts'
 import { hostile } from './hostile.ts'
 import { kills } from './kills.ts'
 import { restarts } from './restarts.ts'
 import { rolling } from './rolling.ts'
-import { truth } from './truth.ts'
+import { truth } from './network-faults.ts'
 
 // One part after the other: each wants the whole machine. run.mjs says which, and how much of each.
 const chosen = (process.env.CHAOS_PARTS ?? '').split(' ').filter(Boolean)

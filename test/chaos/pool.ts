@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient } from './client.ts'
 import { inDatabase } from './cluster.ts'
-import { exactly, type Figure } from './figures.ts'
+import { exactly, type Figure } from './assertions.ts'
 
 /** No request takes longer, whatever happens to the database, in milliseconds. */
 export const budgetMs = 5_000

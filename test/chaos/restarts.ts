@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient, statusOf } from './client.ts'
 import { animalsIn, type Cluster, createStore, inDatabase, settled, startCluster } from './cluster.ts'
-import { atLeast, atMost, definePart, exactly, type Figure, onQuietMachine, told } from './figures.ts'
+import { atLeast, atMost, definePart, exactly, type Figure, onQuietMachine, told } from './assertions.ts'
 import { startInstance } from './instance.ts'
 import { createLedger } from './ledger.ts'
 import { budgetMs, wholePool } from './pool.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient, type Reply } from './client.ts'
 import { animalsIn, createStore, settled, startCluster, type Store } from './cluster.ts'
-import { atLeast, definePart, type Defer, exactly, type Figure, onQuietMachine, quantile, told } from './figures.ts'
+import { atLeast, definePart, type Defer, exactly, type Figure, onQuietMachine, quantile, told } from './assertions.ts'
 import { hasHaproxy, startHaproxy } from './haproxy.ts'
 import { type Instance, startInstance, unhurried } from './instance.ts'
 import { createLedger, type Ledger } from './ledger.ts'

@@ -1,4 +1,4 @@
-import type { Running } from '../harness.ts'
+import type { Running } from '../support/harness.ts'
 
 const statuses = ['available', 'pending', 'sold'] as const
 

@@ -9,8 +9,8 @@ import {
   Store,
 } from 'relay-runtime'
 import { expect } from 'vitest'
-import { readManifest } from '../../src/graphql/documents.ts'
-import { test } from '../harness.ts'
+import { readManifest } from '../../src/graphql/trusted-documents.ts'
+import { test } from '../support/harness.ts'
 import { fill } from './fill.ts'
 import page, { type StorePageQuery } from './generated/relay/StorePageQuery.graphql.ts'
 import query, { type StoreQuery, type StoreQuery$data } from './generated/relay/StoreQuery.graphql.ts'

@@ -1,8 +1,8 @@
 import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { openLine } from '../chaos/line.ts'
-import { cloneDatabase, dropDatabase, onServer, type Running, startService, test } from '../harness.ts'
-import { expectWholePool } from './whole.ts'
+import { openLine } from '../chaos/tcp-proxy.ts'
+import { cloneDatabase, dropDatabase, onServer, type Running, startService, test } from '../support/harness.ts'
+import { expectWholePool } from './expect-pool-healthy.ts'
 
 const { timeouts } = loadConfig({})
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { expect, test, vi } from 'vitest'
 import { listMigrations, migrate, pendingMigrations, withMigrationLock } from '../../src/database/migrate.ts'
-import { cloneDatabase, dropDatabase } from '../harness.ts'
+import { cloneDatabase, dropDatabase } from '../support/harness.ts'
 
 const migrations = listMigrations()
 const scriptOf = (name: string) =>

@@ -1,7 +1,7 @@
 import { test } from 'vitest'
 import { kills } from '../chaos/kills.ts'
 import { restarts } from '../chaos/restarts.ts'
-import { defer, expectKept } from './slices.ts'
+import { defer, expectKept } from './chaos-slices.ts'
 
 // Slices of `npm run chaos -- kills restarts`, on a PostgreSQL of their own that flushes to disk.
 

@@ -5,7 +5,7 @@ import { acrossInstances } from '../chaos/consistency.ts'
 import { startTogether } from '../chaos/firststart.ts'
 import { startInstance, unhurried } from '../chaos/instance.ts'
 import { createLedger } from '../chaos/ledger.ts'
-import { cloneStore, defer, expectKept } from './slices.ts'
+import { cloneStore, defer, expectKept } from './chaos-slices.ts'
 
 // Slices of `npm run chaos -- consistency firststart`. A rolling restart wants a machine of its own: `-- rolling`.
 

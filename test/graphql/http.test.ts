@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { serverAudits } from 'graphql-http'
 import { describe, expect } from 'vitest'
-import { type Running, sharedTest, test } from '../harness.ts'
+import { type Running, sharedTest, test } from '../support/harness.ts'
 
 describe('the audits of graphql-http', () => {
   for (const { id, name } of serverAudits({ url: '' })) {

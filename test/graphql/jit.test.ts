@@ -1,7 +1,7 @@
 import { getIntrospectionQuery, Kind, type OperationDefinitionNode, parse } from 'graphql'
 import { expect } from 'vitest'
 import { JIT_THRESHOLD, createJit } from '../../src/graphql/jit.ts'
-import { type Running, test } from '../harness.ts'
+import { type Running, test } from '../support/harness.ts'
 
 interface Ask {
   query: string

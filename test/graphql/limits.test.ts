@@ -1,7 +1,7 @@
 import { getIntrospectionQuery } from 'graphql'
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { type GraphQLAnswer, type Running, sharedTest as test } from '../harness.ts'
+import { type GraphQLAnswer, type Running, sharedTest as test } from '../support/harness.ts'
 
 async function ask(running: Running, query: string, variables?: object, headers = {}) {
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers } }

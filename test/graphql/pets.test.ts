@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { type Running, test } from '../harness.ts'
+import { type Running, test } from '../support/harness.ts'
 
 interface Connection {
   nodes: { id: string }[]

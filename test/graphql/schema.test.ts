@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { buildSchema, findBreakingChanges } from 'graphql'
 import { expect, test } from 'vitest'
-import { printedSchema, schema } from '../../src/graphql/schema.ts'
+import { printedSchema, schema } from '../../src/graphql/schema/index.ts'
 
 const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8')
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { onServer, type Running, test } from '../harness.ts'
+import { onServer, type Running, test } from '../support/harness.ts'
 
 const body = JSON.stringify({ name: 'Rex', categoryId: 1, status: 'sold' })
 

@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import { describe, expect } from 'vitest'
 import type pg from 'pg'
-import { onServer, type Running, sharedTest, test } from '../harness.ts'
-import { parse, talk } from '../raw.ts'
+import { onServer, type Running, sharedTest, test } from '../support/harness.ts'
+import { parse, talk } from '../support/raw-http.ts'
 
 /** The end of an Error body. */
 const enough = /"status":\d+\}/

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, expect } from 'vitest'
-import { sharedTest, test } from '../harness.ts'
-import { parse, talk } from '../raw.ts'
+import { sharedTest, test } from '../support/harness.ts'
+import { parse, talk } from '../support/raw-http.ts'
 
 const pages = ['/graphql', '/docs', '/openapi.json', '/docs/start.js', '/docs/swagger-ui-bundle.js']
 

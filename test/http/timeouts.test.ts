@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { createDeadline } from '../../src/http/request-time.ts'
-import { onServer, type Running, test } from '../harness.ts'
+import { createDeadline } from '../../src/http/deadline.ts'
+import { onServer, type Running, test } from '../support/harness.ts'
 
 const { timeouts } = loadConfig({})
 

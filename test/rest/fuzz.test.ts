@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { toJson } from '../../src/http/json.ts'
-import { test } from '../harness.ts'
+import { test } from '../support/harness.ts'
 import { document, validatorOf } from './document.ts'
 
 /** How many requests; `npm run fuzz` sends 10,000. A failure prints the seed: FUZZ_SEED repeats it. */

@@ -4,8 +4,8 @@ import owasp from '@stoplight/spectral-owasp-ruleset'
 import { oas } from '@stoplight/spectral-rulesets'
 import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { type Running, test } from '../harness.ts'
-import { parse, talk } from '../raw.ts'
+import { type Running, test } from '../support/harness.ts'
+import { parse, talk } from '../support/raw-http.ts'
 import { deviations, document, exampleOf, paths } from './document.ts'
 
 /** OWASP rules that do not apply, each with its reason. */

@@ -1,9 +1,9 @@
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect } from 'vitest'
-import { cases } from '../../src/conformance/cases.ts'
-import { createClient } from '../../src/conformance/client.ts'
-import { type Running, test as base } from '../harness.ts'
+import { cases } from '../conformance/cases.ts'
+import { createClient } from '../conformance/client.ts'
+import { type Running, test as base } from '../support/harness.ts'
 import { deviations } from './document.ts'
 
 const PREFIX = '/shop'

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { type Running, test } from '../harness.ts'
+import { type Running, test } from '../support/harness.ts'
 
 async function ids(response: Response): Promise<number[]> {
   return ((await response.json()) as { id: number }[]).map(({ id }) => id)

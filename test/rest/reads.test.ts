@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { type Running, test } from '../harness.ts'
+import { type Running, test } from '../support/harness.ts'
 
 const pet = { name: 'x', categoryId: 1 }
 

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/animals/idempotency.ts'
-import { onServer, type Running, test } from '../harness.ts'
+import { onServer, type Running, test } from '../support/harness.ts'
 
 const rex = { name: 'Rex', categoryId: 1, status: 'sold' }
 const once = (key: string) => ({ 'Idempotency-Key': key })

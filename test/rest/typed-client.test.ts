@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import openapiTypescript, { astToString } from 'openapi-typescript'
 import { expect } from 'vitest'
-import { test } from '../harness.ts'
+import { test } from '../support/harness.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 // Below the project, so that the client finds openapi-fetch as a team's would.

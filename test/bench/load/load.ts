@@ -1,5 +1,5 @@
 import type { Server } from '../servers.ts'
-import type { Ask } from '../works.ts'
+import type { Ask } from '../workloads.ts'
 
 /** What a load asks for, of which server, how hard. */
 export interface Load {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Server } from '../servers.ts'
-import type { Ask } from '../works.ts'
+import type { Ask } from '../workloads.ts'
 import { Line } from './line.ts'
 import { type Load, type LoadResult, okOf } from './load.ts'
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Ask } from '../works.ts'
+import type { Ask } from '../workloads.ts'
 import type { Load, LoadResult } from './load.ts'
 
 /** What the script below prints. */

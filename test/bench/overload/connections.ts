@@ -2,7 +2,7 @@ import { restoreRows } from '../database.ts'
 import type { Loader } from '../load/load.ts'
 import { openLoop } from '../load/sockets.ts'
 import type { Server } from '../servers.ts'
-import { asksOf, works } from '../works.ts'
+import { asksOf, works } from '../workloads.ts'
 import { againstPeak, factors, type Outcome, outcomeOf, slowestLivez } from './outcome.ts'
 import type { Settings } from './overload.ts'
 

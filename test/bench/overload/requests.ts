@@ -2,7 +2,7 @@ import { restoreRows, runSql } from '../database.ts'
 import { okOf } from '../load/load.ts'
 import { closedLoop, openLoop } from '../load/sockets.ts'
 import type { Server } from '../servers.ts'
-import { asksOf, works } from '../works.ts'
+import { asksOf, works } from '../workloads.ts'
 import { againstPeak, factors, type Outcome, outcomeOf, slowestLivez } from './outcome.ts'
 import type { Settings } from './overload.ts'
 

@@ -1,0 +1,81 @@
+import type { RequestHandler } from 'express'
+import type { Logger } from 'pino'
+import type { ErrorCode } from '../errors.ts'
+import type { Metrics } from './metrics.ts'
+import type { Refusal } from '../http/connection/server.ts'
+
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** The GraphQL operation that is asked for, once that is known; the name is the client's. */
+    operation?: { type: string; name: string | undefined }
+    /** What went wrong, in the first place. */
+    errorCode?: ErrorCode
+    /** Of the request's span (W3C Trace Context), when traces are made. */
+    traceparent?: string
+  }
+}
+
+/** W3C Trace Context §3.2, as every version has it so far: ids of zeros and version ff are none. */
+const wellFormed = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
+
+/** Most of a name that is told, in characters: clients make them as long as a body may be. */
+const MAX_NAME_LENGTH = 100
+
+/** The status that is told of a request without an answer, as nginx has it. */
+const CLIENT_WENT_AWAY = 499
+
+/**
+ * One line and one observation for each request, when its answer is out or its client gone. The address is told by its
+ * template: neither path, query nor headers, so keys stay out, and so that a metric has as many series as we have routes.
+ */
+export function observeRequests(log: Logger, metrics: Metrics, templates: string[]): RequestHandler {
+  const toRoute = routesOf(templates)
+  return (req, res, next) => {
+    const route = toRoute(req.path)
+    res.once('close', () => {
+      const { id: requestId, method, operation, errorCode: code, deadline, caller, headers } = req
+      const ms = deadline.elapsedMs
+      const status = res.headersSent ? res.statusCode : CLIENT_WENT_AWAY
+      metrics.observe({ route, method, operation: operation?.type, status, code, seconds: ms / 1000 })
+      log.info(
+        {
+          requestId,
+          traceparent:
+            req.traceparent ?? (wellFormed.test(String(headers.traceparent)) ? headers.traceparent : undefined),
+          key: caller?.keyPrefix,
+          method,
+          route,
+          operation: operation && `${operation.type} ${operation.name?.slice(0, MAX_NAME_LENGTH) ?? ''}`.trimEnd(),
+          status,
+          code,
+          ms: round(ms),
+          databaseMs: round(deadline.databaseMs),
+        },
+        res.writableFinished ? 'request' : 'client went away',
+      )
+    })
+    next()
+  }
+}
+
+/** One line and one count for each request that was refused before the app had it. */
+export function observeRefusals(log: Logger, metrics: Metrics): (refusal: Refusal) => void {
+  return (refusal) => {
+    metrics.refused(refusal.code)
+    log.info(refusal, 'request refused')
+  }
+}
+
+/** From a path to the template that it fits, as `/pets/{petId}`; `other` when there is none. */
+export function routesOf(templates: string[]): (path: string) => string {
+  const plain = new Set(templates.filter((template) => !template.includes('{')))
+  const patterns = templates
+    .filter((template) => template.includes('{'))
+    .map((template) => [template, new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`)] as const)
+  return (path) => (plain.has(path) ? path : (patterns.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other'))
+}
+
+/** To a microsecond. */
+function round(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000
+}

@@ -1,0 +1,29 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { hashKey, isKey, keyPrefix, mintKey } from '../../src/auth/api-key.ts'
+
+test('minted keys are distinct, well-formed and of one length', () => {
+  const keys = Array.from({ length: 1_000 }, mintKey)
+  expect(new Set(keys).size).toBe(1_000)
+  expect(new Set(keys.map((key) => key.length))).toEqual(new Set([62]))
+  expect(keys.every(isKey)).toBe(true)
+})
+
+test('any change of one character is noticed by the checksum', () => {
+  const index = fc.integer({ min: 0, max: 61 })
+  const character = fc.constantFrom(...'0123456789abcdefghijklmnopqrstuvwxyzABC_-. ')
+  fc.assert(
+    fc.property(index, character, (i, c) => {
+      const key = mintKey()
+      const changed = key.slice(0, i) + c + key.slice(i + 1)
+      expect(isKey(changed)).toBe(changed === key)
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+test('the prefix tells nothing of the 208 bits behind it, and the hash is 32 bytes', () => {
+  const key = mintKey()
+  expect(keyPrefix(key)).toHaveLength(13)
+  expect(hashKey(key)).toHaveLength(32)
+})

@@ -1,0 +1,156 @@
+import { describe, expect } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { mintKey } from '../../src/auth/api-key.ts'
+import { onServer, type Running, sharedTest, test } from '../support/harness.ts'
+
+/** The same request without good credentials on both faces; both must be 401. */
+async function refused(running: Running, authorization: string | undefined): Promise<Response[]> {
+  const headers = {
+    'Content-Type': 'application/json',
+    ...(authorization !== undefined && { Authorization: authorization }),
+  }
+  const responses = [
+    await fetch(`${running.base}/v1/pets`, { headers }),
+    await fetch(`${running.base}/graphql`, { method: 'POST', headers, body: '{"query":"{__typename}"}' }),
+  ]
+  for (const response of responses) expect(response.status).toBe(401)
+  return responses
+}
+
+function expectInvalidToken({ headers }: Response): void {
+  expect(headers.get('www-authenticate')).toBe('Bearer realm="petstore", error="invalid_token"')
+}
+
+async function status(running: Running, key: string): Promise<number> {
+  return (await fetch(`${running.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status
+}
+
+describe('a request without a valid key is 401 on both faces', () => {
+  const noKey = [
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    'Basic dXNlcjpwYXNz',
+    'Bearer a b',
+    'Token x',
+    'Bearer  a, Bearer b',
+  ]
+  sharedTest.for(noKey)('Authorization: %s', async (authorization, { running }) => {
+    const [rest, graphql] = await refused(running, authorization)
+    expect(await rest?.json()).toEqual({ code: 'UNAUTHENTICATED', status: 401, message: expect.any(String) })
+    expect(await graphql?.json()).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED', status: 401 } }] })
+    for (const response of [rest, graphql]) {
+      expect(response?.headers.get('www-authenticate')).toBe('Bearer realm="petstore"')
+    }
+  })
+
+  const wrong: [string, (key: string) => string][] = [
+    ['another key', () => mintKey()],
+    ['the key cut', (key) => key.slice(0, -1)],
+    ['the key extended', (key) => `${key}0`],
+    ['the key in capitals', (key) => key.toUpperCase()],
+    ['one character changed', (key) => key.replace(/.$/, (c) => (c === '0' ? '1' : '0'))],
+    ['8 KB', () => 'x'.repeat(8_192)],
+    ['not ASCII', () => 'clé'],
+    ['SQL', () => `'OR'1'='1`],
+  ]
+  for (const [title, change] of wrong) {
+    sharedTest(title, async ({ running }) => {
+      for (const response of await refused(running, `Bearer ${change(running.key)}`)) expectInvalidToken(response)
+    })
+  }
+
+  sharedTest('a key in the query, a cookie or the body does not count', async ({ running }) => {
+    const { base, key } = running
+    const body = JSON.stringify({ name: 'x', categoryId: 1, access_token: key })
+    const headers = { 'Content-Type': 'application/json', Cookie: `Authorization=Bearer ${key}` }
+    const response = await fetch(`${base}/v1/pets?access_token=${key}&api_key=${key}`, {
+      method: 'POST',
+      headers,
+      body,
+    })
+    expect(response.status).toBe(401)
+  })
+
+  sharedTest('before path, method and body are looked at', async ({ running }) => {
+    const attempts: [string, RequestInit][] = [
+      ['/v1/nothing', {}],
+      ['/v1/pets/%ZZ', {}],
+      ['/v1/pets', { method: 'DELETE' }],
+      ['/v1/pets', { method: 'POST', body: 'x'.repeat(100_000) }],
+      ['/graphql', { method: 'PUT' }],
+      ['/graphql/x', {}],
+    ]
+    for (const [path, init] of attempts) expect((await fetch(running.base + path, init)).status).toBe(401)
+  })
+
+  sharedTest('GraphQL without a key gives the same bytes for any document: none is parsed', async ({ running }) => {
+    const bodies = ['{"query":"{__schema{types{name}}}"}', '{"query":"{"}', 'garbage', '{"query":"{pets{totalCount}}"}']
+    const answers = bodies.map(async (body) => {
+      const headers = { 'Content-Type': 'application/json' }
+      return (await fetch(`${running.base}/graphql`, { method: 'POST', headers, body })).text()
+    })
+    expect(new Set(await Promise.all(answers)).size).toBe(1)
+  })
+})
+
+describe('a valid key', () => {
+  sharedTest.for(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('is taken after "%s"', async (scheme, { running }) => {
+    const headers = { Authorization: `${scheme} ${running.key}` }
+    expect((await fetch(`${running.base}/v1/pets`, { headers })).status).toBe(200)
+  })
+
+  test('is stored as its SHA-256 only: no dump of the database has it', async ({ running }) => {
+    const service = await running.another({ budgets: { ...loadConfig({}).budgets, shared: true } })
+    await service.post({ name: 'x', categoryId: 1 }, { 'Idempotency-Key': 'once' })
+    await status(service, mintKey())
+    await service.service.stop(0, 0) // with the use of keys written
+    const rows = await onServer(async (client) => {
+      const tables = await client.query<{ name: string }>(
+        `SELECT relname AS name FROM pg_stat_user_tables ORDER BY relname`,
+      )
+      const names = tables.rows.map(({ name }) => name)
+      expect(names).toEqual(['_prisma_migrations', 'animal', 'api_key', 'idempotency_key', 'rate_limit'])
+      const dumps = names.map(async (name) => {
+        const { rows } = await client.query(`SELECT t::text FROM "${name}" t`)
+        expect(rows, name).not.toEqual([])
+        return JSON.stringify(rows)
+      })
+      return (await Promise.all(dumps)).join()
+    }, new URL(running.databaseUrl).pathname.slice(1))
+    expect(rows).toContain(running.key.slice(0, 13))
+    expect(rows).not.toContain(running.key.slice(0, 14))
+  })
+
+  test('costs one query in five seconds, however often it is used', async ({ running }) => {
+    await status(running, running.key)
+    const before = await calls(running)
+    for (let n = 0; n < 10; n++) await status(running, running.key)
+    expect(await calls(running)).toBe(before)
+  })
+
+  test('is refused on another instance, too, within five seconds of its revocation', async ({ running }) => {
+    const other = await running.another()
+    expect([await status(running, running.key), await status(other, running.key)]).toEqual([200, 200])
+    expect(await running.service.keys.revoke(running.key.slice(0, 13))).toBe(true)
+    const deadline = Date.now() + 5_500
+    while (Date.now() < deadline && (await status(other, running.key)) === 200) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    for (const instance of [running, other]) {
+      for (const response of await refused(instance, `Bearer ${running.key}`)) expectInvalidToken(response)
+    }
+  })
+})
+
+/** How often the table of keys was read by its index. */
+async function calls(running: Running): Promise<number> {
+  return onServer(async (client) => {
+    await client.query('SELECT pg_stat_force_next_flush()')
+    const { rows } = await client.query(
+      `SELECT seq_scan + idx_scan AS n FROM pg_stat_user_tables WHERE relname = 'api_key'`,
+    )
+    return Number(rows[0].n)
+  }, new URL(running.databaseUrl).pathname.slice(1))
+}

@@ -1,0 +1,176 @@
+import { describe, expect } from 'vitest'
+import { mintKey } from '../../src/auth/api-key.ts'
+import type { KeyInfo } from '../../src/auth/api-keys.ts'
+import { type Running, test as base } from '../support/harness.ts'
+import { deadDatabase, type Sandbox, withSandbox } from '../support/processes.ts'
+
+const test = base.extend<{ sandbox: Sandbox; keys: (...args: string[]) => Promise<string> }>({
+  sandbox: withSandbox,
+  /** Runs the command beside the service, on its database. @returns what it prints on stdout */
+  keys: async ({ sandbox, running }, use) => {
+    await use(async (...args) => {
+      const { code, stdout, stderr } = await sandbox.run('keys/cli.js', args, { DATABASE_URL: running.databaseUrl })
+      expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: expect.stringMatching(/^([^\n]+\n)?$/) })
+      return stdout.trim()
+    })
+  },
+})
+
+const hourMs = 3_600_000
+const prefixOf = (key: string) => key.slice(0, 13)
+
+async function get({ base }: Running, key: string): Promise<Response> {
+  return fetch(`${base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
+}
+
+async function listed(keys: (...args: string[]) => Promise<string>, key: string): Promise<KeyInfo | undefined> {
+  const known = JSON.parse(await keys('list', '--json')) as KeyInfo[] // dates as text
+  return known.find(({ prefix }) => prefix === prefixOf(key))
+}
+
+describe('the keys command', { timeout: 60_000 }, () => {
+  test('creates a key with scopes and an end, and lists it as a table and as JSON without its secret', async ({
+    running,
+    keys,
+  }) => {
+    const day = new Date(Date.now() + 90 * 24 * hourMs).toISOString().slice(0, 10)
+    const key = await keys('create', '--name', 'web shop', '--scopes', 'pets:read', '--expires', '90d')
+    expect((await get(running, key)).status).toBe(200)
+    expect((await running.post({ name: 'x', categoryId: 1 }, { Authorization: `Bearer ${key}` })).status).toBe(403)
+
+    const table = await keys('list')
+    const heads = table.split('\n')[0]?.split(/ {2,}/)
+    const columns = ['PREFIX', 'NAME', 'SCOPES', 'CREATED (UTC)', 'EXPIRES', 'REVOKED', 'LAST USED', 'CALLS OF getPet']
+    expect(heads).toEqual(columns)
+    const row = table.split('\n').find((line) => line.startsWith(prefixOf(key)))
+    const minute = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d'
+    expect(row).toMatch(new RegExp(`^${prefixOf(key)}  web shop +pets:read +${minute} +${day} \\d\\d:\\d\\d +- +- +0$`))
+
+    expect(await listed(keys, key)).toEqual({
+      name: 'web shop',
+      prefix: prefixOf(key),
+      scopes: ['pets:read'],
+      createdAt: expect.stringMatching(/Z$/),
+      expiresAt: expect.stringContaining(day),
+      revokedAt: null,
+      lastUsedAt: null,
+      deprecatedCalls: 0,
+      deprecatedLastCallAt: null,
+    })
+    expect(table + (await keys('list', '--json'))).not.toContain(key.slice(13, 30))
+    const usual = await keys('create', '--name', 'usual')
+    expect(await listed(keys, usual)).toMatchObject({ scopes: ['pets:read', 'pets:write'], expiresAt: null })
+  })
+
+  test('rotates a key: both work until the end of the overlap, then only the new one', async ({ running, keys }) => {
+    const old = await keys('create', '--name', 'web', '--scopes', 'pets:read', '--expires', '30d')
+    const key = await keys('rotate', prefixOf(old), '--overlap', '2h')
+    expect([(await get(running, old)).status, (await get(running, key)).status]).toEqual([200, 200])
+    expect(await listed(keys, key)).toMatchObject({ name: 'web', scopes: ['pets:read'] })
+
+    for (const [hours, status] of [
+      [1.9, 200],
+      [2.1, 401],
+    ] as const) {
+      const later = await running.another({ now: () => new Date(Date.now() + hours * hourMs) })
+      expect([(await get(later, old)).status, (await get(later, key)).status]).toEqual([status, 200])
+    }
+  })
+
+  test('rotates a key once: the end of its overlap is not taken for its life, and one of two at once wins', async ({
+    running,
+    keys,
+    sandbox,
+  }) => {
+    const env = { DATABASE_URL: running.databaseUrl }
+    const rotate = (key: string) => sandbox.run('keys/cli.js', ['rotate', prefixOf(key)], env)
+    const both = await Promise.all([rotate(running.key), rotate(running.key)])
+    const [won, lost] = both.sort((a, b) => (a.code ?? 0) - (b.code ?? 0))
+    const next = won?.stdout.trim() ?? ''
+    const refused = `${prefixOf(running.key)} was rotated already: ${prefixOf(next)} takes its place.\n`
+    expect([won?.code, lost]).toEqual([0, { code: 1, stdout: '', stderr: refused }])
+    const all = await keys('list', '--json')
+    expect(await listed(keys, next)).toMatchObject({ expiresAt: null })
+    expect(await rotate(running.key)).toEqual({ code: 1, stdout: '', stderr: refused })
+    expect(await keys('list', '--json')).toBe(all)
+  })
+
+  test('a rotated key is the same client: its repetitions are known and its budget goes on', async ({
+    running,
+    keys,
+  }) => {
+    const key = await keys('rotate', prefixOf(running.key))
+    const next = await keys('rotate', prefixOf(key))
+    const animals = []
+    for (const one of [running.key, key, next]) {
+      const headers = { 'Idempotency-Key': 'once', Authorization: `Bearer ${one}` }
+      const response = await running.post({ name: 'Rex', categoryId: 1 }, headers)
+      const left = /r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]
+      animals.push([response.headers.get('idempotent-replayed'), left, await response.text()])
+    }
+    const animal = animals[0]?.[2]
+    expect(animals).toEqual([
+      [null, '59999', animal],
+      ['true', '59998', animal],
+      ['true', '59997', animal],
+    ])
+  })
+
+  test('revokes a key for good', async ({ running, keys, sandbox }) => {
+    const key = await keys('create', '--name', 'web')
+    await keys('revoke', prefixOf(key))
+    expect((await get(running, key)).status).toBe(401)
+    for (const command of ['revoke', 'rotate']) {
+      const again = await sandbox.run('keys/cli.js', [command, prefixOf(key)], { DATABASE_URL: running.databaseUrl })
+      expect(again).toEqual({ code: 1, stdout: '', stderr: `No key in use has the prefix ${prefixOf(key)}.\n` })
+    }
+  })
+
+  const key = mintKey()
+  test.for([
+    [['revoke', key], /^PREFIX is /],
+    [['rotate', key], /^PREFIX is /],
+    [['rotate', 'pets_12345678', '--overlap', 'soon'], /^A time is /],
+    [
+      ['create', '--name', 'web', '--scopes', 'pets:all'],
+      /^--scopes takes one or more of pets:read,pets:write,metrics:read/,
+    ],
+    [['create', '--name', 'web', '--scopes', ''], /^--scopes takes /],
+    [['create', '--name', 'web', '--expires', 'later'], /^A time is /],
+    [['create', '--name', 'web', '--expires', '2020-01-01'], /^--expires is in the past/],
+    [['create', '--name', 'web', '--expires', '2027-13-01'], /^--expires takes /],
+    [['create', '--name', 'web', '--expires', '2027-02-31'], /^--expires takes /],
+  ] as const)(
+    'says in one line what is wrong, before it looks for a database: %j',
+    async ([args, words], { sandbox }) => {
+      const env = { DATABASE_URL: await deadDatabase() }
+      const { code, stdout, stderr } = await sandbox.run('keys/cli.js', [...args], env)
+      expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^[^\n]+\n$/) })
+      expect(stderr).toMatch(words)
+      expect(stderr).not.toContain(key.slice(13, 30))
+    },
+  )
+
+  test('a key that is given where none belongs is not repeated', async ({ sandbox }) => {
+    const env = { DATABASE_URL: await deadDatabase() }
+    for (const args of [
+      [key],
+      ['create', key],
+      ['list', key],
+      ['revoke', `--${key}`],
+      ['create', '--name', 'web', key],
+    ]) {
+      const { code, stdout, stderr } = await sandbox.run('keys/cli.js', args, env)
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(/^Usage: /)
+      expect(stderr).not.toContain(key.slice(13, 30))
+    }
+  })
+
+  test('--help says how it is used, and every variable', async ({ sandbox }) => {
+    const { code, stdout, stderr } = await sandbox.run('keys/cli.js', ['--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^Usage: .*\n {2}create --name NAME /)
+    expect(stdout).toContain('\n  DATABASE_URL_FILE\n')
+  })
+})

@@ -1,0 +1,44 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { expect } from 'vitest'
+import { test } from '../support/processes.ts'
+
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+
+test.skipIf(spawnSync('curl', ['--version']).error)(
+  'the commands of the quick start work on a first start',
+  { timeout: 60_000 },
+  async ({ sandbox }) => {
+    const commands = /```sh\n(KEY=[^]*?)```/.exec(readme)?.[1] ?? ''
+    const { base } = await sandbox.start()
+    const script = commands.replaceAll('http://localhost:4000', base).replaceAll('.data', sandbox.dataDir)
+    const [listed, created, queried] = await runShell(script)
+    expect(listed).toHaveLength(3)
+    expect(listed).toContainEqual(expect.objectContaining({ status: 'available' }))
+    expect(created).toMatchObject({ id: expect.any(Number), name: 'Rex' })
+    expect(queried).toMatchObject({ data: { pets: { nodes: [{ name: 'Rex' }, {}, {}] } } })
+  },
+)
+
+/** @returns the body of each curl command's response, as JSON; rejects if a command fails or a status is 400 or above */
+function runShell(script: string): Promise<unknown[]> {
+  const curl = 'curl() { command curl --silent --show-error --fail "$@" && echo; }'
+  const child = spawn('sh', ['-eu', '-c', `${curl}\n${script}`], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => {
+      if (code !== 0) reject(new Error(`exit code ${code}: ${stderr}`))
+      else
+        resolve(
+          stdout
+            .trim()
+            .split('\n')
+            .map((line) => JSON.parse(line) as unknown),
+        ) // bodies have no line breaks
+    })
+  })
+}

@@ -1,0 +1,307 @@
+import { readdirSync } from 'node:fs'
+import { access, readFile, stat } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, vi } from 'vitest'
+import { mintKey } from '../../src/auth/api-key.ts'
+import { issueKey } from '../chaos/cluster.ts'
+import { cloneDatabase, dropDatabase, onServer } from '../support/harness.ts'
+import { keepKey } from '../support/output.ts'
+import { deadDatabase, kill, occupyPort, type Sandbox, type ServiceProcess, test } from '../support/processes.ts'
+
+const oneLine = /^[^\n]+\n$/
+const keyAlone = /^pets_[0-9a-z]{57}\n$/
+const unavailable = { code: 'UNAVAILABLE', message: expect.any(String), status: 503 }
+const migrations = readdirSync(new URL('../../prisma/migrations', import.meta.url)).filter((name) => /^\d{14}_/.test(name))
+
+const get = ({ base }: ServiceProcess, path: string, key = '') =>
+  fetch(base + path, { headers: { Authorization: `Bearer ${key}` } })
+
+async function create({ base }: ServiceProcess, key: string, name: string): Promise<unknown> {
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+  const body = JSON.stringify({ name, categoryId: 1 })
+  const response = await fetch(`${base}/v1/pets`, { method: 'POST', headers, body })
+  expect(response.status).toBe(201)
+  return response.json()
+}
+
+const list = async (service: ServiceProcess, key: string): Promise<unknown> =>
+  (await get(service, '/v1/pets?limit=100', key)).json()
+
+const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
+
+/** Most that an idle service may take to end: far more than it needs, far less than the time of its drain. */
+const promptMs = 3_000
+
+describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_000 }, () => {
+  test('a first start in an empty folder prints addresses and a key that reads the sample animals and the metrics', async ({
+    sandbox,
+  }) => {
+    const service = await sandbox.start()
+    const key = await devKey(sandbox)
+    expect(service.printed).toContain(`http://localhost:${service.port}/graphql#key=${key}\n`)
+    expect(service.printed).toContain(`http://localhost:${service.port}/v1/pets\n`)
+    expect(service.printed).toContain(join(sandbox.dataDir, 'dev-key'))
+    expect((await stat(join(sandbox.dataDir, 'dev-key'))).mode & 0o777).toBe(0o600)
+    const samples = ['Biscuit', 'Ziggy 🦜'].map((name) => expect.objectContaining({ name }))
+    expect(await list(service, key)).toEqual(expect.arrayContaining(samples))
+    expect((await get(service, '/metrics', key)).status).toBe(200)
+    expect((await get(service, '/v1/pets')).status).toBe(401)
+  })
+
+  test('the service gives the development key to nobody, neither on this machine nor through a proxy on it', async ({
+    sandbox,
+  }) => {
+    const { base } = await sandbox.start()
+    for (const path of ['/graphql', '/docs', '/docs/start.js', '/openapi.json']) {
+      const response = await fetch(base + path, { headers: { Accept: 'text/html' } })
+      expect(response.status).toBe(200)
+      expect(JSON.stringify([...response.headers]) + (await response.text())).not.toMatch(/pets_[0-9a-z]{57}/)
+    }
+  })
+
+  test('Ctrl-C ends it and its PostgreSQL at once; a second start finds the data and key of the first', async ({
+    sandbox,
+  }) => {
+    const first = await sandbox.start()
+    const key = await devKey(sandbox)
+    const animal = await create(first, key, 'Rex')
+    const before = await list(first, key)
+    const began = performance.now()
+    expect(await first.signal('SIGINT')).toMatchObject({ code: 0, stderr: '' })
+    expect(performance.now() - began).toBeLessThan(promptMs)
+    expect(await sandbox.postgresPid()).toBeUndefined()
+
+    const second = await sandbox.start()
+    expect(await devKey(sandbox)).toBe(key)
+    const after = await list(second, key)
+    expect(after).toContainEqual(animal)
+    expect(after).toEqual(before)
+  })
+
+  test('after a SIGKILL the next start joins the PostgreSQL left behind, and stops it when it ends', async ({
+    sandbox,
+  }) => {
+    const first = await sandbox.start()
+    const key = await devKey(sandbox)
+    const animal = await create(first, key, 'Rex')
+    const postgres = await sandbox.postgresPid()
+    await first.signal('SIGKILL')
+
+    const second = await sandbox.start()
+    expect(await sandbox.postgresPid()).toBe(postgres)
+    expect(await list(second, key)).toContainEqual(animal)
+    expect(await second.signal('SIGINT')).toMatchObject({ code: 0, stderr: '' })
+    expect(await sandbox.postgresPid()).toBeUndefined()
+  })
+
+  test('after a SIGKILL of service and PostgreSQL together the next start has every animal', async ({ sandbox }) => {
+    const first = await sandbox.start()
+    const key = await devKey(sandbox)
+    const animal = await create(first, key, 'Rex')
+    const postgres = (await sandbox.postgresPid()) ?? Number.NaN
+    expect(kill(postgres, 'SIGKILL')).toBe(true)
+    await first.signal('SIGKILL')
+
+    const second = await sandbox.start()
+    expect(await sandbox.postgresPid()).not.toBe(postgres)
+    expect(await devKey(sandbox)).toBe(key)
+    expect(await list(second, key)).toContainEqual(animal)
+  })
+
+  test('a port that is taken is named in one line, and no PostgreSQL is left running', async ({
+    sandbox,
+    onTestFinished,
+  }) => {
+    const { server, port } = await occupyPort()
+    onTestFinished(() => void server.close())
+    const { code, stderr } = await sandbox.run('main.js', [], { PORT: String(port) })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(oneLine)
+    expect(stderr).toContain(`PORT ${port},`)
+    await access(join(sandbox.dataDir, 'postgres', 'PG_VERSION')) // there was one
+    expect(await sandbox.postgresPid()).toBeUndefined()
+  })
+})
+
+describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
+  test('beside a running service it makes a key that works and takes it back within 5 s', async ({ sandbox }) => {
+    const service = await sandbox.start()
+    const postgres = await sandbox.postgresPid()
+    const created = await sandbox.run('keys/cli.js', ['create', '--name', 'web'])
+    expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
+    const key = created.stdout.trim()
+    const prefix = key.slice(0, 13)
+    expect((await get(service, '/v1/pets', key)).status).toBe(200)
+
+    const listed = await sandbox.run('keys/cli.js', ['list'])
+    expect(listed).toMatchObject({ code: 0, stderr: '' })
+    expect(listed.stdout).toMatch(new RegExp(`^${prefix} +web `, 'm'))
+    expect(listed.stdout).not.toContain(key.slice(0, 14))
+
+    expect((await get(service, '/v1/pets', key)).status).toBe(200) // the service remembers the key from now on
+    expect(await sandbox.run('keys/cli.js', ['revoke', prefix])).toMatchObject({ code: 0, stdout: '' })
+    await vi.waitFor(async () => expect((await get(service, '/v1/pets', key)).status).toBe(401), {
+      timeout: 7_000,
+      interval: 100,
+    })
+    expect((await get(service, '/v1/pets', await devKey(sandbox))).status).toBe(200)
+    expect(await sandbox.postgresPid()).toBe(postgres)
+  })
+
+  test('with no service running it makes a key for the next start and leaves no PostgreSQL running', async ({
+    sandbox,
+  }) => {
+    const first = await sandbox.start()
+    await first.signal('SIGTERM')
+    const created = await sandbox.run('keys/cli.js', ['create', '--name', 'web'])
+    expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
+    expect(await sandbox.postgresPid()).toBeUndefined()
+
+    const unknown = await sandbox.run('keys/cli.js', ['revoke', 'pets_nobodys0'])
+    expect(unknown).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(oneLine) })
+    expect(unknown.stderr).toContain('pets_nobodys0')
+    expect(await sandbox.postgresPid()).toBeUndefined()
+
+    const second = await sandbox.start()
+    expect((await get(second, '/v1/pets', created.stdout.trim())).status).toBe(200)
+  })
+
+  test('it says in one line that the database is down', async ({ sandbox }) => {
+    const { code, stdout, stderr } = await sandbox.run('keys/cli.js', ['list'], { DATABASE_URL: await deadDatabase() })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(oneLine)
+  })
+
+  test('it answers bad usage with the usage and exit code 1, database or not', async ({ sandbox }) => {
+    const env = { DATABASE_URL: await deadDatabase() }
+    for (const args of [[], ['create'], ['revoke'], ['create', '--title', 'web']]) {
+      const { code, stdout, stderr } = await sandbox.run('keys/cli.js', args, env)
+      expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' })
+      expect(stderr).toMatch(/^Usage: .*\n {2}create --name NAME .*\n(.*\n)* {2}list .*\n(.*\n)* {2}revoke PREFIX .*\n/)
+    }
+  })
+})
+
+describe('the service on a database of others', { concurrent: true, timeout: 60_000 }, () => {
+  test('on an old schema it is alive but not ready, until migrate deploy has run, without a restart', async ({
+    sandbox,
+    emptyDatabase,
+  }) => {
+    const env = { DATABASE_URL: emptyDatabase }
+    const statusLines = (state: string) => migrations.map((name) => `${state}  ${name}\n`).join('')
+    const service = await sandbox.start(env)
+    expect((await get(service, '/livez')).status).toBe(200)
+    const behind = await get(service, '/readyz')
+    expect([behind.status, await behind.json()]).toEqual([503, unavailable])
+    const pending = { code: 1, stdout: statusLines('pending'), stderr: '' }
+    expect(await sandbox.run('database/cli.js', ['status'], env)).toEqual(pending)
+
+    const applied = { code: 0, stdout: migrations.map((name) => `Applied ${name}.\n`).join(''), stderr: '' }
+    expect(await sandbox.run('database/cli.js', ['deploy'], env)).toEqual(applied)
+    expect((await get(service, '/readyz')).status).toBe(200)
+    const current = { code: 0, stdout: statusLines('applied'), stderr: '' }
+    expect(await sandbox.run('database/cli.js', ['status'], env)).toEqual(current)
+    const nothing = { code: 0, stdout: 'Nothing to apply.\n', stderr: '' }
+    expect(await sandbox.run('database/cli.js', ['deploy'], env)).toEqual(nothing)
+  })
+
+  test('with MIGRATE_ON_START it makes an old schema current by itself', async ({ sandbox, emptyDatabase }) => {
+    const service = await sandbox.start({ DATABASE_URL: emptyDatabase, MIGRATE_ON_START: 'true' })
+    const isReady = async () => (await get(service, '/readyz')).status === 200
+    await vi.waitUntil(isReady, { timeout: 15_000, interval: 50 })
+  })
+
+  test('while the database is down it is alive, not ready, and passes no verdict on a key', async ({ sandbox }) => {
+    const service = await sandbox.start({ DATABASE_URL: await deadDatabase() })
+    expect((await get(service, '/livez')).status).toBe(200)
+    for (const path of ['/readyz', '/v1/pets']) {
+      const response = await get(service, path, mintKey())
+      expect([path, response.status, await response.json()]).toEqual([path, 503, unavailable])
+    }
+    expect(await service.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('a request in flight when SIGTERM comes is completed, and then the process ends', async ({
+    sandbox,
+    onTestFinished,
+  }) => {
+    const databaseUrl = await cloneDatabase()
+    onTestFinished(() => dropDatabase(databaseUrl))
+    const env = { DATABASE_URL: databaseUrl }
+    const key = keepKey(await issueKey(databaseUrl))
+    const service = await sandbox.start(env)
+
+    const client = connect(service.port, '127.0.0.1').setEncoding('utf8')
+    onTestFinished(() => void client.destroy())
+    let received = ''
+    client.on('data', (text: string) => (received += text))
+    const body = JSON.stringify({ name: 'Rex', categoryId: 1 })
+    // With the 100 the service says that it has the request; HTTP/1.1 leaves the connection open for another one.
+    client.write(
+      [
+        'POST /v1/pets HTTP/1.1',
+        'Host: localhost',
+        `Authorization: Bearer ${key}`,
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        'Expect: 100-continue\r\n\r\n',
+      ].join('\r\n'),
+    )
+    await vi.waitFor(() => expect(received).toMatch(/^HTTP\/1\.1 100 /), 5_000)
+    client.write(body.slice(0, 9))
+    const ended = service.signal('SIGTERM')
+    await vi.waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed'), 5_000) // the signal has come
+    const began = performance.now()
+    client.write(body.slice(9))
+    const end = await ended
+    const took = performance.now() - began
+    expect(received).toMatch(/\r\n\r\nHTTP\/1\.1 201 /)
+    const name = new URL(databaseUrl).pathname.slice(1)
+    const { rows } = await onServer((sql) => sql.query('SELECT name FROM animal'), name)
+    expect(rows).toEqual([{ name: 'Rex' }])
+    expect(end).toMatchObject({ code: 0, stderr: '' })
+    expect(took).toBeLessThan(promptMs) // it does not wait for the client to hang up
+  })
+})
+
+test('a second signal ends it at once, while it drains', { timeout: 60_000 }, async ({ sandbox }) => {
+  const service = await sandbox.start({ DATABASE_URL: await deadDatabase(), DRAIN_DELAY_MS: '600000' })
+  const ended = service.signal('SIGTERM')
+  await vi.waitFor(async () => {
+    const response = await get(service, '/readyz')
+    expect(await response.json()).toMatchObject({ message: 'The service is shutting down.' })
+  }, 5_000)
+  const began = performance.now()
+  void service.signal('SIGTERM')
+  expect(await ended).toMatchObject({ code: 1 })
+  expect(performance.now() - began).toBeLessThan(promptMs)
+})
+
+describe('a wrong configuration', { concurrent: true, timeout: 60_000 }, () => {
+  const wrong: { variable: string; env: Record<string, string> }[] = [
+    { variable: 'PORT', env: { PORT: 'abc' } },
+    { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslrootcert=/nowhere' } },
+    { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslmode=verify-full&sslkey=/nowhere' } },
+  ]
+  test.for(wrong)('ends the start with one line that names $variable', async ({ variable, env }, { sandbox }) => {
+    const { code, stdout, stderr } = await sandbox.run('main.js', [], env)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(oneLine)
+    expect(stderr).toContain(`: ${variable} `)
+  })
+})
+
+// Alone: eight programs are load enough for two cores.
+test('eight migrate deploy at once succeed and apply each migration once', async ({ sandbox, emptyDatabase }) => {
+  const database = new URL(emptyDatabase).pathname.slice(1)
+  const deploys = Array.from({ length: 8 }, () =>
+    sandbox.run('database/cli.js', ['deploy'], { DATABASE_URL: emptyDatabase }),
+  )
+  const ended = await Promise.all(deploys)
+  expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(deploys.map(() => ({ code: 0, stderr: '' })))
+  expect(ended.filter(({ stdout }) => stdout !== 'Nothing to apply.\n')).toHaveLength(1)
+  const query = 'SELECT migration_name FROM _prisma_migrations ORDER BY 1'
+  const { rows } = await onServer((client) => client.query(query), database)
+  expect(rows).toEqual(migrations.map((migration_name) => ({ migration_name })))
+}, 60_000)

@@ -1,0 +1,94 @@
+import { describe, expect, vi } from 'vitest'
+import { listMigrations } from '../src/database/migrate.ts'
+import { issueKey } from './chaos/cluster.ts'
+import { cloneDatabase, dropDatabase, onServer } from './support/harness.ts'
+import { keepKey } from './support/output.ts'
+import { freePort, kill, occupyPort, test } from './support/processes.ts'
+
+describe('several workers', { timeout: 60_000 }, () => {
+  test('share a port and their metrics; one that is killed is replaced; SIGTERM ends them all in order', async ({
+    sandbox,
+    emptyDatabase,
+  }) => {
+    // Any free port would be another one, were the first worker killed before the second listens.
+    const PORT = String(await freePort())
+    const service = await sandbox.start({ DATABASE_URL: emptyDatabase, PORT, WORKERS: '2', MIGRATE_ON_START: 'true' })
+    const ready = async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
+    await vi.waitFor(ready, 20_000)
+    const headers = { Authorization: `Bearer ${keepKey(await issueKey(emptyDatabase))}` }
+    const metric = async (name: string) => {
+      const text = await (await fetch(`${service.base}/metrics`, { headers })).text()
+      return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1])
+    }
+    const bothServe = async () => expect(await metric('petstore_database_connections_max')).toBe(20)
+    await vi.waitFor(bothServe, 20_000)
+
+    const pid = Number(/"pid":(\d+)[^\n]*"msg":"listening"/.exec(service.printed)?.[1])
+    expect(kill(pid, 'SIGKILL')).toBe(true)
+    await vi.waitUntil(() => !kill(pid, 0), 20_000)
+    await vi.waitFor(bothServe, 20_000) // the dead one does not count
+    expect((await fetch(`${service.base}/v1/pets`, { headers })).status).toBe(200)
+
+    const end = await service.signal('SIGTERM')
+    expect(end).toMatchObject({ code: 0, stderr: '' })
+    expect(end.stdout).toContain(`"worker":${pid},"code":null,"signal":"SIGKILL","msg":"worker died"`)
+    const left = await onServer((client) =>
+      client.query('SELECT 1 FROM pg_stat_activity WHERE datname = $1', [new URL(emptyDatabase).pathname.slice(1)]),
+    )
+    expect(left.rowCount).toBe(0)
+  })
+
+  test('that cannot listen end with one line, as one process does', async ({
+    sandbox,
+    emptyDatabase,
+    onTestFinished,
+  }) => {
+    const { server, port } = await occupyPort()
+    onTestFinished(() => void server.close())
+    const taken = { DATABASE_URL: emptyDatabase, WORKERS: '2', PORT: String(port) }
+    for (const env of [taken, { ...taken, METRICS_PORT: String(await freePort()) }]) {
+      const { code, stderr } = await sandbox.run('main.js', [], env)
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^PORT [^\n]+\n$/) })
+    }
+    const env = { ...taken, PORT: '0', METRICS_PORT: String(port) }
+    const { code, stderr } = await sandbox.run('main.js', [], env)
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^METRICS_PORT [^\n]+\n$/) })
+  })
+
+  test('tell no metrics, rather than a part of them, while one of them does not answer', async ({
+    sandbox,
+    emptyDatabase,
+  }) => {
+    const port = await freePort()
+    const service = await sandbox.start({ DATABASE_URL: emptyDatabase, WORKERS: '2', METRICS_PORT: String(port) })
+    const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`)
+    await vi.waitFor(async () => expect(await (await metrics()).text()).toMatch(/^petstore_\w+_max 20$/m), 20_000)
+    const pid = Number(/"pid":(\d+)[^\n]*"msg":"listening"/.exec(service.printed)?.[1])
+    kill(pid, 'SIGSTOP')
+    // One of them may go to the worker that does not answer at all.
+    const answer = await Promise.any([metrics(), metrics(), metrics()])
+    kill(pid, 'SIGCONT')
+    expect([answer.status, await answer.json()]).toEqual([503, expect.objectContaining({ code: 'UNAVAILABLE' })])
+  })
+
+  test.for(['1', '2'])(
+    'of a migration that fails: %s of them go on, alive and not ready, and try it once each',
+    async (workers, { sandbox, onTestFinished }) => {
+      const databaseUrl = await cloneDatabase()
+      onTestFinished(() => dropDatabase(databaseUrl))
+      const sql = (text: string) => onServer((client) => client.query(text), new URL(databaseUrl).pathname.slice(1))
+      const last = listMigrations().at(-1) // what it makes is there already
+      await sql(`DELETE FROM _prisma_migrations WHERE migration_name = '${last}'`)
+      const tries = async () =>
+        (await sql(`SELECT 1 FROM _prisma_migrations WHERE migration_name = '${last}'`)).rowCount
+      const service = await sandbox.start({ DATABASE_URL: databaseUrl, WORKERS: workers, MIGRATE_ON_START: 'true' })
+      await vi.waitFor(async () => expect(await tries()).toBe(Number(workers)), 20_000)
+      await new Promise((resolve) => setTimeout(resolve, 2_000))
+      const status = async (path: string) => (await fetch(service.base + path)).status
+      expect([await status('/livez'), await status('/readyz'), await tries()]).toEqual([200, 503, Number(workers)])
+      const { code, stdout, stderr } = await service.signal('SIGTERM')
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout.match(/"msg":"migration failed/g)).toHaveLength(Number(workers))
+    },
+  )
+})

@@ -1,0 +1,140 @@
+import { createServer, type Socket } from 'node:net'
+import { describe, expect } from 'vitest'
+import { openLine } from '../chaos/tcp-proxy.ts'
+import { onServer, type Running, startService, test } from '../support/harness.ts'
+
+/** createPet in each of its ways, with and without an Idempotency-Key. */
+const ways: [string, (running: Running, name: string) => Promise<{ code: string; status: number }>][] = [
+  ['REST', async (running, name) => error(await running.post({ name, categoryId: 1 }))],
+  [
+    'REST with an Idempotency-Key',
+    async (running, name) => error(await running.post({ name, categoryId: 1 }, { 'Idempotency-Key': name })),
+  ],
+  [
+    'GraphQL',
+    (running, name) =>
+      mutate(running, 'mutation ($n: String!) { createPet(input: { name: $n, categoryId: 1 }) { id } }', name),
+  ],
+  [
+    'GraphQL with an Idempotency-Key',
+    (running, name) =>
+      mutate(
+        running,
+        'mutation ($n: String!) { createPet(input: { name: $n, categoryId: 1 }, idempotencyKey: $n) { id } }',
+        name,
+      ),
+  ],
+]
+
+async function error(response: Response): Promise<{ code: string; status: number }> {
+  const body = (await response.json()) as { code: string; status: number }
+  expect(body.status).toBe(response.status)
+  return body
+}
+
+async function mutate(running: Running, query: string, n: string): Promise<{ code: string; status: number }> {
+  const { data, errors } = await running.graphql(query, { n })
+  expect(data).toBeNull()
+  return errors?.[0]?.extensions ?? { code: 'none', status: 0 }
+}
+
+const unavailable = { code: 'UNAVAILABLE', status: 503 }
+const unknown = { code: 'DEADLINE_EXCEEDED', status: 504 }
+const internal = { code: 'INTERNAL', status: 500 }
+
+/** SQLSTATE, what it says, and what a write that it ended gets. */
+const states: [string, string, object][] = [
+  ['25006', 'read-only transaction', unavailable],
+  ['25P04', 'transaction timeout', unavailable],
+  ['28P01', 'wrong password', unavailable],
+  ['3D000', 'no such database', unavailable],
+  ['40001', 'serialization failure', unavailable],
+  ['40P01', 'deadlock', unavailable],
+  ['53000', 'insufficient resources', unavailable],
+  ['53100', 'disk full', unavailable],
+  ['53200', 'out of memory', unavailable],
+  ['53300', 'too many connections', unavailable],
+  ['53400', 'a configured limit exceeded', unavailable],
+  ['55P03', 'lock not available', unavailable],
+  ['57014', 'statement timeout', unavailable],
+  ['57P01', 'administrator’s shutdown', unavailable],
+  ['57P02', 'crash', unavailable],
+  ['57P03', 'starting up', unavailable],
+  ['57P05', 'idle session timeout', unavailable],
+  ['58030', 'input or output failed', unavailable],
+  ['08006', 'connection failure', unknown],
+  ['08007', 'transaction resolution unknown', unknown],
+  ['40003', 'statement completion unknown', unknown],
+  ['P0001', 'an exception of a trigger', internal],
+  ['22012', 'division by zero', internal],
+  ['XX001', 'data corrupted', internal],
+]
+
+describe('a write that PostgreSQL refuses, in every way in', () => {
+  test('503 where certainly nothing happened, 504 where that is unknown, else 500', async ({ running }) => {
+    await onServer(
+      (client) =>
+        client.query(`
+          CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'as told' USING ERRCODE = NEW.name; END $$;
+          CREATE TRIGGER fail BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION fail()`),
+      new URL(running.databaseUrl).pathname.slice(1),
+    )
+    for (const [state, meaning, expected] of states) {
+      for (const [way, create] of ways)
+        expect(await create(running, state), `${state} ${meaning}, ${way}`).toMatchObject(expected)
+    }
+    expect(await (await running.send('/v1/pets')).text()).toBe('[]')
+  })
+
+  test('503 while nothing listens there, for a key that is known still', async ({ running, onTestFinished }) => {
+    const line = await openLine(running.databaseUrl)
+    const stops: (() => Promise<void>)[] = []
+    onTestFinished(() => stops[0]?.())
+    const service = await startService(line.url, stops, { key: running.key })
+    expect((await service.send('/v1/pets')).status).toBe(200)
+    await line.down()
+    for (const [way, create] of ways) expect(await create(service, 'x'), way).toMatchObject(unavailable)
+    expect((await service.send('/v1/pets')).status).toBe(503)
+  })
+})
+
+/** PostgreSQL's word that who asks is who they say: the connection is not ready yet. */
+const authenticationOk = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0])
+
+/** What a server does to those who connect. */
+const unwelcoming: Record<string, (socket: Socket) => unknown> = {
+  'is silent': () => {},
+  'closes at once': (socket) => socket.end(),
+  'resets at once': (socket) => socket.resetAndDestroy(),
+  'closes when asked for a session': (socket) => socket.once('data', () => socket.end()),
+  'resets when asked for a session': (socket) => socket.once('data', () => socket.resetAndDestroy()),
+  'closes when the password was right': (socket) => socket.once('data', () => socket.end(authenticationOk)),
+}
+
+describe('a write whose connection never comes to be is 503, in every way in', () => {
+  for (const [what, welcome] of Object.entries(unwelcoming)) {
+    test(`since the server ${what}`, async ({ running, onTestFinished }) => {
+      const line = await openLine(running.databaseUrl)
+      const stops: (() => Promise<void>)[] = []
+      const service = await startService(line.url, stops, { key: running.key })
+      expect((await service.send('/v1/pets')).status).toBe(200) // the key is known from here on
+      await line.down()
+      const sockets = new Set<Socket>()
+      const server = createServer((socket) => {
+        sockets.add(socket.on('error', () => {}))
+        welcome(socket)
+      })
+      onTestFinished(async () => {
+        await stops[0]?.()
+        sockets.forEach((socket) => socket.destroy())
+        server.close()
+      })
+      await new Promise<void>((listening) => server.listen(Number(new URL(line.url).port), '127.0.0.1', listening))
+      const answers = ways.map(async ([way, create]) =>
+        expect(await create(service, 'x'), way).toMatchObject(unavailable),
+      )
+      await Promise.all(answers)
+    })
+  }
+})

@@ -1,0 +1,22 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express from 'express'
+import { expect, test } from 'vitest'
+import { expressClasses } from '../../src/http/connection/express-prototypes.ts'
+
+test('requests and answers have the prototypes that Express gives them, before it does', async () => {
+  const app = express()
+  app.get('/', (req, res) => {
+    res.json({ path: req.path, app: req.app === app && res.app === app })
+  })
+  const born: boolean[] = []
+  const server = createServer(expressClasses(app), (req, res) => {
+    born.push(Object.getPrototypeOf(req) === app.request, Object.getPrototypeOf(res) === app.response)
+    app(req, res)
+  }).listen(0)
+  const { port } = server.address() as AddressInfo // a TCP server that listens has one
+  const answer = await fetch(`http://127.0.0.1:${port}/`)
+  expect(await answer.json()).toEqual({ path: '/', app: true })
+  expect(born).toEqual([true, true])
+  server.close()
+})

@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { expect, inject, test as base } from 'vitest'
+import { createService, type Service, type ServiceOptions } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import { type Keys, Scope } from '../../src/auth/api-keys.ts'
+import { createLog } from '../../src/telemetry/logger.ts'
+import { collectLog, keepKey, type Log } from './output.ts'
+import { deviations } from '../rest/document.ts'
+
+/** A running service on a database of its own, and what a client needs to talk to it. */
+export interface Running {
+  service: Service
+  databaseUrl: string
+  base: string
+  port: number
+  key: string
+  log: Log
+  /** A request with the key, to a path of this service. Every REST answer is held against the OpenAPI document. */
+  send(path: string, init?: RequestInit): Promise<Response>
+  /** POST /v1/pets with a body as JSON, or as it is when it is text or bytes. */
+  post(body: unknown, headers?: Record<string, string>): Promise<Response>
+  /** POST /graphql; the answer's body. */
+  graphql(query: string, variables?: object): Promise<GraphQLAnswer>
+  /** Another instance of the service on the same database, with the same key. */
+  another(options?: Partial<ServiceOptions>): Promise<Running>
+}
+
+export interface GraphQLAnswer {
+  data?: Record<string, never> | null // each test knows what it selected
+  errors?: { message: string; path?: (string | number)[]; extensions: { code: string; status: number } }[]
+}
+
+/** `test` with `running`: the service, started for this test alone. */
+export const test = base.extend<{ running: Running }>({ running: withRunning })
+
+/** The same, started once for a file: for tests that no animal and no key of another can disturb. */
+export const sharedTest = base.extend<{ running: Running }>({ running: [withRunning, { scope: 'file' }] })
+
+// Vitest reads the fixture's first parameter and wants a pattern there.
+// oxlint-disable-next-line no-empty-pattern
+async function withRunning({}, use: (running: Running) => Promise<void>): Promise<void> {
+  const stops: (() => Promise<void>)[] = []
+  const databaseUrl = await cloneDatabase()
+  await use(await startService(databaseUrl, stops))
+  await Promise.all(stops.map((stop) => stop()))
+  await dropDatabase(databaseUrl)
+}
+
+/** @returns the URL of a fresh database with the current schema */
+export async function cloneDatabase(template = inject('templateUrl')): Promise<string> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  await admin().query(`CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)} STRATEGY file_copy`)
+  const url = new URL(template)
+  url.pathname = name
+  return url.href
+}
+
+export async function dropDatabase(url: string): Promise<void> {
+  await admin().query(`DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`)
+}
+
+let pool: pg.Pool | undefined
+
+/** One connection for all the databases that a worker makes and drops: a new one costs as much as a clone. */
+function admin(): pg.Pool {
+  const connectionString = atDatabase('template1')
+  return (pool ??= new pg.Pool({ connectionString, max: 1 }).on('error', () => {}))
+}
+
+function atDatabase(name: string): string {
+  const url = new URL(inject('templateUrl'))
+  url.pathname = name
+  return url.href
+}
+
+/** Runs SQL on the tests' server, in a database that is nobody's template. */
+export async function onServer<T>(work: (client: pg.Client) => Promise<T>, database = 'template1'): Promise<T> {
+  const client = new pg.Client({ connectionString: atDatabase(database) })
+  client.on('error', () => {})
+  await client.connect()
+  return work(client).finally(() => client.end())
+}
+
+export async function startService(
+  databaseUrl: string,
+  stops: (() => Promise<void>)[],
+  { key: known, ...options }: Partial<ServiceOptions> & { key?: string } = {},
+): Promise<Running> {
+  const log = collectLog()
+  const created = createService({
+    ...loadConfig({}),
+    databasePoolSize: 4,
+    shedding: { queueLength: 0, queueMs: 0, delayMs: 0 }, // tests share two cores
+    log: createLog('info', log),
+    ...options,
+    databaseUrl,
+  })
+  const service = { ...created, keys: keepingKeys(created.keys) }
+  const port = await service.start({ port: 0, host: '127.0.0.1' })
+  stops.push(() => service.stop(0, 0))
+  const address = `http://127.0.0.1:${port}`
+  const key = known ?? (await service.keys.issue('test', { scopes: Scope.options }))
+
+  const send: Running['send'] = async (path, init = {}) => {
+    const response = await fetch(address + path, {
+      ...init,
+      headers: { Authorization: `Bearer ${key}`, ...init.headers },
+    })
+    const body = await response.clone().text()
+    expect(deviations(init.method ?? 'GET', path, response, body), 'as the OpenAPI document says').toEqual([])
+    return response
+  }
+  return {
+    service,
+    databaseUrl,
+    base: address,
+    port,
+    key,
+    log,
+    send,
+    post(body, headers = {}) {
+      const raw = typeof body === 'string' || body instanceof Uint8Array
+      return send('/v1/pets', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: raw ? (body as BodyInit) : JSON.stringify(body),
+      })
+    },
+    async graphql(query, variables) {
+      const response = await send('/graphql', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ query, variables }),
+      })
+      return (await response.json()) as GraphQLAnswer
+    },
+    another: (more) => startService(databaseUrl, stops, { ...options, key, ...more }),
+  }
+}
+
+/** The same, with every new key kept for the search at the end of the run. */
+function keepingKeys(keys: Keys): Keys {
+  return {
+    ...keys,
+    issue: async (...options) => keepKey(await keys.issue(...options)),
+    async rotate(...options) {
+      const key = await keys.rotate(...options)
+      return key && keepKey(key)
+    },
+  }
+}

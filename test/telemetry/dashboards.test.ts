@@ -1,0 +1,116 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test as plain } from 'vitest'
+import { Sunset } from '../../src/rest/deprecation.ts'
+import { test } from '../support/harness.ts'
+import { hasPromtool, whySkipped } from './promtool.ts'
+
+const alertsFile = fileURLToPath(new URL('../../src/operations/alerts.yaml', import.meta.url))
+const alerts = readFileSync(alertsFile, 'utf8')
+const dashboardText = readFileSync(new URL('../../src/operations/dashboard.json', import.meta.url), 'utf8')
+
+interface Panel {
+  id: number
+  title: string
+  gridPos: { x: number; y: number; w: number; h: number }
+  datasource: { uid: string }
+  targets: { refId: string; expr: string; datasource: { uid: string } }[]
+}
+const dashboard = JSON.parse(dashboardText) as {
+  panels: Panel[]
+  templating: { list: { name: string; type: string; query: unknown }[] }
+} // Grafana's, of which only this is looked at
+
+/** The metrics that a query or a text names. */
+const namesIn = (text: string) => new Set(text.match(/\b(?:petstore|nodejs|process)_[a-z_0-9]+/g) ?? [])
+
+describe('the dashboard and the alerts', () => {
+  test('name only metrics, labels and values that a running service tells', async ({ running }) => {
+    await running.send('/v1/pets/1')
+    await running.graphql('{ pets { totalCount } }')
+    await fetch(`${running.base}/v1/pets`)
+    const text = await (await running.send('/metrics')).text()
+    const told = namesIn(text.replace(/^#.*$/gm, ''))
+    const wanted = [...namesIn(alerts + dashboardText)]
+    expect(wanted.length).toBeGreaterThan(12)
+    expect(wanted.filter((name) => !told.has(name))).toEqual([])
+
+    const labels = new Set([...text.matchAll(/[{,]([a-z_]+)="/g)].map((match) => match[1]))
+    const prometheus = new Set(['instance', 'job']) // which it adds itself
+    const grouped = [...(alerts + dashboardText).matchAll(/(?:by|on) \(([a-z_, ]+)\)/g)].flatMap((match) =>
+      match[1]?.split(', '),
+    )
+    expect(grouped.filter((label) => !labels.has(label) && !prometheus.has(String(label)))).toEqual([])
+    for (const [, name, value] of (alerts + dashboardText).matchAll(/(result|reason|budget)=\\?"(\w+)\\?"/g)) {
+      expect(text).toContain(`${name}="${value}"`)
+    }
+  })
+})
+
+describe('the dashboard', () => {
+  plain('leaves the choice of Prometheus to whoever loads it', () => {
+    expect(dashboard.templating.list).toContainEqual(
+      expect.objectContaining({ name: 'datasource', type: 'datasource', query: 'prometheus' }),
+    )
+    for (const { datasource, targets } of dashboard.panels) {
+      for (const { uid } of [datasource, ...targets.map((target) => target.datasource)])
+        expect(uid).toBe('${datasource}')
+    }
+  })
+
+  plain('has panels with ids of their own that do not cover each other', () => {
+    const { panels } = dashboard
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, n) => `${x + (n % w)},${y + Math.floor(n / w)}`),
+    )
+    expect(new Set(cells).size).toBe(cells.length)
+    expect(Math.max(...panels.map(({ gridPos: { x, w } }) => x + w))).toBe(24) // Grafana's columns
+    for (const { targets } of panels) expect(new Set(targets.map(({ refId }) => refId)).size).toBe(targets.length)
+  })
+
+  plain.skipIf(!hasPromtool)(`has queries that Prometheus can read${whySkipped}`, async ({ onTestFinished }) => {
+    const queries = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
+    expect(queries.length).toBeGreaterThan(12)
+    const rules = queries.map((query, n) => ({
+      record: `query_${n}`,
+      expr: query.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*'),
+    }))
+    const dir = await mkdtemp(join(tmpdir(), 'pet-store-rules-'))
+    onTestFinished(() => rm(dir, { recursive: true }))
+    const file = join(dir, 'rules.yaml')
+    await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] })) // YAML has JSON in it
+    expectRules(file, queries.length)
+  })
+})
+
+describe('the alerts', () => {
+  plain('say each what is wrong and what to do', () => {
+    const rules = alerts.split(/^ {6}- alert: /m).slice(1)
+    expect(rules.map((rule) => rule.split('\n')[0])).toEqual(
+      expect.arrayContaining(['PetStoreInstanceDown', 'PetStoreSheds']),
+    )
+    for (const rule of rules) {
+      expect(rule).toMatch(/^ {10}summary: '.{20,}'$/m)
+      expect(rule).toMatch(/^ {10}description: >-\n( {12}.+\n)+/m)
+    }
+  })
+
+  plain('know the day on which getPet goes', () => {
+    expect(alerts).toContain(`vector(${Sunset.getTime() / 1000}) - time()`)
+  })
+
+  plain.skipIf(!hasPromtool)(`are rules that promtool takes${whySkipped}`, () => {
+    expectRules(alertsFile, alerts.split('- alert:').length - 1)
+  })
+})
+
+function expectRules(file: string, count: number): void {
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', file], { encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  expect(stdout).toContain(`SUCCESS: ${count} rules found`)
+}

@@ -1,0 +1,288 @@
+import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
+import { pino } from 'pino'
+import { describe, expect, vi } from 'vitest'
+import { onServer, type Running, test as base } from '../support/harness.ts'
+import { type Client, finished, startClient, tracer, tree } from './memory-exporter.ts'
+
+/** `test` with a service that makes spans, and what it logs. The key is known, so that no span is of looking it up. */
+const test = base.extend<{ traced: Running; lines: Record<string, unknown>[] }>({
+  // Vitest reads the fixture's first parameter and wants a pattern there.
+  // oxlint-disable-next-line no-empty-pattern
+  lines: async ({}, use) => use([]),
+  traced: async ({ running, lines }, use) => {
+    const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
+    const traced = await running.another({ tracer, log, databasePoolSize: 1 })
+    await traced.send('/v1/pets')
+    lines.length = 0
+    await use(traced)
+  },
+})
+
+const graphql = (client: Client, { send }: Running, query: string) =>
+  send('/graphql', {
+    method: 'POST',
+    headers: { ...client.headers, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ query }),
+  })
+
+const newPet = JSON.stringify({ name: 'Rex', categoryId: 1 })
+const json = { 'Content-Type': 'application/json' }
+
+describe('one trace goes from the client through the service to PostgreSQL', () => {
+  test('REST, reading', async ({ traced }) => {
+    const client = startClient()
+    await traced.send('/v1/pets?limit=3', { headers: client.headers })
+    const spans = await client.spans(2)
+    expect(tree(spans, client.spanId)).toEqual(['GET /v1/pets < client', 'SELECT public.animal < GET /v1/pets'])
+  })
+
+  test('REST, writing, where the body is awaited', async ({ traced }) => {
+    const client = startClient()
+    await traced.send('/v1/pets', { method: 'POST', headers: { ...client.headers, ...json }, body: newPet })
+    const spans = await client.spans(2)
+    expect(tree(spans, client.spanId)).toEqual(['POST /v1/pets < client', 'INSERT public.animal < POST /v1/pets'])
+  })
+
+  test('GraphQL, reading two things side by side', async ({ traced }) => {
+    const client = startClient()
+    await graphql(client, traced, 'query Mine { pets { totalCount nodes { id } } }')
+    const spans = await client.spans(4)
+    expect(tree(spans, client.spanId)).toEqual([
+      'POST /graphql < client',
+      'query < POST /graphql',
+      'SELECT public.animal < query',
+      'SELECT public.animal < query',
+    ])
+  })
+
+  test('GraphQL, writing once for a key', async ({ traced }) => {
+    const client = startClient()
+    await graphql(
+      client,
+      traced,
+      'mutation { createPet(input: { name: "a", categoryId: 1 }, idempotencyKey: "k") { id } }',
+    )
+    const spans = await client.spans(3)
+    expect(tree(spans, client.spanId)).toEqual([
+      'POST /graphql < client',
+      'mutation < POST /graphql',
+      'INSERT idempotency_key < mutation',
+    ])
+  })
+
+  test('a key that is looked up first', async ({ traced }) => {
+    const client = startClient()
+    const Authorization = `Bearer ${await traced.service.keys.issue('another')}`
+    await traced.send('/v1/pets/1', { headers: { ...client.headers, Authorization } })
+    const spans = await client.spans(3)
+    expect(tree(spans, client.spanId)).toEqual([
+      'GET /v1/pets/{petId} < client',
+      'SELECT public.api_key < GET /v1/pets/{petId}',
+      'SELECT public.animal < GET /v1/pets/{petId}',
+    ])
+  })
+
+  test('thirty requests that wait for one connection each keep their own', async ({ traced }) => {
+    const clients = Array.from({ length: 30 }, startClient)
+    // The same page would be read once for all.
+    await Promise.all(clients.map(({ headers }, n) => traced.send(`/v1/pets?limit=${n + 1}`, { headers })))
+    for (const client of clients) {
+      const spans = await client.spans(2)
+      expect(tree(spans, client.spanId)).toEqual(['GET /v1/pets < client', 'SELECT public.animal < GET /v1/pets'])
+    }
+  })
+})
+
+describe('the span of a request', () => {
+  test('says what the conventions for HTTP ask for, and no query', async ({ traced }) => {
+    const client = startClient()
+    await traced.send('/v1/pets/77?a=b', { headers: client.headers })
+    const [span] = await client.spans(2)
+    expect(span).toMatchObject({ kind: SpanKind.SERVER, status: { code: SpanStatusCode.UNSET } })
+    expect(span?.attributes).toEqual({
+      'http.request.method': 'GET',
+      'http.route': '/v1/pets/{petId}',
+      'url.path': '/v1/pets/77',
+      'url.scheme': 'http',
+      'network.protocol.version': '1.1',
+      'http.response.status_code': 404,
+    })
+    expect(span?.resource.attributes).toMatchObject({ 'service.name': 'pet-store', 'service.version': 'test' })
+  })
+
+  test('has no path that is percent-encoded, behind which redaction finds no key: the route stands for it', async ({
+    traced,
+  }) => {
+    const client = startClient()
+    await traced.send('/v1/pets/%73ecret', { headers: client.headers })
+    await traced.send('/nothing/%73ecret', { headers: client.headers })
+    const paths = (await client.spans(2))
+      .filter(({ kind }) => kind === SpanKind.SERVER)
+      .map(({ attributes }) => attributes['url.path'])
+    expect(paths).toEqual(['/v1/pets/{petId}', undefined])
+  })
+
+  test('has the client’s traceparent and nothing of its tracestate, where a key could be', async ({ traced }) => {
+    const client = startClient()
+    await traced.send('/v1/pets', { headers: { ...client.headers, tracestate: 'vendor=secret' } })
+    const spans = await client.spans(2)
+    expect(spans[0]?.parentSpanContext?.spanId).toBe(client.spanId)
+    for (const span of spans)
+      expect([span.spanContext().traceState, span.parentSpanContext?.traceState]).toEqual([undefined, undefined])
+  })
+
+  test('is named after the method alone where there is no route, and after neither when that is unknown', async ({
+    traced,
+  }) => {
+    const client = startClient()
+    await traced.send('/nothing/secret', { headers: client.headers })
+    await fetch(`${traced.base}/v1/pets`, { method: 'PROPFIND', headers: client.headers })
+    const [nowhere, unknown] = await client.spans(2)
+    expect(nowhere).toMatchObject({ name: 'GET', attributes: { 'url.path': '/nothing/…' } })
+    expect(nowhere?.attributes).not.toHaveProperty(['http.route'])
+    const method = { 'http.request.method': '_OTHER', 'http.request.method_original': 'PROPFIND' }
+    expect(unknown).toMatchObject({ name: 'HTTP /v1/pets', attributes: method })
+  })
+
+  test('is the one that the log names, also when the client sent none', async ({ traced, lines }) => {
+    const client = startClient()
+    const before = finished().length
+    await traced.send('/v1/pets', { headers: client.headers })
+    await traced.send('/v1/pets')
+    await vi.waitFor(() => expect(lines).toHaveLength(2))
+    const servers = finished()
+      .slice(before)
+      .filter(({ kind }) => kind === SpanKind.SERVER)
+    const parents = servers.map((span) => `00-${span.spanContext().traceId}-${span.spanContext().spanId}-01`)
+    expect(lines.map(({ traceparent }) => traceparent)).toEqual(parents)
+    expect(parents[0]).toContain(client.traceId)
+  })
+
+  test('is an error when the client does not wait for the answer', async ({ traced }) => {
+    const client = startClient()
+    const { pathname } = new URL(traced.databaseUrl)
+    const [span] = await onServer(async (other) => {
+      await other.query('BEGIN; LOCK TABLE animal')
+      const leave = new AbortController()
+      const answer = traced.send('/v1/pets', { headers: client.headers, signal: leave.signal })
+      setTimeout(() => leave.abort(), 100)
+      await expect(answer).rejects.toThrow('abort')
+      return client.spans(1)
+    }, pathname.slice(1))
+    expect(span).toMatchObject({
+      name: 'GET /v1/pets',
+      status: { code: SpanStatusCode.ERROR },
+      attributes: { 'error.type': 'client_disconnected' },
+    })
+    expect(span?.attributes).not.toHaveProperty(['http.response.status_code'])
+  })
+
+  test('is not made when the client said not to, and the log still names the trace', async ({ traced, lines }) => {
+    const before = finished().length
+    const traceId = '0af7651916cd43dd8448eb211c80319c'
+    await traced.send('/v1/pets', { headers: { traceparent: `00-${traceId}-b7ad6b7169203331-00` } })
+    await vi.waitFor(() => expect(lines).toHaveLength(1))
+    expect(finished()).toHaveLength(before)
+    expect(lines[0]?.traceparent).toMatch(new RegExp(`^00-${traceId}-(?!b7ad6b7169203331)[\\da-f]{16}-00$`))
+  })
+
+  test('is not made of what machines ask for all day', async ({ traced }) => {
+    const before = finished().length
+    for (const path of ['/livez', '/readyz', '/metrics']) await traced.send(path)
+    expect(finished()).toHaveLength(before)
+  })
+})
+
+describe('the span of an operation', () => {
+  test('is named after its type, and tells its name but not the document', async ({ traced }) => {
+    const client = startClient()
+    await graphql(client, traced, 'query Mine { pet(id: 12345) { id } }')
+    const [, operation] = await client.spans(3)
+    expect(operation).toMatchObject({ name: 'query', kind: SpanKind.SERVER, status: { code: SpanStatusCode.UNSET } })
+    expect(operation?.attributes).toEqual({
+      'graphql.operation.type': 'query',
+      'graphql.operation.name': 'Mine',
+      'error.type': 'NOT_FOUND',
+    })
+  })
+
+  test('tells why nothing was run', async ({ traced }) => {
+    const client = startClient()
+    await graphql(client, traced, '{')
+    await graphql(client, traced, '{ pets { nothing } }')
+    const spans = (await client.spans(4)).filter(({ name }) => name !== 'POST /graphql')
+    expect(spans.map(({ name, attributes }) => [name, attributes['error.type']])).toEqual([
+      ['GraphQL Operation', 'GRAPHQL_PARSE_FAILED'],
+      ['query', 'GRAPHQL_VALIDATION_FAILED'],
+    ])
+  })
+})
+
+describe('the span of a statement', () => {
+  test('says what the conventions for PostgreSQL ask for, and no values', async ({ traced }) => {
+    const client = startClient()
+    await traced.send('/v1/pets?status=sold', { headers: client.headers })
+    const [, span] = await client.spans(2)
+    expect(span).toMatchObject({ kind: SpanKind.CLIENT, status: { code: SpanStatusCode.UNSET } })
+    const url = new URL(traced.databaseUrl)
+    expect(span?.attributes).toEqual({
+      'db.system.name': 'postgresql',
+      'db.namespace': url.pathname.slice(1),
+      'db.operation.name': 'SELECT',
+      'db.query.summary': 'SELECT public.animal',
+      'db.query.text': expect.stringMatching(/^SELECT .* WHERE .*\$1.* LIMIT 21$/),
+      'server.address': url.hostname,
+      'server.port': Number(url.port || 5432),
+      'postgresql.backend.pid': expect.any(Number),
+    })
+    expect(JSON.stringify(span?.attributes)).not.toContain('sold')
+  })
+
+  test('names the process in which PostgreSQL runs it', async ({ traced }) => {
+    const client = startClient()
+    const { rows } = await client.within(() => traced.service.database.pool.query('SELECT pg_backend_pid() AS pid'))
+    const [span] = await client.spans(1)
+    expect(span).toMatchObject({ name: 'SELECT', attributes: { 'postgresql.backend.pid': rows[0].pid } })
+  })
+
+  test('tells a failure by its SQLSTATE and makes an error of every span above', async ({ traced }) => {
+    await traced.service.database.pool.query('ALTER TABLE animal RENAME TO gone')
+    const client = startClient()
+    await graphql(client, traced, '{ pets { nodes { id } } }')
+    await traced.send('/v1/pets', { headers: client.headers })
+    const spans = await client.spans(5)
+    const told = spans.map(({ name, status, attributes }) => [name, status.code, attributes['error.type']])
+    expect(told).toEqual([
+      ['POST /graphql', SpanStatusCode.UNSET, undefined], // an answer of 200 with errors in it
+      ['query', SpanStatusCode.ERROR, 'INTERNAL'],
+      ['SELECT public.animal', SpanStatusCode.ERROR, '42P01'],
+      ['GET /v1/pets', SpanStatusCode.ERROR, 'INTERNAL'],
+      ['SELECT public.animal', SpanStatusCode.ERROR, '42P01'],
+    ])
+    expect(spans.at(-1)?.attributes['db.response.status_code']).toBe('42P01')
+  })
+
+  test('is made of each statement of a transaction', async ({ traced }) => {
+    const client = startClient()
+    await client.within(() => traced.service.keys.rotate(traced.key.slice(0, 13), 0))
+    const names = (await client.spans(7)).map(({ name }) => name)
+    expect(names).toEqual([
+      'BEGIN',
+      'SELECT api_key',
+      'SELECT public.api_key',
+      'SELECT public.api_key',
+      'UPDATE public.api_key',
+      'INSERT public.api_key',
+      'COMMIT',
+    ])
+  })
+
+  test('is made of a statement with a callback too', async ({ traced }) => {
+    const client = startClient()
+    const { pool } = traced.service.database
+    const error = await new Promise((resolve) => client.within(() => void pool.query('SELECT nonsense', resolve)))
+    expect(error).toMatchObject({ code: '42703' })
+    const [span] = await client.spans(1)
+    expect(span).toMatchObject({ name: 'SELECT', attributes: { 'error.type': '42703' } })
+  })
+})

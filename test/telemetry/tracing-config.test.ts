@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest'
+import { readTraceSettings } from '../../src/telemetry/tracing-config.ts'
+
+const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
+
+describe('traces are made when the standard variables ask for them', () => {
+  test.for([
+    [{}, []],
+    [endpoint, ['otlp']],
+    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces' }, ['otlp']],
+    [{ OTEL_TRACES_EXPORTER: 'otlp' }, ['otlp']],
+    [{ OTEL_TRACES_EXPORTER: 'console, otlp' }, ['console', 'otlp']],
+    [{ ...endpoint, OTEL_TRACES_EXPORTER: 'console' }, ['console']],
+    [{ ...endpoint, OTEL_TRACES_EXPORTER: 'none' }, []],
+    [{ ...endpoint, OTEL_SDK_DISABLED: 'TRUE' }, []],
+    [{ ...endpoint, OTEL_SDK_DISABLED: '' }, ['otlp']],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_EXPORTER: ' ' }, []],
+    [{ OTEL_SERVICE_NAME: 'pets', OTEL_TRACES_SAMPLER: 'always_on' }, []],
+  ] as const)('%j: %j', ([env, exporters]) => {
+    expect(readTraceSettings(env)).toEqual({ exporters, protocol: 'http/protobuf', warnings: [] })
+  })
+})
+
+test.for([
+  [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, 'http/json'],
+  [{ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, 'http/protobuf'],
+] as const)('%j sends %s', ([env, protocol]) => {
+  expect(readTraceSettings(env)).toMatchObject({ protocol, warnings: [] })
+})
+
+test('what is not to be had is told in a line that names the variable, and passed over', () => {
+  const env = { OTEL_TRACES_EXPORTER: 'zipkin,otlp', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }
+  expect(readTraceSettings(env)).toEqual({
+    exporters: ['otlp'],
+    protocol: 'http/protobuf',
+    warnings: [
+      'OTEL_TRACES_EXPORTER: zipkin is not to be had here; otlp, console, none are',
+      'OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not to be had here; http/protobuf, http/json are',
+    ],
+  })
+})

@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect } from 'vitest'
+import { issueKey } from '../chaos/cluster.ts'
+import { cloneDatabase, dropDatabase } from '../support/harness.ts'
+import { keepKey } from '../support/output.ts'
+import { deadDatabase, type Sandbox, type ServiceProcess, test as base } from '../support/processes.ts'
+import { type Collector, type ReceivedSpan, startCollector } from './collector.ts'
+
+/** `test` with a collector, and for all of them one database for services that run as processes, with a key. */
+const test = base.extend<{ collector: Collector; hanging: Collector; env: { DATABASE_URL: string }; key: string }>({
+  // Vitest reads the fixture's first parameter and wants a pattern there.
+  // oxlint-disable-next-line no-empty-pattern
+  collector: async ({}, use) => {
+    const collector = await startCollector()
+    await use(collector)
+    collector.close()
+  },
+  // oxlint-disable-next-line no-empty-pattern
+  hanging: async ({}, use) => {
+    const collector = await startCollector({ answers: false })
+    await use(collector)
+    collector.close()
+  },
+  env: [
+    // oxlint-disable-next-line no-empty-pattern
+    async ({}, use) => {
+      const DATABASE_URL = await cloneDatabase()
+      await use({ DATABASE_URL })
+      await dropDatabase(DATABASE_URL)
+    },
+    { scope: 'file' },
+  ],
+  key: [async ({ env }, use) => use(keepKey(await issueKey(env.DATABASE_URL))), { scope: 'file' }],
+})
+
+/** A request of a client that traces itself. */
+async function ask({ base }: ServiceProcess, key: string, path: string, body?: object) {
+  const [traceId, spanId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')]
+  const { status } = await fetch(base + path, {
+    method: body ? 'POST' : 'GET',
+    headers: {
+      Authorization: `Bearer ${key}`,
+      traceparent: `00-${traceId}-${spanId}-01`,
+      ...(body && { 'Content-Type': 'application/json' }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  return { traceId, spanId, status }
+}
+
+/** `name < name`: each span with the one that it is below. */
+function tree(spans: ReceivedSpan[], root: string): string[] {
+  const names = new Map([[root, 'client'], ...spans.map(({ spanId, name }) => [spanId, name] as const)])
+  return spans.map(({ name, parentSpanId = '' }) => `${name} < ${names.get(parentSpanId) ?? 'nobody'}`).sort()
+}
+
+/** The lines of the log, which is JSON. */
+function linesOf(stdout: string): Record<string, unknown>[] {
+  return stdout.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []))
+}
+
+test('a collector gets one trace from the client to PostgreSQL, of both faces, and the log names it', async ({
+  sandbox,
+  collector,
+  env,
+  key,
+}) => {
+  const OTEL = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }
+  const service = await sandbox.start({ ...env, ...OTEL })
+  const rest = await ask(service, key, '/v1/pets')
+  const graphql = await ask(service, key, '/graphql', { query: '{ pets { nodes { id } } }' })
+  const careless = await ask(service, key, `/v1/pets/${key}`)
+  // Sooner than a batch would be sent by itself: the end sends what is left.
+  const { stdout, code } = await service.signal('SIGTERM')
+  expect(code).toBe(0)
+
+  const restSpans = await collector.spans(rest.traceId, 3)
+  expect(tree(restSpans, rest.spanId)).toEqual([
+    'GET /v1/pets < client',
+    'SELECT public.animal < GET /v1/pets',
+    'SELECT public.api_key < GET /v1/pets',
+  ])
+  const graphqlSpans = await collector.spans(graphql.traceId, 3)
+  expect(tree(graphqlSpans, graphql.spanId)).toEqual([
+    'POST /graphql < client',
+    'SELECT public.animal < query',
+    'query < POST /graphql',
+  ])
+  expect(new Set(restSpans.map((span) => span.service))).toEqual(new Set(['pet-store']))
+  const [span] = await collector.spans(careless.traceId, 1)
+  expect(span?.attributes['url.path']).toBe(`/v1/pets/${key.slice(0, 13)}…`)
+
+  const server = restSpans.find(({ name }) => name === 'GET /v1/pets')
+  const logged = linesOf(stdout).find(({ route }) => route === '/v1/pets')
+  expect(logged?.traceparent).toBe(`00-${rest.traceId}-${server?.spanId}-01`)
+})
+
+test('service, attributes and sampler are those of the OTEL_* variables, and the protocol is protobuf', async ({
+  sandbox,
+  collector,
+  env,
+  key,
+}) => {
+  const OTEL = {
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/somewhere`,
+    OTEL_TRACES_EXPORTER: 'otlp,console',
+    OTEL_SERVICE_NAME: 'pets',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=staging,service.name=no',
+    OTEL_TRACES_SAMPLER: 'parentbased_always_off',
+  }
+  const service = await sandbox.start({ ...env, ...OTEL })
+  await fetch(`${service.base}/v1/pets`)
+  const { traceId } = await ask(service, key, '/v1/pets')
+  const { stdout } = await service.signal('SIGTERM')
+  expect(new Set(collector.types)).toEqual(new Set(['POST /somewhere application/x-protobuf']))
+  const traces = [...stdout.matchAll(/traceId: '(\w+)'/g)].map((match) => match[1])
+  expect(new Set(traces)).toEqual(new Set([traceId]))
+  expect(stdout).toContain("'service.name': 'pets'")
+  expect(stdout).toContain("'deployment.environment.name': 'staging'")
+})
+
+describe('trouble with the collector harms nobody', () => {
+  const useFor = async (sandbox: Sandbox, key: string, env: Record<string, string>) => {
+    const service = await sandbox.start({ ...env, OTEL_BSP_SCHEDULE_DELAY: '50', OTEL_BSP_MAX_QUEUE_SIZE: '10' })
+    for (let i = 0; i < 20; i++) expect((await ask(service, key, '/v1/pets')).status).toBe(200)
+    const began = performance.now()
+    const { stdout, stderr, code } = await service.signal('SIGTERM')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(performance.now() - began).toBeLessThan(4_000)
+    expect(linesOf(stdout).filter(({ level }) => Number(level) > 30).length).toBeLessThanOrEqual(1)
+  }
+
+  test('when it is not there', async ({ sandbox, env, key }) => {
+    const { port } = new URL(await deadDatabase())
+    await useFor(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` })
+  })
+
+  test('when it never answers', async ({ sandbox, env, key, hanging }) => {
+    await useFor(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: hanging.url })
+  })
+})
+
+describe('nothing of the SDK is loaded', () => {
+  /** The files of OpenTelemetry that a service runs, as V8 tells them. */
+  async function loaded(sandbox: Sandbox, key: string, env: Record<string, string>): Promise<string[]> {
+    const folder = join(sandbox.dataDir, 'coverage')
+    const service = await sandbox.start({ ...env, NODE_V8_COVERAGE: folder })
+    expect((await ask(service, key, '/v1/pets')).status).toBe(200)
+    expect((await service.signal('SIGTERM')).code).toBe(0)
+    const texts = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))
+    const urls = texts.flatMap((text) => (JSON.parse(text) as { result: { url: string }[] }).result) // as Node writes it
+    expect(urls.some(({ url }) => url.endsWith('/dist/main.js'))).toBe(true)
+    const packages = urls.map(({ url }) => /@opentelemetry\/([^/]+)/.exec(url)?.[1] ?? '')
+    return [...new Set(packages)].filter(Boolean).sort()
+  }
+
+  test('when no variable asks for traces, or they are disabled', async ({ sandbox, env, key }) => {
+    const disabled = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_SDK_DISABLED: 'true' }
+    expect(await loaded(sandbox, key, env)).toEqual(['api'])
+    expect(await loaded(sandbox, key, { ...env, ...disabled })).toEqual(['api'])
+  })
+
+  test('but is when they are on, in particular what keeps a context for each promise', async ({
+    sandbox,
+    env,
+    key,
+    collector,
+  }) => {
+    const packages = await loaded(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+    expect(packages).toEqual(expect.arrayContaining(['context-async-hooks', 'sdk-trace']))
+  })
+})
