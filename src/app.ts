@@ -3,27 +3,27 @@ import type { Tracer } from '@opentelemetry/api'
 import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
-import { createJoin } from './coalesce.ts'
+import { createCoalescer } from './coalesce.ts'
 import { type Animals, createAnimals } from './animals/service.ts'
 import { type Config, version } from './config.ts'
 import { beginRequest, requireBudget, requireKey, scopeMiddleware } from './auth/authenticate.ts'
 import { createDatabase, createPool, type Database } from './database/client.ts'
 import { pendingMigrations } from './database/migrate.ts'
 import { ApiError } from './errors.ts'
-import { noTrustedDocuments, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { graphiql } from './graphql/graphiql/route.ts'
 import { graphqlErrorHandler } from './graphql/errors.ts'
 import { graphqlRouter } from './graphql/route.ts'
-import { observeRefusals, observeRequests } from './telemetry/access-log.ts'
+import { observeRejections, observeRequests } from './telemetry/access-log.ts'
 import { errorHandler } from './http/error-handler.ts'
 import { type Health, healthRouter } from './http/health.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
-import { createOverload, type Overload } from './http/load-shedding.ts'
+import { createLoadShedder, type LoadShedder } from './http/load-shedding.ts'
 import { createHttpServer, type HttpServer } from './http/connection/server.ts'
-import { requireSaneHead } from './http/host.ts'
+import { validateRequestHead } from './http/host.ts'
 import { traceRequests } from './http/tracing.ts'
 import { createRateLimiter, deleteExpiredWindows, type RateLimiter } from './auth/rate-limiter.ts'
-import { type Caller, createKeys, type Keys } from './auth/api-keys.ts'
+import { type Caller, createApiKeys, type ApiKeys } from './auth/api-keys.ts'
 import { createUsage, type Usage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { deprecateGetPet } from './rest/deprecation.ts'
 import { docsRouter } from './rest/docs/route.ts'
@@ -51,7 +51,7 @@ export interface ServiceOptions extends Settings {
 
 export interface Service {
   database: Database
-  keys: Keys
+  keys: ApiKeys
   /** @returns the port that it serves on. Rejects when it cannot listen there. */
   start(options: { port: number; host: string }): Promise<number>
   /** Drains: HttpServer.close says what the two times are, in milliseconds. */
@@ -75,13 +75,13 @@ export function createService(options: ServiceOptions): Service {
     points ? createRateLimiter({ ...budgets, name, points, store: shared, onStoreError }) : undefined
 
   const animals = createAnimals(database.prisma, database.pool)
-  const keys = createKeys(database, now)
+  const keys = createApiKeys(database, now)
   const usage = createUsage(database.prisma)
   const budget = createLimiter('key', budgets.points, store)
   const wrongKeys = createLimiter('wrong-keys', budgets.wrongKeys)
   const { pool } = database
   const queue = { length: () => pool.waitingCount, expectedWaitMs: () => pool.expectedWaitMs() }
-  const overload = createOverload(options.shedding, queue)
+  const overload = createLoadShedder(options.shedding, queue)
   const metrics = createMetrics({
     version,
     pool: () => database.pool,
@@ -91,7 +91,7 @@ export function createService(options: ServiceOptions): Service {
     gather: options.gatherMetrics,
     limited: () => ({ key: budget?.rejected ?? 0, 'wrong-keys': wrongKeys?.rejected ?? 0 }),
   })
-  const join = createJoin<string[]>()
+  const join = createCoalescer<string[]>()
   const health = { draining: false, pendingMigrations: () => join('', () => pendingMigrations(probe)) }
   const parts = { ...options, animals, keys, usage, budget, wrongKeys, overload, metrics, health, now }
   const chores: [everyMs: number, chore: () => Promise<unknown>][] = [
@@ -104,7 +104,7 @@ export function createService(options: ServiceOptions): Service {
   let stopping: Promise<void> | undefined
 
   function listen(app: Express, port: number, host: string): Promise<number> {
-    const server = createHttpServer(app, timeouts, observeRefusals(log, metrics))
+    const server = createHttpServer(app, timeouts, observeRejections(log, metrics))
     servers.push(server)
     return server.listen(port, host)
   }
@@ -133,11 +133,11 @@ export function createService(options: ServiceOptions): Service {
 
 interface Parts extends ServiceOptions {
   animals: Animals
-  keys: Keys
+  keys: ApiKeys
   usage: Usage
   budget: RateLimiter | undefined
   wrongKeys: RateLimiter | undefined
-  overload: Overload
+  overload: LoadShedder
   metrics: Metrics
   health: Health
   now(): Date
@@ -170,12 +170,12 @@ function createApp(parts: Parts): Express {
   if (tracer) app.use(traceRequests(tracer, templates))
   app.use(observeRequests(log, metrics, templates))
   app.use(deprecateGetPet(parts.environments))
-  app.use(requireSaneHead)
+  app.use(validateRequestHead)
 
   // Those that are asked most come first: a request takes time for every part that it passes by.
-  app.use('/v1', admit, petsRouter({ ...parts, noteDeprecatedCall }))
+  app.use('/v1', admit, petsRouter({ ...parts, recordDeprecatedCall: noteDeprecatedCall }))
   app.get('/graphql', overload.shedForLag, graphiql())
-  app.use('/graphql', admit, graphqlRouter({ animals, log, trusted: trusted ?? noTrustedDocuments, budget, tracer }))
+  app.use('/graphql', admit, graphqlRouter({ animals, log, trusted: trusted ?? TRUSTED_DOCUMENTS_OFF, budget, tracer }))
   app.use('/graphql', graphqlErrorHandler(log))
 
   app.use(healthRouter(health))
@@ -193,7 +193,7 @@ function createApp(parts: Parts): Express {
 /** What is served on the port for metrics. */
 function createMetricsApp({ metrics, log, timeouts }: Parts): Express {
   const app = express().disable('x-powered-by').disable('etag')
-  app.use(beginRequest(timeouts.handlerMs), requireSaneHead, metrics.router())
+  app.use(beginRequest(timeouts.handlerMs), validateRequestHead, metrics.router())
   app.use(() => {
     throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
   })

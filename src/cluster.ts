@@ -11,7 +11,7 @@ type Message = { petstore: 'end' } | { petstore: 'metrics'; request: number; tex
  * @param metricsPort to listen there first, if there is one, is not enough
  * @returns the exit code, when all have ended
  */
-export async function superviseWorkers(
+export async function runCluster(
   { workers: count, metricsPort }: { workers: number; metricsPort?: number | undefined },
   log: Logger,
 ): Promise<number> {
@@ -21,7 +21,7 @@ export async function superviseWorkers(
 
   function end(): void {
     ending = true
-    for (const worker of workers()) tell(worker, { petstore: 'end' })
+    for (const worker of workers()) send(worker, { petstore: 'end' })
   }
   function endOnSignal(): void {
     if (ending) for (const worker of workers()) worker.process.kill('SIGKILL')
@@ -32,8 +32,8 @@ export async function superviseWorkers(
   cluster.on('message', (worker, message: Message) => {
     if (message.petstore !== 'metrics') return
     void aggregator.clusterMetrics().then(
-      (text) => tell(worker, { ...message, text }),
-      () => tell(worker, message), // one dies or hangs just now: without its own the counts would be wrong
+      (text) => send(worker, { ...message, text }),
+      () => send(worker, message), // one dies or hangs just now: without its own the counts would be wrong
     )
   })
   cluster.on('fork', (worker) => {
@@ -64,12 +64,12 @@ function workers(): Worker[] {
   return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
 }
 
-function tell(worker: Worker, message: Message): void {
+function send(worker: Worker, message: Message): void {
   if (worker.isConnected()) worker.send(message)
 }
 
 /** In a worker: calls back when all shall end. */
-export function onEnd(end: () => void): void {
+export function onShutdown(end: () => void): void {
   process.on('message', (message: Message) => {
     if (message.petstore === 'end') end()
   })

@@ -1,8 +1,8 @@
 /** How long a read waits for the one before it, in milliseconds: one that hangs holds nobody up for longer. */
-export const PATIENCE_MS = 100
+export const COALESCE_MAX_WAIT_MS = 100
 
 /** Answers with the read that everybody gets who asked for `key` since the last one began. */
-export type Join<T> = (key: string, read: () => Promise<T>) => Promise<T>
+export type Coalesce<T> = (key: string, read: () => Promise<T>) => Promise<T>
 
 /**
  * Joins reads of the same thing that are asked for at the same time.
@@ -11,7 +11,7 @@ export type Join<T> = (key: string, read: () => Promise<T>) => Promise<T>
  * before a write that the newcomer already knows of. So every answer is at least as new as its request, on any number
  * of instances, and nothing is ever kept: an error goes to those who asked together and is forgotten with them.
  */
-export function createJoin<T>(): Join<T> {
+export function createCoalescer<T>(): Coalesce<T> {
   /** By key: what has not begun yet. */
   const next = new Map<string, Promise<T>>()
   /** By key: the end of what has, well or badly. */
@@ -19,7 +19,7 @@ export function createJoin<T>(): Join<T> {
 
   async function begin(key: string, read: () => Promise<T>): Promise<T> {
     const before = current.get(key)
-    await (before ? Promise.race([before, patience()]) : turn())
+    await (before ? Promise.race([before, maxWait()]) : nextEventLoopTick())
     next.delete(key)
     let end = () => {}
     const ended = new Promise<void>((resolve) => (end = resolve))
@@ -43,10 +43,10 @@ export function createJoin<T>(): Join<T> {
 }
 
 /** The end of this turn of the event loop: all who ask in it ask together. */
-function turn(): Promise<void> {
+function nextEventLoopTick(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
 }
 
-function patience(): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, PATIENCE_MS).unref())
+function maxWait(): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, COALESCE_MAX_WAIT_MS).unref())
 }

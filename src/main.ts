@@ -4,15 +4,15 @@ import type { Logger } from 'pino'
 import { createService, type Service } from './app.ts'
 import { type Config, version } from './config.ts'
 import { databaseFailure } from './database/errors.ts'
-import { locateDatabase } from './database/open.ts'
+import { openDatabaseServer } from './database/open.ts'
 import { migrate, withMigrationLock } from './database/migrate.ts'
 import { seed } from './database/seed.ts'
-import { run, traceSettings, UsageError } from './cli/program.ts'
-import { noTrustedDocuments, readManifest, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import { runProgram, traceSettings, UsageError } from './cli/program.ts'
+import { TRUSTED_DOCUMENTS_OFF, readManifest, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { developmentKey } from './auth/dev-key.ts'
-import { createLog, terminalStream, withoutKeys } from './telemetry/logger.ts'
-import type { Traces } from './telemetry/tracing.ts'
-import { gatherMetrics, onEnd, superviseWorkers } from './cluster.ts'
+import { createLogger, prettyStream, redactKeys } from './telemetry/logger.ts'
+import type { Tracing } from './telemetry/tracing.ts'
+import { gatherMetrics, onShutdown, runCluster } from './cluster.ts'
 
 /** A start takes a few seconds; one that hangs does not keep a signal waiting for longer, in milliseconds. */
 const START_TIMEOUT_MS = 20_000
@@ -20,9 +20,9 @@ const START_TIMEOUT_MS = 20_000
 /** Longest that the end waits for the last spans to be sent, in milliseconds. */
 const TRACES_TIMEOUT_MS = 2_000
 
-await run(async (config) => {
-  const log = createLog(config.logLevel, await terminalStream(config))
-  if (config.workers > 1 && cluster.isPrimary) process.exit(await superviseWorkers(config, log))
+await runProgram(async (config) => {
+  const log = createLogger(config.logLevel, await prettyStream(config))
+  if (config.workers > 1 && cluster.isPrimary) process.exit(await runCluster(config, log))
   const starting = start(config, log)
   // A signal while it starts ends it as soon as it has: PostgreSQL is not left half made, nor running.
   endOnSignal(async () => {
@@ -38,7 +38,7 @@ await run(async (config) => {
 async function start(config: Config, log: Logger): Promise<{ end(): Promise<void>; migrateUrl: string | undefined }> {
   const trusted = await readTrustedDocuments(config)
   const traces = await openTraces(log)
-  const server = await locateDatabase(config)
+  const server = await openDatabaseServer(config)
   const service = createService({
     ...config,
     databaseUrl: server.url,
@@ -92,7 +92,7 @@ async function warmUp({ database: { prisma } }: Service): Promise<void> {
 }
 
 async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config): Promise<TrustedDocuments> {
-  if (mode === 'off' || !file) return noTrustedDocuments
+  if (mode === 'off' || !file) return TRUSTED_DOCUMENTS_OFF
   const byHash = await readManifest(file).catch((error: Error) => {
     throw new UsageError(error.message)
   })
@@ -100,12 +100,12 @@ async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config
 }
 
 /** Spans of all that is served, when the environment wants them; else nothing of OpenTelemetry's SDK is even loaded. */
-async function openTraces(log: Logger): Promise<Traces | undefined> {
+async function openTraces(log: Logger): Promise<Tracing | undefined> {
   const { warnings, ...settings } = traceSettings()
   for (const warning of warnings) log.warn(warning)
   if (!settings.exporters.length) return undefined
-  const { startTraces } = await import('./telemetry/tracing.ts')
-  return startTraces({ ...settings, version, log, redact: withoutKeys })
+  const { startTracing: startTraces } = await import('./telemetry/tracing.ts')
+  return startTraces({ ...settings, version, log, redact: redactKeys })
 }
 
 function welcome(port: number, devKey: string, dataDir: string): string {
@@ -143,7 +143,7 @@ function endOnSignal(end: () => Promise<void>): void {
     begin()
   }
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
-  onEnd(begin)
+  onShutdown(begin)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createJoin, PATIENCE_MS } from '../src/coalesce.ts'
+import { createCoalescer, COALESCE_MAX_WAIT_MS } from '../src/coalesce.ts'
 
 /** A read whose end is in the hands of the test; it answers what was there when it began. */
 function createStore() {
@@ -23,7 +23,7 @@ function createStore() {
 
 describe('reads that are the same', () => {
   test('asked for in one turn of the event loop are one', async () => {
-    const [join, store] = [createJoin<number>(), createStore()]
+    const [join, store] = [createCoalescer<number>(), createStore()]
     const all = [1, 2, 3].map(() => join('a', store.read))
     const other = join('b', store.read)
     await store.begun(2)
@@ -33,7 +33,7 @@ describe('reads that are the same', () => {
   })
 
   test('asked for while one is under way get the next, which sees what was written meanwhile', async () => {
-    const [join, store] = [createJoin<number>(), createStore()]
+    const [join, store] = [createCoalescer<number>(), createStore()]
     const first = join('a', store.read)
     await store.begun(1)
     store.value = 1 // and acknowledged
@@ -46,13 +46,13 @@ describe('reads that are the same', () => {
   })
 
   test('wait for one that hangs no longer than their patience', async () => {
-    const [join, store] = [createJoin<number>(), createStore()]
+    const [join, store] = [createCoalescer<number>(), createStore()]
     const hangs = join('a', store.read)
     await store.begun(1)
     const began = performance.now()
     const next = join('a', store.read)
     await store.begun(2)
-    expect(performance.now() - began).toBeLessThan(PATIENCE_MS + 500)
+    expect(performance.now() - began).toBeLessThan(COALESCE_MAX_WAIT_MS + 500)
     store.reads[1]?.end()
     expect(await next).toBe(0)
     store.reads[0]?.end()
@@ -60,7 +60,7 @@ describe('reads that are the same', () => {
   })
 
   test('fail together, and the next is asked anew', async () => {
-    const [join, store] = [createJoin<number>(), createStore()]
+    const [join, store] = [createCoalescer<number>(), createStore()]
     const both = [join('a', store.read), join('a', store.read)]
     await store.begun(1)
     const next = join('a', store.read)
@@ -72,7 +72,7 @@ describe('reads that are the same', () => {
   })
 
   test('a read that throws before it returns is one that fails', async () => {
-    const join = createJoin<number>()
+    const join = createCoalescer<number>()
     const broken = () => {
       throw new Error('broken')
     }
@@ -86,7 +86,7 @@ test('no answer is older than its request, however reads and writes fall', async
   const took = fc.array(fc.nat(4), { minLength: 1 })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), took, async (steps, tookMs) => {
-      const join = createJoin<number>()
+      const join = createCoalescer<number>()
       let acknowledged = 0
       let reads = 0
       async function read(): Promise<number> {

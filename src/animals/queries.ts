@@ -57,7 +57,7 @@ export function createRunStatement(pool: Pool): RunStatement {
   }
 }
 
-export function createStatements(run: RunStatement) {
+export function createQueries(run: RunStatement) {
   return {
     /** One stretch of the list, in the order in which it is taken. */
     list({ status, olderThan, newerThan, backward, take }: Range): Promise<Animal[]> {

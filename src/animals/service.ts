@@ -3,8 +3,8 @@ import type { PrismaClient } from '../database/generated/client.ts'
 import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
 import { createOnce, type IdempotencyRequest } from './idempotency.ts'
-import { createJoin } from '../coalesce.ts'
-import { createRunStatement, createStatements } from './queries.ts'
+import { createCoalescer } from '../coalesce.ts'
+import { createRunStatement, createQueries } from './queries.ts'
 
 /** Which animals: those between two ids (both exclusive) with a status, counted from the newest or from the oldest. */
 export interface ListQuery {
@@ -20,7 +20,7 @@ export interface Page {
   /** Newest first, whichever end they were taken from. */
   animals: Animal[]
   /** Whether there are more in the direction in which they were taken. */
-  more: boolean
+  hasMore: boolean
 }
 
 export type Animals = ReturnType<typeof createAnimals>
@@ -28,14 +28,14 @@ export type Animals = ReturnType<typeof createAnimals>
 /** The three operations on animals, for both faces. Inputs are valid already; errors are ApiErrors or the database's. */
 export function createAnimals(prisma: PrismaClient, pool: Pool) {
   const run = createRunStatement(pool)
-  const statements = createStatements(run)
+  const statements = createQueries(run)
 
   /** listPets (§4.1): one page, newest first. Its cost does not depend on where in the list the page is. */
   async function list({ status, limit, olderThan, newerThan, backward = false }: ListQuery): Promise<Page> {
     const found = await statements.list({ status, olderThan, newerThan, backward, take: limit + 1 })
     const animals = found.slice(0, limit)
     if (backward) animals.reverse()
-    return { animals, more: found.length > limit }
+    return { animals, hasMore: found.length > limit }
   }
 
   /** How many animals there are, with a status if one is given. Costs time in proportion to the answer. */
@@ -55,7 +55,7 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
     return animal
   }
 
-  const join = createJoin<Map<bigint, Animal>>()
+  const join = createCoalescer<Map<bigint, Animal>>()
   let pendingIds = new Set<bigint>()
 
   /** Reads an animal in one query with all others that are requested at the same time. */

@@ -5,11 +5,11 @@ import { crc32 } from 'node:zlib'
  * An API key: `pets_`, 256 random bits in base 36, and a checksum that tells a mistyped key from an unknown one
  * without asking the database. Letters and digits only, so that a double click selects all of it.
  */
-const shape = /^pets_[0-9a-z]{57}$/
-const checksumLength = 7
+const KEY_PATTERN = /^pets_[0-9a-z]{57}$/
+const CHECKSUM_LENGTH = 7
 
 /** How much of a key may be shown: enough to tell keys apart, far too little to guess the rest. */
-const prefixLength = 'pets_'.length + 8
+const PREFIX_LENGTH = 'pets_'.length + 8
 
 /** Mints a new key. It exists nowhere but in the return value. */
 export function mintKey(): string {
@@ -19,8 +19,8 @@ export function mintKey(): string {
 }
 
 /** Whether the text can be a key at all: shape and checksum. Says nothing about who may use it. */
-export function isKey(text: string): boolean {
-  return shape.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength)
+export function isWellFormedKey(text: string): boolean {
+  return KEY_PATTERN.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
 
 /** SHA-256 of a key: all that is stored. A key of 256 random bits needs no salt and no slow hash. */
@@ -30,9 +30,9 @@ export function hashKey(key: string): Buffer {
 
 /** The part of a key that people may see. */
 export function keyPrefix(key: string): string {
-  return key.slice(0, prefixLength)
+  return key.slice(0, PREFIX_LENGTH)
 }
 
 function checksum(body: string): string {
-  return crc32(body).toString(36).padStart(checksumLength, '0')
+  return crc32(body).toString(36).padStart(CHECKSUM_LENGTH, '0')
 }

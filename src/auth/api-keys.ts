@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
-import { hashKey, isKey, keyPrefix, mintKey } from './api-key.ts'
+import { hashKey, isWellFormedKey, keyPrefix, mintKey } from './api-key.ts'
 
 /** What a key may be allowed to do. */
 export const Scope = z.enum(['pets:read', 'pets:write', 'metrics:read'])
@@ -42,7 +42,7 @@ export const KEY_CACHE_MS = 5_000
 const KEY_CACHE_SIZE = 10_000
 
 /** Prepared, as are the statements of animals: whoever guesses keys has one run for each. */
-const findKey = {
+const FIND_KEY = {
   name: 'key',
   text: 'SELECT id, client_id, name, prefix, scopes, expires_at, hash FROM "public"."api_key" WHERE hash = $1 AND revoked_at IS NULL',
 }
@@ -55,15 +55,18 @@ interface KeyRow extends Pick<ApiKey, 'name' | 'prefix' | 'scopes' | 'hash'> {
 }
 
 /** A key has its successor already. The message is one line, and names both by their prefixes. */
-export class RotatedAlready extends Error {}
+export class KeyAlreadyRotatedError extends Error {}
 
-export type Keys = ReturnType<typeof createKeys>
+export type ApiKeys = ReturnType<typeof createApiKeys>
 
 /** Issues, verifies, rotates, lists and revokes API keys. */
-export function createKeys({ prisma, pool }: { prisma: PrismaClient; pool: Pool }, now: () => Date = () => new Date()) {
-  const known = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
+export function createApiKeys(
+  { prisma, pool }: { prisma: PrismaClient; pool: Pool },
+  now: () => Date = () => new Date(),
+) {
+  const callerCache = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
   /** Keys that were good when they were last looked up: still worth a question when strangers' are not. */
-  const good = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
+  const recentlyValidKeys = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
   /** How often a key was answered for from memory, and how often the database was asked. */
   const lookups = { hit: 0, miss: 0 }
 
@@ -73,7 +76,7 @@ export function createKeys({ prisma, pool }: { prisma: PrismaClient; pool: Pool 
     { scopes = DEFAULT_SCOPES, expiresAt }: { scopes?: Scope[]; expiresAt?: Date | undefined } = {},
   ): Promise<string> {
     const key = mintKey()
-    await prisma.apiKey.create({ data: { ...stored(key), name, scopes, expiresAt: expiresAt ?? null } })
+    await prisma.apiKey.create({ data: { ...toKeyRow(key), name, scopes, expiresAt: expiresAt ?? null } })
     return key
   }
 
@@ -87,18 +90,18 @@ export function createKeys({ prisma, pool }: { prisma: PrismaClient; pool: Pool 
     key: string,
     ask = (find: () => Promise<Caller | undefined>, _wasGood: boolean) => find(),
   ): Promise<Caller | undefined> {
-    if (!isKey(key)) return undefined
+    if (!isWellFormedKey(key)) return undefined
     const hash = hashKey(key)
     const id = hash.toString('base64')
-    let found = known.get(id)
+    let found = callerCache.get(id)
     if (found) lookups.hit++
     else {
       lookups.miss++
-      found = ask(() => find(hash), good.has(id))
-      known.set(id, found) // its time runs from the question, not from the answer
+      found = ask(() => find(hash), recentlyValidKeys.has(id))
+      callerCache.set(id, found) // its time runs from the question, not from the answer
       found.then(
-        (caller) => (caller ? good.set(id, true) : good.delete(id)),
-        () => known.delete(id),
+        (caller) => (caller ? recentlyValidKeys.set(id, true) : recentlyValidKeys.delete(id)),
+        () => callerCache.delete(id),
       )
     }
     const caller = await found
@@ -106,7 +109,7 @@ export function createKeys({ prisma, pool }: { prisma: PrismaClient; pool: Pool 
   }
 
   async function find(hash: Buffer): Promise<Caller | undefined> {
-    const { rows } = await pool.query<KeyRow>({ ...findKey, values: [hash] })
+    const { rows } = await pool.query<KeyRow>({ ...FIND_KEY, values: [hash] })
     const [key] = rows
     if (!key || !timingSafeEqual(key.hash, hash)) return undefined
     const { id, client_id: clientId, name, prefix: keyPrefix, scopes, expires_at: expiresAt } = key
@@ -138,12 +141,12 @@ export function createKeys({ prisma, pool }: { prisma: PrismaClient; pool: Pool 
       const { id, name, scopes, expiresAt, createdAt } = old
       const clientId = old.clientId ?? id
       const [newer] = await tx.apiKey.findMany({ where: { clientId, id: { gt: id } }, orderBy: { id: 'asc' }, take: 1 })
-      if (newer) throw new RotatedAlready(`${prefix} was rotated already: ${newer.prefix} takes its place.`)
+      if (newer) throw new KeyAlreadyRotatedError(`${prefix} was rotated already: ${newer.prefix} takes its place.`)
       const key = mintKey()
       const end = new Date(at.getTime() + overlapMs)
       const newEnd = expiresAt && new Date(at.getTime() + expiresAt.getTime() - createdAt.getTime())
       await tx.apiKey.update({ where: { id }, data: { expiresAt: expiresAt && expiresAt < end ? expiresAt : end } })
-      await tx.apiKey.create({ data: { ...stored(key), name, scopes, clientId, expiresAt: newEnd } })
+      await tx.apiKey.create({ data: { ...toKeyRow(key), name, scopes, clientId, expiresAt: newEnd } })
       return key
     })
   }
@@ -164,6 +167,6 @@ export function createKeys({ prisma, pool }: { prisma: PrismaClient; pool: Pool 
 }
 
 /** What is stored of a key itself. */
-function stored(key: string) {
+function toKeyRow(key: string) {
   return { prefix: keyPrefix(key), hash: new Uint8Array(hashKey(key)) }
 }

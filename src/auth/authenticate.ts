@@ -3,7 +3,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { ApiError } from '../errors.ts'
 import { createDeadline, type Deadline } from '../http/deadline.ts'
 import type { RateLimiter, RateLimitState } from './rate-limiter.ts'
-import type { Caller, Keys, Scope } from './api-keys.ts'
+import type { Caller, ApiKeys, Scope } from './api-keys.ts'
 
 export type { Caller }
 
@@ -38,8 +38,8 @@ export function beginRequest(handlerTimeoutMs: number): RequestHandler {
   }
 }
 
-interface KeyParts {
-  keys: Keys
+interface AuthenticateDependencies {
+  keys: ApiKeys
   /** Limits the failed authentications of an IP address; unlimited when there is none. */
   wrongKeys?: RateLimiter | undefined
   /** Told of every call with a valid key. */
@@ -51,16 +51,16 @@ interface KeyParts {
  * Sends 401 without a valid key, 429 when the IP address exceeded the limit of failed authentications and the key was
  * not valid at its last lookup, and 503 when the database that knows the keys does not answer.
  */
-export function requireKey({ keys, wrongKeys, noteUse }: KeyParts) {
+export function requireKey({ keys, wrongKeys, noteUse }: AuthenticateDependencies) {
   return async (req: Request, _res: Response, next: NextFunction): Promise<void> => {
     const token = bearerToken(req)
     if (token === undefined) throw noKey
     const caller = await keys.verify(token, async (find, wasGood) => {
-      if (wrongKeys && !wasGood) throwIfExceeded(wrongKeys, wrongKeys.peek(addressOf(req)), tooManyFailures)
+      if (wrongKeys && !wasGood) throwIfExceeded(wrongKeys, wrongKeys.peek(clientNetwork(req)), tooManyFailures)
       return req.deadline.run(find)
     })
     if (!caller) {
-      if (wrongKeys) throwIfExceeded(wrongKeys, await wrongKeys.consume(addressOf(req), 1), tooManyFailures)
+      if (wrongKeys) throwIfExceeded(wrongKeys, await wrongKeys.consume(clientNetwork(req), 1), tooManyFailures)
       throw wrongKey
     }
     req.caller = caller
@@ -80,7 +80,7 @@ const wrongKey = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', {
 const tooManyFailures = 'Too many failed authentication attempts from this IP address.'
 
 /** The client, to the limiter of failed authentications: its IP address; of IPv6 the /64 network, which is one client's. */
-function addressOf({ ip = '' }: Request): string {
+function clientNetwork({ ip = '' }: Request): string {
   if (!ip.includes(':') || ip.includes('.')) return ip
   const [head = '', tail] = ip.split('::')
   const groups = head ? head.split(':') : []

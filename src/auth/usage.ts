@@ -16,16 +16,16 @@ export type Usage = ReturnType<typeof createUsage>
  * the background, all keys in one statement.
  */
 export function createUsage(prisma: PrismaClient) {
-  let noted = new Map<bigint, Use>()
+  let pending = new Map<bigint, Use>()
 
   function useOf(keyId: bigint, at: Date): Use {
-    const known = noted.get(keyId)
+    const known = pending.get(keyId)
     if (known) {
       known.lastUsedAt = at
       return known
     }
     const use = { lastUsedAt: at, deprecatedCalls: 0, deprecatedLastCallAt: null }
-    noted.set(keyId, use)
+    pending.set(keyId, use)
     return use
   }
 
@@ -43,9 +43,9 @@ export function createUsage(prisma: PrismaClient) {
 
   /** Writes what was noted since the last time. What cannot be written is kept for the next. */
   async function flush(): Promise<void> {
-    if (!noted.size) return
-    const uses = [...noted]
-    noted = new Map()
+    if (!pending.size) return
+    const uses = [...pending]
+    pending = new Map()
     try {
       await prisma.$executeRaw`
         UPDATE api_key SET
@@ -60,7 +60,7 @@ export function createUsage(prisma: PrismaClient) {
         WHERE api_key.id = noted.id`
     } catch (error) {
       for (const [id, { lastUsedAt, deprecatedCalls, deprecatedLastCallAt }] of uses) {
-        const since = noted.get(id) ?? useOf(id, lastUsedAt)
+        const since = pending.get(id) ?? useOf(id, lastUsedAt)
         since.deprecatedCalls += deprecatedCalls
         since.deprecatedLastCallAt ??= deprecatedLastCallAt
       }

@@ -1,9 +1,16 @@
 import { parseArgs } from 'node:util'
 import { createDatabase } from '../database/client.ts'
-import { locateDatabase } from '../database/open.ts'
+import { openDatabaseServer } from '../database/open.ts'
 import { migrate } from '../database/migrate.ts'
-import { run, UsageError } from './program.ts'
-import { createKeys, DEFAULT_SCOPES, type KeyInfo, type Keys, RotatedAlready, Scope } from '../auth/api-keys.ts'
+import { runProgram, UsageError } from './program.ts'
+import {
+  createApiKeys,
+  DEFAULT_SCOPES,
+  type KeyInfo,
+  type ApiKeys,
+  KeyAlreadyRotatedError,
+  Scope,
+} from '../auth/api-keys.ts'
 
 const usage = `Usage: npm run --silent keys -- COMMAND
   create --name NAME [--scopes ${Scope.options.join(',')}] [--expires 90d]
@@ -19,13 +26,13 @@ const usage = `Usage: npm run --silent keys -- COMMAND
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-await run(async (config) => {
+await runProgram(async (config) => {
   const command = parse(process.argv.slice(2))
-  const server = await locateDatabase(config)
+  const server = await openDatabaseServer(config)
   const database = createDatabase({ url: server.url, size: 1, timeouts: config.timeouts })
   try {
     if (server.embedded && config.migrateOnStart) await migrate(server.url)
-    await command(createKeys(database))
+    await command(createApiKeys(database))
   } finally {
     await database.close()
     await server.leave()
@@ -33,7 +40,7 @@ await run(async (config) => {
 }, usage)
 
 /** @throws UsageError when the arguments ask for no command. It repeats none of them: one may be a key */
-function parse(args: string[]): (keys: Keys) => Promise<void> {
+function parse(args: string[]): (keys: ApiKeys) => Promise<void> {
   const { values, positionals } = parseOptions(args)
   const [command, prefix, ...rest] = positionals
   if (rest.length) throw new UsageError(usage)
@@ -62,13 +69,13 @@ function create({ name = '', scopes, expires }: { name?: string; scopes?: string
   if (!wanted.success) throw new UsageError(`--scopes takes one or more of ${Scope.options.join(',')}.`)
   const expiresAt = expires === undefined ? undefined : toDate(expires)
   const options = { scopes: [...new Set(wanted.data)], expiresAt }
-  return async (keys: Keys) => console.log(await keys.issue(name, options))
+  return async (keys: ApiKeys) => console.log(await keys.issue(name, options))
 }
 
 function rotate(prefix: string, overlapMs: number) {
-  return async (keys: Keys) => {
+  return async (keys: ApiKeys) => {
     const key = await keys.rotate(prefix, overlapMs).catch((error: unknown) => {
-      throw error instanceof RotatedAlready ? new UsageError(error.message) : error
+      throw error instanceof KeyAlreadyRotatedError ? new UsageError(error.message) : error
     })
     if (!key) throw new UsageError(`No key in use has the prefix ${prefix}.`)
     console.log(key)
@@ -77,13 +84,13 @@ function rotate(prefix: string, overlapMs: number) {
 }
 
 function revoke(prefix: string) {
-  return async (keys: Keys) => {
+  return async (keys: ApiKeys) => {
     if (!(await keys.revoke(prefix))) throw new UsageError(`No key in use has the prefix ${prefix}.`)
     console.error(`Revoked ${prefix}.`)
   }
 }
 
-async function list(keys: Keys): Promise<void> {
+async function list(keys: ApiKeys): Promise<void> {
   const columns: [string, (key: KeyInfo) => string][] = [
     ['PREFIX', (key) => key.prefix],
     ['NAME', (key) => key.name],
@@ -98,12 +105,12 @@ async function list(keys: Keys): Promise<void> {
   console.log(table([columns.map(([title]) => title), ...rows]))
 }
 
-async function listJson(keys: Keys): Promise<void> {
+async function listJson(keys: ApiKeys): Promise<void> {
   const known = (await keys.list()).map((key) => ({ ...key, deprecatedCalls: Number(key.deprecatedCalls) }))
   console.log(JSON.stringify(known, null, 2))
 }
 
-async function showUsage(keys: Keys): Promise<void> {
+async function showUsage(keys: ApiKeys): Promise<void> {
   const callers = (await keys.list()).filter((key) => key.deprecatedCalls > 0n)
   callers.sort((a, b) => Number(b.deprecatedLastCallAt) - Number(a.deprecatedLastCallAt))
   const rows = callers.map((k) => [k.prefix, k.name, String(k.deprecatedCalls), minute(k.deprecatedLastCallAt)])

@@ -1,6 +1,6 @@
-import { run, UsageError } from './program.ts'
+import { runProgram, UsageError } from './program.ts'
 import { createDatabase } from '../database/client.ts'
-import { locateDatabase } from '../database/open.ts'
+import { openDatabaseServer } from '../database/open.ts'
 import { listMigrations, migrate, pendingMigrations } from '../database/migrate.ts'
 
 const usage = `Usage: npm run migrate -- COMMAND
@@ -8,9 +8,9 @@ const usage = `Usage: npm run migrate -- COMMAND
   status        lists the migrations; exit code 1 when some are pending
   create NAME   writes the migration from the last one to prisma/schema.prisma`
 
-type Config = Parameters<Parameters<typeof run>[0]>[0]
+type Config = Parameters<Parameters<typeof runProgram>[0]>[0]
 
-await run(async (config) => {
+await runProgram(async (config) => {
   const [command, argument, ...rest] = process.argv.slice(2)
   if (command === 'create' && argument && /^[a-z0-9_]+$/.test(argument) && !rest.length) return create(config, argument)
   if (command === 'deploy' && !argument) return deploy(config)
@@ -19,13 +19,13 @@ await run(async (config) => {
 }, usage)
 
 async function deploy(config: Config): Promise<void> {
-  const server = await locateDatabase(config)
+  const server = await openDatabaseServer(config)
   const applied = await migrate(server.url).finally(() => server.leave())
   console.log(applied.map((name) => `Applied ${name}.`).join('\n') || 'Nothing to apply.')
 }
 
 async function status(config: Config): Promise<void> {
-  const server = await locateDatabase(config)
+  const server = await openDatabaseServer(config)
   const database = createDatabase({ url: server.url, size: 1, timeouts: config.timeouts })
   const pending = await pendingMigrations(database.pool).finally(async () => {
     await database.close()
@@ -39,7 +39,7 @@ async function create(config: Config, name: string): Promise<void> {
   const { createMigration } = await import('../database/create-migration.ts').catch(() => {
     throw new UsageError('`create` needs the development dependencies, which npm ci --omit=dev leaves out.')
   })
-  const server = await locateDatabase(config)
+  const server = await openDatabaseServer(config)
   const folder = await createMigration(server.url, name).finally(() => server.leave())
   console.log(folder ? `Wrote prisma/migrations/${folder}.` : 'No schema changes.')
   process.exit(0) // the schema engine's timer would keep the process

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { run, UsageError } from './program.ts'
+import { runProgram, UsageError } from './program.ts'
 import { makeManifest } from '../graphql/trusted-documents.ts'
 import { schema } from '../graphql/schema/index.ts'
 
@@ -9,7 +9,7 @@ const usage = `Usage: npm run --silent documents -- FOLDER [--out FILE]
   Makes the manifest of trusted documents from the .graphql files below FOLDER: an object from the SHA-256 of each
   operation to its text, with the fragments that it needs. Writes it to FILE, or to stdout.`
 
-await run(async () => {
+await runProgram(async () => {
   const { folder, out } = parse(process.argv.slice(2))
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
     /\.(graphql|gql)$/.test(name),

@@ -1,7 +1,7 @@
 import { context, type Tracer } from '@opentelemetry/api'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
-import { NotConnected } from './errors.ts'
+import { ConnectionUnavailableError } from './errors.ts'
 import { PrismaClient } from './generated/client.ts'
 import { createWaitEstimator } from './queue-wait.ts'
 import { tracedClient } from './tracing.ts'
@@ -56,7 +56,7 @@ export class Pool extends pg.Pool {
       const resume = context.bind(context.active(), callback)
       return super.connect((error, client, done) => {
         leave(!error)
-        resume(error && new NotConnected(error), client, done)
+        resume(error && new ConnectionUnavailableError(error), client, done)
       })
     }
     return super.connect().then(
@@ -66,7 +66,7 @@ export class Pool extends pg.Pool {
       },
       (error: Error) => {
         leave(false)
-        throw new NotConnected(error)
+        throw new ConnectionUnavailableError(error)
       },
     )
   }

@@ -15,13 +15,13 @@ export class EmbeddedPostgresError extends Error {}
 export interface EmbeddedPostgres {
   url: string
   /** Lets go of the server. Whoever leaves last stops it. */
-  leave(): Promise<void>
+  release(): Promise<void>
 }
 
 /** Every process that uses the server holds this advisory lock, shared, for as long as it does. */
 const IN_USE_LOCK = 7_301_986
 
-const startTimeoutMs = 20_000
+const START_TIMEOUT_MS = 20_000
 
 /**
  * Uses the PostgreSQL that is kept in a folder: makes it when the folder is new, starts it when it is not running
@@ -34,11 +34,11 @@ export async function useEmbeddedPostgres(dataDir: string, settings: string[] = 
   const bin = findBinaries()
   if (!existsSync(cluster)) await initialise(bin, cluster)
 
-  const deadline = performance.now() + startTimeoutMs
+  const deadline = performance.now() + START_TIMEOUT_MS
   for (;;) {
     const url = await runningUrl(cluster)
     const lease = url && (await takeLease(url))
-    if (lease) return { url, leave: () => leave(lease, bin, cluster) }
+    if (lease) return { url, release: () => leave(lease, bin, cluster) }
     const failure = await start(bin, cluster, settings)
     if (failure && performance.now() > deadline) {
       throw new EmbeddedPostgresError(`The embedded PostgreSQL does not start (see ${cluster}.log): ${failure}`)

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { isSchemaBehind } from './errors.ts'
+import { isSchemaOutdated } from './errors.ts'
 
 /** Where migrations and the data model are. */
 export const PRISMA_DIR = fileURLToPath(new URL('../../prisma/', import.meta.url))
@@ -78,7 +78,7 @@ export async function pendingMigrations(database: { query: pg.Pool['query'] }): 
     const applied = new Set(rows.map((row) => row.migration_name))
     return migrations.filter((name) => !applied.has(name))
   } catch (error) {
-    if (isSchemaBehind(error)) return migrations
+    if (isSchemaOutdated(error)) return migrations
     throw error
   }
 }

@@ -13,7 +13,7 @@ export interface DatabaseServer {
 }
 
 /** The database that the configuration means: the one at `DATABASE_URL`, or the embedded one, started if need be. */
-export async function locateDatabase(config: {
+export async function openDatabaseServer(config: {
   databaseUrl: string | undefined
   dataDir: string
 }): Promise<DatabaseServer> {

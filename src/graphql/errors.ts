@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import type { Logger } from 'pino'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
-import { errorHandler, noteError } from '../http/error-handler.ts'
+import { errorHandler, logError } from '../http/error-handler.ts'
 
 /** Errors before a document is run, in the shape and the media type of a GraphQL answer. */
 export function graphqlErrorHandler(log: Logger) {
@@ -42,7 +42,7 @@ export function toGraphQLError(
   // The engine suggests names ("Did you mean"), which nobody is told, and repeats what was sent, however long it is.
   const message = error.message.replace(/ Did you mean .*$/s, '').slice(0, 500)
   const mapped = ours ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', message)
-  noteError(log, mapped, req)
+  logError(log, mapped, req)
   const extensions = { code: mapped.code, status: mapped.status }
   const shown = locations?.slice(0, MAX_LOCATIONS)
   return { message: mapped.message, ...(shown && { locations: shown }), ...(path && { path }), extensions }

@@ -13,14 +13,14 @@ import {
 } from 'graphql'
 import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
-import { createJoin } from '../coalesce.ts'
+import { createCoalescer } from '../coalesce.ts'
 import type { Animals } from '../animals/service.ts'
 import { callerOf, requireScope, spend } from '../auth/authenticate.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
 import type { GraphQLContext } from './schema/builder.ts'
 import { costOf } from './cost.ts'
-import { type TrustedDocuments, trustedText } from './trusted-documents.ts'
+import { type TrustedDocuments, resolveDocument } from './trusted-documents.ts'
 import { createJit } from './jit.ts'
 import { analyzeQuery, checkLimits, limitExceeded, limits } from './limits.ts'
 import type { GraphQLParams } from './params.ts'
@@ -123,7 +123,7 @@ export function createEngine() {
 /** Parse, check limits, authorize, validate, charge the cost, execute; the same queries at the same time execute once. */
 export function createExecute({ animals, trusted, budget }: ExecuteDependencies): Execute {
   const { parse, validate, coerceVariables, execute } = createEngine()
-  const coalesce = createJoin<Executed>()
+  const coalesce = createCoalescer<Executed>()
   const costLimit = Math.min(limits.cost, budget?.points ?? limits.cost)
 
   function parseDocument(text: string): DocumentNode {
@@ -149,7 +149,7 @@ export function createExecute({ animals, trusted, budget }: ExecuteDependencies)
   }
 
   return async (params, req, res) => {
-    const document = parseDocument(trustedText(trusted, params.query, params.documentId))
+    const document = parseDocument(resolveDocument(trusted, params.query, params.documentId))
     const operation = selectOperation(document, params.operationName)
     req.operation = { type: operation.operation, name: operation.name?.value }
     authorize(req, operation)

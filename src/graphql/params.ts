@@ -11,14 +11,14 @@ export interface GraphQLParams {
 }
 
 /** The parameters of a GET. @throws ApiError INVALID_ARGUMENT as for a body */
-export function fromQuery({
+export function paramsFromQuery({
   query,
   documentId,
   variables,
   operationName,
   extensions,
 }: Request['query']): GraphQLParams {
-  const parsed = (name: string, text: unknown): unknown => {
+  const parseJsonParam = (name: string, text: unknown): unknown => {
     if (text === undefined || text === '') return undefined
     try {
       if (typeof text === 'string') return parseJson(text)
@@ -27,17 +27,17 @@ export function fromQuery({
     }
     throw new ApiError('INVALID_ARGUMENT', `${name}: must be a JSON object`)
   }
-  return toParams({
+  return paramsFromBody({
     query,
     documentId,
     operationName: operationName === '' ? undefined : operationName,
-    variables: parsed('variables', variables),
-    extensions: parsed('extensions', extensions),
+    variables: parseJsonParam('variables', variables),
+    extensions: parseJsonParam('extensions', extensions),
   })
 }
 
 /** @throws ApiError INVALID_ARGUMENT for a body that is no GraphQL request */
-export function toParams(body: unknown): GraphQLParams {
+export function paramsFromBody(body: unknown): GraphQLParams {
   if (!isMap(body)) throw new ApiError('INVALID_ARGUMENT', 'The body must be a JSON object.')
   const { query, variables, operationName, extensions } = body
   // Apollo's and urql's persisted queries put the hash into the extensions.

@@ -2,12 +2,12 @@ import type { Tracer } from '@opentelemetry/api'
 import { type Request, type Response, type RequestHandler, Router } from 'express'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
-import { endWithJson } from '../http/send-json.ts'
+import { sendJson } from '../http/send-json.ts'
 import { jsonBody } from '../http/body.ts'
-import { allow } from '../http/methods.ts'
+import { allowMethods } from '../http/methods.ts'
 import { negotiate, toGraphQLError } from './errors.ts'
 import { createExecute, type ExecuteDependencies, type ExecutionOutcome, GraphQLRequestError } from './execute.ts'
-import { fromQuery, type GraphQLParams, toParams } from './params.ts'
+import { paramsFromQuery, type GraphQLParams, paramsFromBody } from './params.ts'
 import { traceOperations } from './tracing.ts'
 
 export interface GraphQLRouterDependencies extends ExecuteDependencies {
@@ -39,7 +39,7 @@ export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDep
       ...(failed ? [] : [`"data":${data}`]),
       ...(includeCost ? [`"extensions":${JSON.stringify({ cost })}`] : []),
     ]
-    endWithJson(res, `{${members.join()}}`, mediaType.type)
+    sendJson(res, `{${members.join()}}`, mediaType.type)
   }
 
   const handle = tracer ? traceOperations(tracer, respond) : respond
@@ -50,9 +50,9 @@ export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDep
       negotiate(req)
       next()
     })
-    .get((req, res) => handle(req, res, fromQuery(req.query)))
-    .post(jsonBody, (req, res) => handle(req, res, toParams(req.body)))
-    .all(allow('GET', 'HEAD', 'POST'))
+    .get((req, res) => handle(req, res, paramsFromQuery(req.query)))
+    .post(jsonBody, (req, res) => handle(req, res, paramsFromBody(req.body)))
+    .all(allowMethods('GET', 'HEAD', 'POST'))
   router.use((() => {
     throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
   }) satisfies RequestHandler)

@@ -1,7 +1,7 @@
 import { SpanKind, type Tracer } from '@opentelemetry/api'
 import type { Request, Response } from 'express'
 import { ERRORS, toApiError } from '../errors.ts'
-import { noteFailure } from '../http/tracing.ts'
+import { markSpanFailed } from '../http/tracing.ts'
 import type { GraphQLParams } from './params.ts'
 
 type Answer = (req: Request, res: Response, params: GraphQLParams) => Promise<void>
@@ -15,10 +15,10 @@ export function traceOperations(tracer: Tracer, answer: Answer): Answer {
     tracer.startActiveSpan('GraphQL Operation', { kind: SpanKind.SERVER }, async (span) => {
       try {
         await answer(req, res, params)
-        if (req.errorCode) noteFailure(span, req.errorCode, ERRORS[req.errorCode].status)
+        if (req.errorCode) markSpanFailed(span, req.errorCode, ERRORS[req.errorCode].status)
       } catch (thrown) {
         const { code, status } = toApiError(thrown)
-        noteFailure(span, code, status)
+        markSpanFailed(span, code, status)
         throw thrown
       } finally {
         if (req.operation) {

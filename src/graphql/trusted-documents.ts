@@ -24,7 +24,7 @@ export interface TrustedDocuments {
   byHash: ReadonlyMap<string, string>
 }
 
-export const noTrustedDocuments: TrustedDocuments = { mode: 'off', byHash: new Map() }
+export const TRUSTED_DOCUMENTS_OFF: TrustedDocuments = { mode: 'off', byHash: new Map() }
 
 const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
 
@@ -49,7 +49,7 @@ export async function readManifest(file: string): Promise<ReadonlyMap<string, st
  * @param id `documentId`, as GraphQL over HTTP has it: the hash, with or without `sha256:` before it
  * @throws ApiError INVALID_ARGUMENT when the mode does not allow the request, or nothing is known by the id
  */
-export function trustedText(
+export function resolveDocument(
   { mode, byHash }: TrustedDocuments,
   query: string | undefined,
   id: string | undefined,

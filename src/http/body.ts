@@ -9,7 +9,7 @@ declare module 'express-serve-static-core' {
   }
 }
 
-const limitBytes = 64 * 1024
+const MAX_BODY_BYTES = 64 * 1024
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
@@ -18,7 +18,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
  */
 export async function jsonBody(req: Request, res: Response, next: NextFunction): Promise<void> {
   requireJsonType(req)
-  if (Number(req.headers['content-length']) > limitBytes) throw tooLarge()
+  if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw tooLarge()
   if (req.headers.expect && req.httpVersion === '1.1') res.writeContinue()
   req.bodyText = decode(await read(req))
   req.body = parse(req.bodyText)
@@ -49,7 +49,7 @@ function read(req: Request): Promise<Buffer> {
     let size = 0
     req.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size <= limitBytes) chunks.push(chunk)
+      if (size <= MAX_BODY_BYTES) chunks.push(chunk)
       else reject(tooLarge())
     })
     req.on('end', () => resolve(Buffer.concat(chunks)))

@@ -1,31 +1,31 @@
 import type { ErrorRequestHandler, Request } from 'express'
 import type { Logger } from 'pino'
 import { type ApiError, toApiError } from '../errors.ts'
-import { endWithJson } from './send-json.ts'
+import { sendJson } from './send-json.ts'
 
 /**
  * The last handler of a face: maps whatever was thrown and sends it in the face's own shape.
- * @param shape turns the error into the JSON body
+ * @param formatBody turns the error into the JSON body
  * @param mediaType what that body is to this client
  */
 export function errorHandler(
   log: Logger,
-  shape: (error: ApiError) => unknown,
+  formatBody: (error: ApiError) => unknown,
   mediaType: (req: Request) => string = () => 'application/json',
 ): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     const error = toApiError(thrown)
-    noteError(log, error, req)
+    logError(log, error, req)
     if (res.headersSent) return next(thrown)
     res.status(error.status)
     for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
     res.setHeader('Cache-Control', 'no-store')
-    endWithJson(res, JSON.stringify(shape(error)), mediaType(req))
+    sendJson(res, JSON.stringify(formatBody(error)), mediaType(req))
   }
 }
 
 /** What was behind a 5xx goes to the log and nowhere else. */
-export function noteError(log: Logger, { code, status, message, cause }: ApiError, req: Request): void {
+export function logError(log: Logger, { code, status, message, cause }: ApiError, req: Request): void {
   req.errorCode ??= code
   if (status === 500) log.error({ requestId: req.id, err: cause }, 'unexpected error')
   else if (status > 500 && cause) log.warn({ requestId: req.id, err: cause, code }, message)

@@ -1,6 +1,6 @@
 import { Router } from 'express'
 import { ApiError } from '../errors.ts'
-import { allow } from './methods.ts'
+import { allowMethods } from './methods.ts'
 
 export interface Health {
   /** The process is about to end: balancers should look away. */
@@ -23,5 +23,5 @@ export function healthRouter(health: Health): Router {
       }
       res.json({ status: 'ready' })
     })
-    .all(['/livez', '/readyz'], allow('GET', 'HEAD'))
+    .all(['/livez', '/readyz'], allowMethods('GET', 'HEAD'))
 }

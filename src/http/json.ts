@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 
 /** Marks a number that needs care while JSON.parse runs. Random for the process, so no document can contain it. */
-const MARK = randomUUID()
+const PLACEHOLDER = randomUUID()
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 
 /** A number that is not plain and short, or a string that looks like one. */
-const mayNeedCare = /\d{16}|\d[.eE]/
+const mayLosePrecision = /\d{16}|\d[.eE]/
 
 /** With more of them behind its digits no number is an int64. Past that it need not be exact, and takes less time. */
-const MOST_ZEROS = 20
+const MAX_TRAILING_ZEROS = 20
 
 /**
  * Parses JSON (RFC 8259) exactly: an integer stays that integer however it is written (1e18, 1.0), as a bigint when a
@@ -18,19 +18,19 @@ const MOST_ZEROS = 20
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text)
-  if (!mayNeedCare.test(text)) return value
+  if (!mayLosePrecision.test(text)) return value
   const marked = text.replace(tokens, (token) =>
-    token[0] !== '"' && mayNeedCare.test(token) ? `"${MARK}${token}"` : token,
+    token[0] !== '"' && mayLosePrecision.test(token) ? `"${PLACEHOLDER}${token}"` : token,
   )
   try {
-    return JSON.parse(marked, (_key, value) => (isMarked(value) ? exactNumber(value.slice(MARK.length)) : value))
+    return JSON.parse(marked, (_key, value) => (isMarked(value) ? exactNumber(value.slice(PLACEHOLDER.length)) : value))
   } catch (cause) {
     throw new SyntaxError('JSON nested too deep', { cause })
   }
 }
 
 function isMarked(value: unknown): value is string {
-  return typeof value === 'string' && value.startsWith(MARK)
+  return typeof value === 'string' && value.startsWith(PLACEHOLDER)
 }
 
 function exactNumber(token: string): number | bigint {
@@ -41,7 +41,7 @@ function exactNumber(token: string): number | bigint {
   const zeros = Number(exponent) - fraction.length
   if (zeros < 0) return Number.isInteger(double) ? Number.NaN : double
   if (!Number.isFinite(double)) return double
-  const integer = BigInt(zeros > MOST_ZEROS ? double : whole + fraction + '0'.repeat(zeros))
+  const integer = BigInt(zeros > MAX_TRAILING_ZEROS ? double : whole + fraction + '0'.repeat(zeros))
   const number = Number(integer)
   return Number.isSafeInteger(number) ? number : integer
 }

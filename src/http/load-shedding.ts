@@ -22,7 +22,7 @@ export interface LoadSheddingLimits {
  * in time.
  * @param queue the number of requests that wait for a database connection, and the expected wait of a new one
  */
-export function createOverload(
+export function createLoadShedder(
   { queueLength, queueMs, delayMs }: LoadSheddingLimits,
   queue: { length(): number; expectedWaitMs(): number },
 ) {
@@ -70,4 +70,4 @@ export function createOverload(
   }
 }
 
-export type Overload = ReturnType<typeof createOverload>
+export type LoadShedder = ReturnType<typeof createLoadShedder>

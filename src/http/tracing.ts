@@ -10,24 +10,24 @@ import {
   type Tracer,
 } from '@opentelemetry/api'
 import type { RequestHandler } from 'express'
-import { routesOf } from '../telemetry/access-log.ts'
+import { createRouteMatcher } from '../telemetry/access-log.ts'
 
 /** Methods that a span may be named after (RFC 9110 and 5789). */
-const known = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE'])
+const TRACED_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE'])
 
 /** Machines ask for these all day long. */
-const untraced = new Set(['/livez', '/readyz', '/metrics'])
+const UNTRACED_PATHS = new Set(['/livez', '/readyz', '/metrics'])
 
 /**
  * Starts a server span for each request, as a child of the client's `traceparent` (OpenTelemetry's stable conventions
  * for HTTP servers). Spans contain neither the query, nor headers, nor the client's address.
  */
 export function traceRequests(tracer: Tracer, templates: string[]): RequestHandler {
-  const toRoute = routesOf(templates)
+  const toRoute = createRouteMatcher(templates)
   return (req, res, next) => {
-    if (untraced.has(req.path)) return next()
+    if (UNTRACED_PATHS.has(req.path)) return next()
     const route = toRoute(req.path)
-    const method = known.has(req.method) ? req.method : '_OTHER'
+    const method = TRACED_METHODS.has(req.method) ? req.method : '_OTHER'
     // Without tracestate (W3C Trace Context §3.3): vendors may put anything there, and this service calls no other.
     const parent = propagation.extract(ROOT_CONTEXT, { traceparent: req.headers.traceparent })
     // Redaction does not see through percent-encoding (RFC 3986 §2.1), which no path of this service needs.
@@ -45,8 +45,8 @@ export function traceRequests(tracer: Tracer, templates: string[]): RequestHandl
     req.traceparent = toTraceparent(span.spanContext())
     res.once('close', () => {
       if (res.headersSent) span.setAttribute('http.response.status_code', res.statusCode)
-      if (!res.writableFinished) noteFailure(span, 'client_disconnected', 500)
-      else if (res.statusCode >= 500) noteFailure(span, req.errorCode ?? String(res.statusCode), res.statusCode)
+      if (!res.writableFinished) markSpanFailed(span, 'client_disconnected', 500)
+      else if (res.statusCode >= 500) markSpanFailed(span, req.errorCode ?? String(res.statusCode), res.statusCode)
       span.end()
     })
     context.with(trace.setSpan(parent, span), next)
@@ -54,7 +54,7 @@ export function traceRequests(tracer: Tracer, templates: string[]): RequestHandl
 }
 
 /** A span that went wrong. What a client did wrong is no error of the server's (as HTTP's conventions have it for 4xx). */
-export function noteFailure(span: Span, type: string, status: number): void {
+export function markSpanFailed(span: Span, type: string, status: number): void {
   span.setAttribute('error.type', type)
   if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
 }

@@ -2,12 +2,12 @@ import type { RequestHandler } from 'express'
 import { type Environments, referenceBases } from './references.ts'
 
 /** getPet is gone from then on (specification §4.3). */
-export const Sunset = new Date('2030-12-05T00:00:00Z')
+export const SUNSET_AT = new Date('2030-12-05T00:00:00Z')
 /** When version 1.0.0 of the interface declared it deprecated. */
-export const DeprecatedSince = new Date('2025-12-05T00:00:00Z')
+export const DEPRECATED_AT = new Date('2025-12-05T00:00:00Z')
 
-const deprecation = `@${DeprecatedSince.getTime() / 1000}`
-const sunset = Sunset.toUTCString()
+const deprecation = `@${DEPRECATED_AT.getTime() / 1000}`
+const sunset = SUNSET_AT.toUTCString()
 
 /** Marks every response of getPet, whatever its status, as deprecated: RFC 9745, RFC 8594, RFC 5829. */
 export function deprecateGetPet(environments: Environments): RequestHandler {

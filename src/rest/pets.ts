@@ -3,15 +3,15 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { z } from 'zod'
 import { DEFAULT_PAGE_SIZE, NewPet, PageSize, PetStatus } from '../animals/animal.ts'
 import { parseCursor, toCursor } from '../animals/cursor.ts'
-import { createJoin } from '../coalesce.ts'
+import { createCoalescer } from '../coalesce.ts'
 import type { Animals } from '../animals/service.ts'
 import { type Caller, callerOf, requireScope } from '../auth/authenticate.ts'
 import { ApiError } from '../errors.ts'
 import { jsonBody } from '../http/body.ts'
-import { endWithJson } from '../http/send-json.ts'
+import { sendJson } from '../http/send-json.ts'
 import { toJson } from '../http/json.ts'
-import { allow } from '../http/methods.ts'
-import { Sunset } from './deprecation.ts'
+import { allowMethods } from '../http/methods.ts'
+import { SUNSET_AT } from './deprecation.ts'
 import { type Environments, referenceBases } from './references.ts'
 
 const once = 'must be given once'
@@ -27,26 +27,31 @@ export const ListPets = z.object({
   cursor: z.string(once).optional(),
 })
 
-interface PetsParts {
+interface PetsRouterDependencies {
   animals: Animals
   environments: Environments
   now(): Date
   /** Told of every call of getPet, so that operators know who has to move before it goes. */
-  noteDeprecatedCall(caller: Caller): void
+  recordDeprecatedCall(caller: Caller): void
 }
 
 /** The REST contract (specification §4), below `/v1`. Translates between HTTP and the service; decides nothing. */
-export function petsRouter({ animals, environments, now, noteDeprecatedCall }: PetsParts): Router {
+export function petsRouter({
+  animals,
+  environments,
+  now,
+  recordDeprecatedCall: noteDeprecatedCall,
+}: PetsRouterDependencies): Router {
   const base = referenceBases(environments)['/pets']
-  const joinList = createJoin<Answer>()
-  const joinGet = createJoin<Answer>()
+  const joinList = createCoalescer<CacheableResponse>()
+  const joinGet = createCoalescer<CacheableResponse>()
 
   async function listPets(req: Request, res: Response): Promise<void> {
     requireScope(req, 'pets:read')
-    sendRead(req, res, await req.deadline.run(() => joinList(req.url, () => readList(req.query))))
+    sendCacheable(req, res, await req.deadline.run(() => joinList(req.url, () => readList(req.query))))
   }
 
-  async function readList(parameters: Request['query']): Promise<Answer> {
+  async function readList(parameters: Request['query']): Promise<CacheableResponse> {
     const { limit, status, cursor } = ListPets.parse(parameters)
     const olderThan = cursor === undefined ? undefined : parseCursor(cursor, status, 'cursor')
     const page = await animals.list({ limit, status, olderThan })
@@ -59,8 +64,8 @@ export function petsRouter({ animals, environments, now, noteDeprecatedCall }: P
       })
       return `<${base}pets?${query}>; rel="${rel}"`
     }
-    const next = page.more && last ? [address('next', toCursor(last.id, status))] : []
-    return { ...toAnswer(page.animals), link: [...next, address('first')].join(', ') }
+    const next = page.hasMore && last ? [address('next', toCursor(last.id, status))] : []
+    return { ...toCacheable(page.animals), link: [...next, address('first')].join(', ') }
   }
 
   async function createPet(req: Request, res: Response): Promise<void> {
@@ -70,12 +75,12 @@ export function petsRouter({ animals, environments, now, noteDeprecatedCall }: P
     const { animal, replayed } = await req.deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
     if (replayed) res.setHeader('Idempotent-Replayed', 'true')
     res.status(201).setHeader('Location', `${base}pets/${animal.id}`)
-    endWithJson(res, toJson(animal))
+    sendJson(res, toJson(animal))
   }
 
   async function getPet(req: Request, res: Response): Promise<void> {
     requireScope(req, 'pets:read')
-    if (now() >= Sunset) {
+    if (now() >= SUNSET_AT) {
       throw new ApiError(
         'GONE',
         'This operation was removed on 5 December 2030: use GET /v1/pets with a status filter.',
@@ -83,8 +88,8 @@ export function petsRouter({ animals, environments, now, noteDeprecatedCall }: P
     }
     noteDeprecatedCall(callerOf(req))
     const petId = String(req.params.petId)
-    const read = async () => toAnswer(await animals.get(petId))
-    sendRead(req, res, await req.deadline.run(() => joinGet(petId, read)))
+    const read = async () => toCacheable(await animals.get(petId))
+    sendCacheable(req, res, await req.deadline.run(() => joinGet(petId, read)))
   }
 
   const mayWrite: RequestHandler = (req, _res, next) => {
@@ -97,8 +102,8 @@ export function petsRouter({ animals, environments, now, noteDeprecatedCall }: P
     .route('/pets')
     .get(listPets)
     .post(mayWrite, jsonBody, createPet)
-    .all(allow('GET', 'HEAD', 'POST'))
-  router.route('/pets/:petId').get(getPet).all(allow('GET', 'HEAD'))
+    .all(allowMethods('GET', 'HEAD', 'POST'))
+  router.route('/pets/:petId').get(getPet).all(allowMethods('GET', 'HEAD'))
   router.use(() => {
     throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
   })
@@ -106,28 +111,28 @@ export function petsRouter({ animals, environments, now, noteDeprecatedCall }: P
 }
 
 /** An answer to a read, which those who asked the same at the same time share. */
-interface Answer {
+interface CacheableResponse {
   json: string
   etag: string
   link?: string
 }
 
-function toAnswer(body: unknown): Answer {
+function toCacheable(body: unknown): CacheableResponse {
   const json = toJson(body)
   return { json, etag: `"${hash('sha256', json, 'base64url').slice(0, 22)}"` }
 }
 
 /** A read with a validator: 304 when the client has just these bytes (RFC 9110 §13.1.2). */
-function sendRead(req: Request, res: Response, { json, etag, link }: Answer): void {
+function sendCacheable(req: Request, res: Response, { json, etag, link }: CacheableResponse): void {
   res.setHeader('Cache-Control', 'private, no-cache')
   res.setHeader('ETag', etag)
   if (link) res.setHeader('Link', link)
-  if (names(req.headers['if-none-match'], etag)) res.status(304).end()
-  else endWithJson(res, json)
+  if (etagMatches(req.headers['if-none-match'], etag)) res.status(304).end()
+  else sendJson(res, json)
 }
 
 /** Whether an If-None-Match names the tag, compared weakly. Express's `req.fresh` would heed `no-cache`, as fetch sends. */
-function names(ifNoneMatch: string | undefined, etag: string): boolean {
+function etagMatches(ifNoneMatch: string | undefined, etag: string): boolean {
   const tags = new Set((ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, '')))
   return tags.has(etag) || tags.has('*')
 }

@@ -22,20 +22,20 @@ const wellFormed = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-
 const MAX_NAME_LENGTH = 100
 
 /** The status that is told of a request without an answer, as nginx has it. */
-const CLIENT_WENT_AWAY = 499
+const CLIENT_CLOSED_REQUEST = 499
 
 /**
  * One line and one observation for each request, when its answer is out or its client gone. The address is told by its
  * template: neither path, query nor headers, so keys stay out, and so that a metric has as many series as we have routes.
  */
 export function observeRequests(log: Logger, metrics: Metrics, templates: string[]): RequestHandler {
-  const toRoute = routesOf(templates)
+  const toRoute = createRouteMatcher(templates)
   return (req, res, next) => {
     const route = toRoute(req.path)
     res.once('close', () => {
       const { id: requestId, method, operation, errorCode: code, deadline, caller, headers } = req
       const ms = deadline.elapsedMs
-      const status = res.headersSent ? res.statusCode : CLIENT_WENT_AWAY
+      const status = res.headersSent ? res.statusCode : CLIENT_CLOSED_REQUEST
       metrics.observe({ route, method, operation: operation?.type, status, code, seconds: ms / 1000 })
       log.info(
         {
@@ -59,7 +59,7 @@ export function observeRequests(log: Logger, metrics: Metrics, templates: string
 }
 
 /** One line and one count for each request that was refused before the app had it. */
-export function observeRefusals(log: Logger, metrics: Metrics): (refusal: Refusal) => void {
+export function observeRejections(log: Logger, metrics: Metrics): (refusal: Refusal) => void {
   return (refusal) => {
     metrics.refused(refusal.code)
     log.info(refusal, 'request refused')
@@ -67,7 +67,7 @@ export function observeRefusals(log: Logger, metrics: Metrics): (refusal: Refusa
 }
 
 /** From a path to the template that it fits, as `/pets/{petId}`; `other` when there is none. */
-export function routesOf(templates: string[]): (path: string) => string {
+export function createRouteMatcher(templates: string[]): (path: string) => string {
   const plain = new Set(templates.filter((template) => !template.includes('{')))
   const patterns = templates
     .filter((template) => template.includes('{'))

@@ -1,10 +1,10 @@
 import { type RequestHandler, Router } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { ApiError } from '../errors.ts'
-import { allow } from '../http/methods.ts'
+import { allowMethods } from '../http/methods.ts'
 
 /** What is measured elsewhere and read when metrics are asked for. */
-export interface Gauges {
+export interface MetricSources {
   version: string
   pool(): { totalCount: number; idleCount: number; waitingCount: number }
   /** Most connections that the pool may open. */
@@ -34,18 +34,18 @@ interface Observation {
 export type Metrics = ReturnType<typeof createMetrics>
 
 /** Methods with a series of their own. */
-const known = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
+const TRACKED_METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
 
 /** At most so many keys have a series of their own; the others share one. */
 const MAX_KEYS = 1_000
 
 /** What the service tells Prometheus. Every label has few values: templates, not paths; types, not names. */
-export function createMetrics({ version, pool, max, keyLookups, shed, limited, gather }: Gauges) {
+export function createMetrics({ version, pool, max, keyLookups, shed, limited, gather }: MetricSources) {
   const registry = new Registry()
   const registers = [registry]
-  const labelled = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
     new Counter({ name, help, labelNames, registers })
-  const read = (name: string, help: string, collect: () => number) =>
+  const gaugeFrom = (name: string, help: string, collect: () => number) =>
     new Gauge({
       name,
       help,
@@ -55,7 +55,7 @@ export function createMetrics({ version, pool, max, keyLookups, shed, limited, g
       },
     })
 
-  const counted = (name: string, help: string, label: string, counts: () => Counts) =>
+  const counterFrom = (name: string, help: string, label: string, counts: () => Counts) =>
     new Counter({
       name,
       help,
@@ -77,22 +77,22 @@ export function createMetrics({ version, pool, max, keyLookups, shed, limited, g
   })
     .labels(version, process.version)
     .set(1)
-  read('petstore_database_connections', 'Open connections to the database.', () => pool().totalCount)
-  read(
+  gaugeFrom('petstore_database_connections', 'Open connections to the database.', () => pool().totalCount)
+  gaugeFrom(
     'petstore_database_connections_busy',
     'Those of them that are in use.',
     () => pool().totalCount - pool().idleCount,
   )
-  read('petstore_database_connections_max', 'Most that there may be.', () => max)
-  read('petstore_database_queue_length', 'Requests that wait for a connection.', () => pool().waitingCount)
-  counted(
+  gaugeFrom('petstore_database_connections_max', 'Most that there may be.', () => max)
+  gaugeFrom('petstore_database_queue_length', 'Requests that wait for a connection.', () => pool().waitingCount)
+  counterFrom(
     'petstore_key_lookups_total',
     'Keys looked up: hit in memory, miss in the database.',
     'result',
     () => keyLookups,
   )
-  counted('petstore_shed_total', 'Requests refused because there were too many.', 'reason', () => shed)
-  counted('petstore_rate_limited_total', 'Requests refused because a budget was spent.', 'budget', limited)
+  counterFrom('petstore_shed_total', 'Requests refused because there were too many.', 'reason', () => shed)
+  counterFrom('petstore_rate_limited_total', 'Requests refused because a budget was spent.', 'budget', limited)
   const durations = new Histogram({
     name: 'petstore_request_duration_seconds',
     help: 'From the headers of a request to the end of its answer. operation is the type of the GraphQL operation.',
@@ -100,14 +100,16 @@ export function createMetrics({ version, pool, max, keyLookups, shed, limited, g
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers,
   })
-  const errors = labelled('petstore_errors_total', 'Requests that went wrong, by the code of the error.', 'code')
-  const deprecated = labelled('petstore_deprecated_calls_total', 'Calls of getPet, by prefix of the key.', 'key_prefix')
+  const errors = counter('petstore_errors_total', 'Requests that went wrong, by the code of the error.', 'code')
+  const deprecated = counter('petstore_deprecated_calls_total', 'Calls of getPet, by prefix of the key.', 'key_prefix')
   const prefixes = new Set<string>()
   const text = gather?.(registry) ?? (() => registry.metrics())
 
   return {
     observe({ route, method, operation = '', status, code, seconds }: Observation): void {
-      durations.labels(route, known.has(method) ? method : 'other', operation, String(status)).observe(seconds)
+      durations
+        .labels(route, TRACKED_METHODS.has(method) ? method : 'other', operation, String(status))
+        .observe(seconds)
       if (code) errors.labels(code).inc()
     },
     /** A request that was never read, so that nothing but the error is known. */
@@ -128,7 +130,7 @@ export function createMetrics({ version, pool, max, keyLookups, shed, limited, g
         res.setHeader('Content-Type', registry.contentType)
         res.send(all)
       })
-      return router.all('/metrics', allow('GET', 'HEAD'))
+      return router.all('/metrics', allowMethods('GET', 'HEAD'))
     },
   }
 }

@@ -1,5 +1,5 @@
 /** What the standard variables of OpenTelemetry ask for, as far as the SDK does not read them itself. */
-export interface TraceSettings {
+export interface TracingConfig {
   /** Where spans go; nowhere when there is none. */
   exporters: Exporter[]
   protocol: Protocol
@@ -13,7 +13,7 @@ type Exporter = (typeof Exporters)[number]
 type Protocol = (typeof Protocols)[number]
 
 /** Traces are made when an exporter is named, or the address of a collector, and the SDK is not disabled. */
-export function readTraceSettings(env: NodeJS.ProcessEnv): TraceSettings {
+export function readTracingConfig(env: NodeJS.ProcessEnv): TracingConfig {
   const read = (...names: string[]) => names.map((name) => env[name]?.trim()).find(Boolean)
   const warnings: string[] = []
   const known = <T extends string>(variable: string, values: readonly T[], text: string): T | undefined => {

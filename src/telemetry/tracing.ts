@@ -10,18 +10,18 @@ import {
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from 'pino'
-import type { TraceSettings } from './tracing-config.ts'
+import type { TracingConfig } from './tracing-config.ts'
 
 /** Trouble with the collector is told once in this time, in milliseconds: it is not the service's own. */
-const TELL_AGAIN_MS = 60_000
+const WARN_INTERVAL_MS = 60_000
 
-export interface Traces {
+export interface Tracing {
   tracer: Tracer
   /** Sends what is left. Gives up after a while, in milliseconds: no collector keeps the service from ending. */
   stop(timeoutMs: number): Promise<void>
 }
 
-export interface TracesOptions extends Pick<TraceSettings, 'exporters' | 'protocol'> {
+export interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'protocol'> {
   version: string
   log: Logger
   /** Takes out of a text what nobody may see. */
@@ -34,9 +34,9 @@ export interface TracesOptions extends Pick<TraceSettings, 'exporters' | 'protoc
  * Starts the OpenTelemetry SDK, which reads most OTEL_* variables itself: sampler, resource, limits, batches, collector.
  * Loaded only when traces are wanted: with it, Node keeps a context for every promise.
  */
-export async function startTraces(options: TracesOptions): Promise<Traces> {
+export async function startTracing(options: TracingOptions): Promise<Tracing> {
   const { version, log, redact } = options
-  const tell = occasionally((err: unknown) => log.warn({ err }, 'traces are lost'))
+  const tell = throttle((err: unknown) => log.warn({ err }, 'traces are lost'))
   setGlobalErrorHandler(tell)
   const quiet = () => {}
   const logger = { error: tell, warn: tell, info: quiet, debug: quiet, verbose: quiet }
@@ -49,7 +49,7 @@ export async function startTraces(options: TracesOptions): Promise<Traces> {
     resource: defaultResource()
       .merge(ours)
       .merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [redacting(redact), ...(options.processors ?? (await sendingTo(options)))],
+    spanProcessors: [redactingProcessor(redact), ...(options.processors ?? (await createProcessors(options)))],
   })
   return {
     tracer: provider.getTracer('pet-store', version),
@@ -64,7 +64,7 @@ export async function startTraces(options: TracesOptions): Promise<Traces> {
   }
 }
 
-function sendingTo({ exporters, protocol }: TracesOptions): Promise<SpanProcessor[]> {
+function createProcessors({ exporters, protocol }: TracingOptions): Promise<SpanProcessor[]> {
   return Promise.all(
     exporters.map(async (exporter) => {
       if (exporter === 'console') return new SimpleSpanProcessor(new ConsoleSpanExporter())
@@ -78,7 +78,7 @@ function sendingTo({ exporters, protocol }: TracesOptions): Promise<SpanProcesso
 }
 
 /** Applies to all that a span tells: a path or the name of an operation is the client's, whatever it puts there. */
-function redacting(redact: (text: string) => string): SpanProcessor {
+function redactingProcessor(redact: (text: string) => string): SpanProcessor {
   return {
     onStart() {},
     onEnding(span) {
@@ -92,10 +92,10 @@ function redacting(redact: (text: string) => string): SpanProcessor {
   }
 }
 
-function occasionally(tell: (what: unknown) => void): (what: unknown) => void {
+function throttle(tell: (what: unknown) => void): (what: unknown) => void {
   let toldAt = -Infinity
   return (what) => {
-    if (performance.now() - toldAt < TELL_AGAIN_MS) return
+    if (performance.now() - toldAt < WARN_INTERVAL_MS) return
     toldAt = performance.now()
     tell(what)
   }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { createRunStatement, createStatements, type Range } from '../../src/animals/queries.ts'
+import { createRunStatement, createQueries, type Range } from '../../src/animals/queries.ts'
 import { onServer, type Running, test } from '../support/harness.ts'
 
 const ids = [-(2n ** 63n), -1n, 0n, 1n, 2n, 3n, 9_007_199_254_740_993n, 2n ** 63n - 1n]
@@ -25,7 +25,7 @@ describe('each statement gives what Prisma gives', () => {
   test('list', async ({ running }) => {
     await fill(running)
     const { pool, prisma } = running.service.database
-    const { list } = createStatements(createRunStatement(pool))
+    const { list } = createQueries(createRunStatement(pool))
     await fc.assert(
       fc.asyncProperty(range, async (range) => {
         const { status, olderThan, newerThan, backward, take } = range
@@ -49,7 +49,7 @@ describe('each statement gives what Prisma gives', () => {
   test('byIds', async ({ running }) => {
     await fill(running)
     const { pool, prisma } = running.service.database
-    const { byIds } = createStatements(createRunStatement(pool))
+    const { byIds } = createQueries(createRunStatement(pool))
     await fc.assert(
       fc.asyncProperty(fc.subarray([...ids, 4n, 5n]), async (some) => {
         const expected = await prisma.animal.findMany({ where: { id: { in: some } } })
@@ -63,7 +63,7 @@ describe('each statement gives what Prisma gives', () => {
 
   test('create', async ({ running }) => {
     const { pool, prisma } = running.service.database
-    const { create } = createStatements(createRunStatement(pool))
+    const { create } = createQueries(createRunStatement(pool))
     for (const status of ['available', undefined] as const) {
       const animal = await create({ name: `Ünï'"\\ ${status}`, categoryId: 2n ** 63n - 1n, status })
       expect(await prisma.animal.findUnique({ where: { id: animal.id } })).toEqual(animal)
@@ -79,7 +79,7 @@ test('the plan that PostgreSQL keeps walks an index, whichever rows are asked fo
   await pool.query('ANALYZE animal')
   const sent: { text: string; values: unknown[] }[] = []
   const noting = { query: async (query: { text: string; values: unknown[] }) => (sent.push(query), { rows: [] }) }
-  const { list, byIds } = createStatements(createRunStatement(noting as never)) // all that it uses of a pool
+  const { list, byIds } = createQueries(createRunStatement(noting as never)) // all that it uses of a pool
   for (const status of ['sold', undefined] as const)
     for (const olderThan of [10_000n, undefined])
       for (const newerThan of [100n, undefined])

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hashKey, isKey, keyPrefix, mintKey } from '../../src/auth/api-key.ts'
+import { hashKey, isWellFormedKey, keyPrefix, mintKey } from '../../src/auth/api-key.ts'
 
 test('minted keys are distinct, well-formed and of one length', () => {
   const keys = Array.from({ length: 1_000 }, mintKey)
   expect(new Set(keys).size).toBe(1_000)
   expect(new Set(keys.map((key) => key.length))).toEqual(new Set([62]))
-  expect(keys.every(isKey)).toBe(true)
+  expect(keys.every(isWellFormedKey)).toBe(true)
 })
 
 test('any change of one character is noticed by the checksum', () => {
@@ -16,7 +16,7 @@ test('any change of one character is noticed by the checksum', () => {
     fc.property(index, character, (i, c) => {
       const key = mintKey()
       const changed = key.slice(0, i) + c + key.slice(i + 1)
-      expect(isKey(changed)).toBe(changed === key)
+      expect(isWellFormedKey(changed)).toBe(changed === key)
     }),
     { numRuns: 1_000 },
   )

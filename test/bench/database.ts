@@ -32,7 +32,7 @@ export async function startPostgres(cleanup: Cleanup): Promise<Postgres> {
   const dir = await mkdtemp(join(folderOnDisk(), 'pet-store-bench-'))
   cleanup.add(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
   const server = await useEmbeddedPostgres(dir, settings)
-  cleanup.add(() => server.leave())
+  cleanup.add(() => server.release())
   const pid = Number.parseInt(await readFile(join(dir, 'postgres', 'postmaster.pid'), 'utf8'), 10)
   const cores = coresFor(1)
   if (cores) execFileSync('taskset', ['-a', '-p', '-c', cores.others, String(pid)])

@@ -7,7 +7,7 @@ import pg from 'pg'
 import { createDatabase } from '../../src/database/client.ts'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { createKeys, Scope } from '../../src/auth/api-keys.ts'
+import { createApiKeys, Scope } from '../../src/auth/api-keys.ts'
 import { freePort, kill } from '../support/processes.ts'
 import type { Defer } from './assertions.ts'
 
@@ -67,7 +67,7 @@ export async function createStore(url: string): Promise<Store> {
 export async function issueKey(url: string): Promise<string> {
   const patience = { checkoutMs: 5_000, lockMs: 5_000, statementMs: 5_000, queryMs: 5_000 }
   const database = createDatabase({ url, size: 1, timeouts: patience })
-  return createKeys(database)
+  return createApiKeys(database)
     .issue('chaos', { scopes: Scope.options })
     .finally(() => database.close())
 }

@@ -12,7 +12,9 @@ import { deadDatabase, kill, occupyPort, type Sandbox, type ServiceProcess, test
 const oneLine = /^[^\n]+\n$/
 const keyAlone = /^pets_[0-9a-z]{57}\n$/
 const unavailable = { code: 'UNAVAILABLE', message: expect.any(String), status: 503 }
-const migrations = readdirSync(new URL('../../prisma/migrations', import.meta.url)).filter((name) => /^\d{14}_/.test(name))
+const migrations = readdirSync(new URL('../../prisma/migrations', import.meta.url)).filter((name) =>
+  /^\d{14}_/.test(name),
+)
 
 const get = ({ base }: ServiceProcess, path: string, key = '') =>
   fetch(base + path, { headers: { Authorization: `Bearer ${key}` } })

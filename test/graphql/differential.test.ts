@@ -40,7 +40,7 @@ function createStore() {
         .sort((a, b) => (a.id < b.id === backward ? -1 : 1))
       const page = found.slice(0, limit)
       counts.rows += page.length
-      return { animals: backward ? page.reverse() : page, more: found.length > limit }
+      return { animals: backward ? page.reverse() : page, hasMore: found.length > limit }
     },
     count: async (status) => animals.filter((a) => !status || a.status === status).length,
     async get(petId) {

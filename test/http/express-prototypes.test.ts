@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { expect, test } from 'vitest'
-import { expressClasses } from '../../src/http/connection/express-prototypes.ts'
+import { expressPrototypes } from '../../src/http/connection/express-prototypes.ts'
 
 test('requests and answers have the prototypes that Express gives them, before it does', async () => {
   const app = express()
@@ -10,7 +10,7 @@ test('requests and answers have the prototypes that Express gives them, before i
     res.json({ path: req.path, app: req.app === app && res.app === app })
   })
   const born: boolean[] = []
-  const server = createServer(expressClasses(app), (req, res) => {
+  const server = createServer(expressPrototypes(app), (req, res) => {
     born.push(Object.getPrototypeOf(req) === app.request, Object.getPrototypeOf(res) === app.response)
     app(req, res)
   }).listen(0)

@@ -3,8 +3,8 @@ import pg from 'pg'
 import { expect, inject, test as base } from 'vitest'
 import { createService, type Service, type ServiceOptions } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
-import { type Keys, Scope } from '../../src/auth/api-keys.ts'
-import { createLog } from '../../src/telemetry/logger.ts'
+import { type ApiKeys, Scope } from '../../src/auth/api-keys.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
 import { collectLog, keepKey, type Log } from './output.ts'
 import { deviations } from '../rest/document.ts'
 
@@ -92,7 +92,7 @@ export async function startService(
     ...loadConfig({}),
     databasePoolSize: 4,
     shedding: { queueLength: 0, queueMs: 0, delayMs: 0 }, // tests share two cores
-    log: createLog('info', log),
+    log: createLogger('info', log),
     ...options,
     databaseUrl,
   })
@@ -140,7 +140,7 @@ export async function startService(
 }
 
 /** The same, with every new key kept for the search at the end of the run. */
-function keepingKeys(keys: Keys): Keys {
+function keepingKeys(keys: ApiKeys): ApiKeys {
   return {
     ...keys,
     issue: async (...options) => keepKey(await keys.issue(...options)),

@@ -28,7 +28,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await migrate(template.href)
   project.provide('templateUrl', template.href)
   return async () => {
-    await server.leave()
+    await server.release()
     await rm(dir, { recursive: true, force: true })
   }
 }

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { createLog } from '../../src/telemetry/logger.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { onServer, type Running, sharedTest, test } from '../support/harness.ts'
 import { collectLog } from '../support/output.ts'
@@ -176,7 +176,7 @@ describe('what a client sends cannot spoil the log', () => {
     const log = collectLog()
     const key = mintKey()
     const err = new Error(`cannot use ${key}\n`, { cause: { header: `Bearer ${key.toUpperCase()}` } })
-    createLog('info', log).warn({ err, [key]: { deep: [key, `x${key}y`] } }, `twice ${key}\r\n${key}`)
+    createLogger('info', log).warn({ err, [key]: { deep: [key, `x${key}y`] } }, `twice ${key}\r\n${key}`)
     expect(log.lines).toHaveLength(1)
     const text = JSON.stringify(log.lines)
     expect(text).toContain(`${key.slice(0, 13)}…`)

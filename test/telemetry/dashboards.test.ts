@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test as plain } from 'vitest'
-import { Sunset } from '../../src/rest/deprecation.ts'
+import { SUNSET_AT } from '../../src/rest/deprecation.ts'
 import { test } from '../support/harness.ts'
 import { hasPromtool, whySkipped } from './promtool.ts'
 
@@ -101,7 +101,7 @@ describe('the alerts', () => {
   })
 
   plain('know the day on which getPet goes', () => {
-    expect(alerts).toContain(`vector(${Sunset.getTime() / 1000}) - time()`)
+    expect(alerts).toContain(`vector(${SUNSET_AT.getTime() / 1000}) - time()`)
   })
 
   plain.skipIf(!hasPromtool)(`are rules that promtool takes${whySkipped}`, () => {

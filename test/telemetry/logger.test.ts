@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { gathered } from '../../src/telemetry/logger.ts'
+import { bufferedStream } from '../../src/telemetry/logger.ts'
 
 test('lines that come together are written together, in their order', async () => {
   const written: string[] = []
-  const output = gathered({ write: (text) => void written.push(text) })
+  const output = bufferedStream({ write: (text) => void written.push(text) })
   output.write('a\n')
   await sleep(0)
   output.write('b\n')

@@ -2,7 +2,7 @@ import { context, propagation, SpanKind, trace } from '@opentelemetry/api'
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { pino } from 'pino'
 import { vi } from 'vitest'
-import { startTraces } from '../../src/telemetry/tracing.ts'
+import { startTracing } from '../../src/telemetry/tracing.ts'
 
 /** In the order in which they began: their times are no finer than a millisecond. */
 const begun: ReadableSpan[] = []
@@ -15,7 +15,7 @@ const memory: SpanProcessor = {
 }
 
 /** The SDK as the program has it, with a collector in memory; one for a file of tests. */
-export const { tracer } = await startTraces({
+export const { tracer } = await startTracing({
   exporters: [],
   protocol: 'http/json',
   version: 'test',

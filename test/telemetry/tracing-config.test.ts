@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readTraceSettings } from '../../src/telemetry/tracing-config.ts'
+import { readTracingConfig } from '../../src/telemetry/tracing-config.ts'
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
 
@@ -17,7 +17,7 @@ describe('traces are made when the standard variables ask for them', () => {
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_EXPORTER: ' ' }, []],
     [{ OTEL_SERVICE_NAME: 'pets', OTEL_TRACES_SAMPLER: 'always_on' }, []],
   ] as const)('%j: %j', ([env, exporters]) => {
-    expect(readTraceSettings(env)).toEqual({ exporters, protocol: 'http/protobuf', warnings: [] })
+    expect(readTracingConfig(env)).toEqual({ exporters, protocol: 'http/protobuf', warnings: [] })
   })
 })
 
@@ -25,12 +25,12 @@ test.for([
   [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, 'http/json'],
   [{ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, 'http/protobuf'],
 ] as const)('%j sends %s', ([env, protocol]) => {
-  expect(readTraceSettings(env)).toMatchObject({ protocol, warnings: [] })
+  expect(readTracingConfig(env)).toMatchObject({ protocol, warnings: [] })
 })
 
 test('what is not to be had is told in a line that names the variable, and passed over', () => {
   const env = { OTEL_TRACES_EXPORTER: 'zipkin,otlp', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }
-  expect(readTraceSettings(env)).toEqual({
+  expect(readTracingConfig(env)).toEqual({
     exporters: ['otlp'],
     protocol: 'http/protobuf',
     warnings: [

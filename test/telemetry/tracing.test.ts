@@ -2,7 +2,7 @@ import { context, diag, propagation } from '@opentelemetry/api'
 import { globalErrorHandler } from '@opentelemetry/core'
 import { pino } from 'pino'
 import { expect, test, vi } from 'vitest'
-import { startTraces } from '../../src/telemetry/tracing.ts'
+import { startTracing } from '../../src/telemetry/tracing.ts'
 
 test('that traces are lost is told once a minute, however often it happens', async () => {
   context.disable() // which another file of this process may have set
@@ -10,7 +10,7 @@ test('that traces are lost is told once a minute, however often it happens', asy
   vi.useFakeTimers({ toFake: ['performance'] })
   const lines: Record<string, unknown>[] = []
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
-  await startTraces({ exporters: [], protocol: 'http/json', version: 'test', log, redact: String })
+  await startTracing({ exporters: [], protocol: 'http/json', version: 'test', log, redact: String })
   for (let i = 0; i < 10; i++) globalErrorHandler(new Error('connect ECONNREFUSED'))
   diag.warn('dropped some')
   diag.info('all is well')

@@ -143,8 +143,8 @@ builder.queryType({
           const page = await deadline.run(() => animals.list(query))
           return {
             edges: page.animals.map((node) => ({ node, cursor: () => toCursor(node.id, status) })),
-            hasNextPage: backward ? newerThan !== undefined : page.more,
-            hasPreviousPage: backward ? page.more : olderThan !== undefined,
+            hasNextPage: backward ? newerThan !== undefined : page.hasMore,
+            hasPreviousPage: backward ? page.hasMore : olderThan !== undefined,
           }
         }
         return { page: once(read), count: once(() => deadline.run(() => animals.count(status))) }

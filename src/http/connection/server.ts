@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
 import { ApiError, type ErrorCode } from '../../errors.ts'
-import { expressClasses } from './express-prototypes.ts'
+import { expressPrototypes } from './express-prototypes.ts'
 import { leave, refuse, requestError, takeTurns } from './reject.ts'
 
 declare module 'node:http' {
@@ -52,7 +52,7 @@ export function createHttpServer(
   onRefused: (refusal: Refusal) => void,
 ): HttpServer {
   const server = createServer({
-    ...expressClasses(app),
+    ...expressPrototypes(app),
     headersTimeout: timeouts.headersMs,
     requestTimeout: timeouts.requestMs,
     keepAliveTimeout: timeouts.keepAliveMs,

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Router } from 'express'
-import { allow } from '../../http/methods.ts'
+import { allowMethods } from '../../http/methods.ts'
 import { sendStatic, type StaticResponse } from '../../http/static.ts'
 import { type ApiServer, openapi } from '../openapi/document.ts'
 
@@ -94,7 +94,7 @@ export function docsRouter(version: string, servers: ApiServer[]): Router {
   const router = Router({ strict: true, caseSensitive: true })
   for (const [path, response] of Object.entries(buildResponses(document))) {
     router.get(path, (_req, res) => sendStatic(res, response))
-    router.all(path, allow('GET', 'HEAD'))
+    router.all(path, allowMethods('GET', 'HEAD'))
   }
   return router
 }

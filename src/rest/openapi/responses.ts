@@ -1,6 +1,6 @@
 import { toCursor } from '../../animals/cursor.ts'
 import { type ErrorCode, ERRORS, type ErrorDefinition } from '../../errors.ts'
-import { DeprecatedSince, Sunset } from '../deprecation.ts'
+import { DEPRECATED_AT, SUNSET_AT } from '../deprecation.ts'
 import { json, type Json, ref } from './components.ts'
 
 /** Of a list with the example of PetStatus as its filter, so that all examples of listPets work together. */
@@ -26,7 +26,7 @@ export const HEADER_COMPONENTS = {
   ),
   Deprecation: text(
     'Since when the operation is deprecated (RFC 9745).',
-    `@${DeprecatedSince.getTime() / 1000}`,
+    `@${DEPRECATED_AT.getTime() / 1000}`,
     '^@\\d+$',
   ),
   ETag: text('Changes when the body does; for `If-None-Match`.', '"PZ2xM0kWq8Yt1nQd7vRb4c"', '^"[A-Za-z0-9_-]+"$'),
@@ -57,7 +57,7 @@ export const HEADER_COMPONENTS = {
     schema: { type: 'integer', format: 'int32', minimum: 0, maximum: 86_400 },
     example: 1,
   },
-  Sunset: text('When the operation will be removed (RFC 8594).', Sunset.toUTCString()),
+  Sunset: text('When the operation will be removed (RFC 8594).', SUNSET_AT.toUTCString()),
   'WWW-Authenticate': text(
     'How to authenticate (RFC 6750).',
     'Bearer realm="petstore", error="invalid_token"',
