@@ -159,7 +159,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     migrateOnStart: data.MIGRATE_ON_START ?? !data.DATABASE_URL,
     environments: { production: data.PRODUCTION_URL, staging: data.STAGING_URL },
     trustedDocuments: { mode: data.TRUSTED_DOCUMENTS, file: data.TRUSTED_DOCUMENTS_FILE },
-    budgets: {
+    rateLimits: {
       points: data.RATE_LIMIT_POINTS,
       windowSeconds: data.RATE_LIMIT_WINDOW_S,
       shared: data.RATE_LIMIT_STORE === 'database',

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { createService, type Service } from './app.ts'
+import { createService, type Service } from './service.ts'
 import { type Config, version } from './config.ts'
 import { databaseFailure } from './database/errors.ts'
 import { openDatabaseServer } from './database/open.ts'
@@ -55,14 +55,14 @@ async function start(config: Config, log: Logger): Promise<{ end(): Promise<void
     if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(welcome(port, devKey, config.dataDir))
   } catch (error) {
     await service.stop(0, 0)
-    await server.leave()
+    await server.release()
     throw error
   }
   return {
     migrateUrl: config.migrateOnStart && !server.embedded ? server.url : undefined,
     async end() {
       await service.stop(config.drainDelayMs, config.drainTimeoutMs)
-      await Promise.all([server.leave(), traces?.stop(TRACES_TIMEOUT_MS)])
+      await Promise.all([server.release(), traces?.stop(TRACES_TIMEOUT_MS)])
     },
   }
 }

@@ -127,8 +127,8 @@ describe('the program', { concurrent: true, timeout: 60_000 }, () => {
     onTestFinished(() => dropDatabase(url))
     const env = { DATABASE_URL_FILE: join(sandbox.dataDir, 'url') }
     await writeFile(env.DATABASE_URL_FILE, url)
-    const key = (await sandbox.run('keys/cli.js', ['create', '--name', 'web'], env)).stdout.trim()
-    const { stdout } = await sandbox.run('keys/cli.js', ['list'], { DATABASE_URL: url })
+    const key = (await sandbox.run('cli/keys.js', ['create', '--name', 'web'], env)).stdout.trim()
+    const { stdout } = await sandbox.run('cli/keys.js', ['list'], { DATABASE_URL: url })
     expect(stdout).toContain(key.slice(0, 13))
   })
 

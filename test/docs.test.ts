@@ -136,7 +136,7 @@ test('docs/operations.md lists every metric of the service', () => {
 })
 
 test('docs/operations.md lists every alert', () => {
-  const rules = readFileSync(join(root, 'src/operations/alerts.yaml'), 'utf8')
+  const rules = readFileSync(join(root, 'deploy/prometheus/alerts.yaml'), 'utf8')
   expect(namesIn(pages.get('docs/operations.md'), /\bPetStore\w+/g)).toEqual(namesIn(rules, /(?<=- alert: )\w+/g))
 })
 

@@ -17,7 +17,7 @@ export default defineConfig({
   resolve: { alias: [{ find: /^graphql$/, replacement: createRequire(import.meta.url).resolve('graphql') }] },
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/leaks.ts', 'test/postgres.ts'],
+    globalSetup: ['test/support/key-leaks.ts', 'test/support/postgres.ts'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
     sequence: { sequencer: LongestFirst },

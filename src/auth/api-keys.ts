@@ -59,15 +59,31 @@ export class KeyAlreadyRotatedError extends Error {}
 
 export type ApiKeys = ReturnType<typeof createApiKeys>
 
+/** What a key is looked up by. */
+export interface KeyHash {
+  hash: Buffer
+  /** The hash as text. */
+  id: string
+}
+
+type RunQuery = (query: () => Promise<Caller | undefined>) => Promise<Caller | undefined>
+
+/** @returns undefined for a token that is no key: its shape or checksum is wrong */
+export function toKeyHash(token: string): KeyHash | undefined {
+  if (!isWellFormedKey(token)) return undefined
+  const hash = hashKey(token)
+  return { hash, id: hash.toString('base64') }
+}
+
 /** Issues, verifies, rotates, lists and revokes API keys. */
 export function createApiKeys(
   { prisma, pool }: { prisma: PrismaClient; pool: Pool },
   now: () => Date = () => new Date(),
 ) {
   const callerCache = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
-  /** Keys that were good when they were last looked up: still worth a question when strangers' are not. */
+  /** Keys valid at their last lookup are exempt from the limit of failed authentications. */
   const recentlyValidKeys = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
-  /** How often a key was answered for from memory, and how often the database was asked. */
+  /** Lookups of keys: answered by the cache, and by the database. */
   const lookups = { hit: 0, miss: 0 }
 
   /** @returns the new key, which is shown this once and never again */
@@ -80,32 +96,44 @@ export function createApiKeys(
     return key
   }
 
-  /**
-   * Who the key belongs to, or undefined when it is nobody's, expired or revoked. Asks the database at most once in
-   * KEY_CACHE_MS for a key, and never for a text whose checksum is wrong.
-   * @param ask how the database is asked, told whether the key was good before; may refuse by throwing
-   * @throws the database's error when it cannot be asked: that is no verdict on the key
-   */
-  async function verify(
-    key: string,
-    ask = (find: () => Promise<Caller | undefined>, _wasGood: boolean) => find(),
-  ): Promise<Caller | undefined> {
-    if (!isWellFormedKey(key)) return undefined
-    const hash = hashKey(key)
-    const id = hash.toString('base64')
-    let found = callerCache.get(id)
-    if (found) lookups.hit++
-    else {
-      lookups.miss++
-      found = ask(() => find(hash), recentlyValidKeys.has(id))
-      callerCache.set(id, found) // its time runs from the question, not from the answer
-      found.then(
-        (caller) => (caller ? recentlyValidKeys.set(id, true) : recentlyValidKeys.delete(id)),
-        () => callerCache.delete(id),
-      )
-    }
-    const caller = await found
+  /** Undefined for a key that has expired since its lookup. */
+  function ifCurrent(caller: Caller | undefined): Caller | undefined {
     return caller && (!caller.expiresAt || caller.expiresAt > now()) ? caller : undefined
+  }
+
+  /** The caller of a key that was looked up within KEY_CACHE_MS; undefined when the database has to be queried. */
+  function cached({ id }: KeyHash): Promise<Caller | undefined> | undefined {
+    const found = callerCache.get(id)
+    if (found) lookups.hit++
+    return found?.then(ifCurrent)
+  }
+
+  /** Whether the key was valid at its last lookup. */
+  function wasRecentlyValid({ id }: KeyHash): boolean {
+    return recentlyValidKeys.has(id)
+  }
+
+  /**
+   * Looks a key up in the database; requests with the same key share the lookup while it is cached.
+   * @param run how the query is run, with a deadline say
+   * @returns the caller; undefined for a key that is unknown, expired or revoked
+   * @throws the database's error: that is no verdict on the key
+   */
+  function lookup({ id, hash }: KeyHash, run: RunQuery = (query) => query()): Promise<Caller | undefined> {
+    lookups.miss++
+    const found = run(() => find(hash))
+    callerCache.set(id, found) // the TTL begins with the query, not with its result
+    found.then(
+      (caller) => (caller ? recentlyValidKeys.set(id, true) : recentlyValidKeys.delete(id)),
+      () => callerCache.delete(id),
+    )
+    return found.then(ifCurrent)
+  }
+
+  /** The caller of a key; undefined for a key that is malformed, unknown, expired or revoked. */
+  async function verify(token: string): Promise<Caller | undefined> {
+    const key = toKeyHash(token)
+    return key && (cached(key) ?? lookup(key))
   }
 
   async function find(hash: Buffer): Promise<Caller | undefined> {
@@ -163,7 +191,7 @@ export function createApiKeys(
     return count > 0
   }
 
-  return { issue, verify, list, rotate, revoke, lookups }
+  return { issue, cached, wasRecentlyValid, lookup, verify, list, rotate, revoke, lookups }
 }
 
 /** What is stored of a key itself. */

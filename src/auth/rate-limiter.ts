@@ -30,8 +30,10 @@ export interface RateLimiter extends Pick<RateLimiterOptions, 'name' | 'points' 
   consume(client: string, cost: number): Promise<RateLimitState>
   /** What a client has left as far as this process knows; consumes nothing. */
   peek(client: string): RateLimitState
-  /** Requests that got 429; the code that sends the response counts them. */
-  rejected: number
+  /** Counts a request that got 429. */
+  recordRejection(): void
+  /** @returns requests that got 429 */
+  rejections(): number
 }
 
 /** A fixed window: it begins with a client's first request. */
@@ -117,7 +119,9 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     return { allowed, remaining: Math.max(points - consumed, 0), resetMs: Math.max(endsAtMs - performance.now(), 0) }
   }
 
-  return { name, points, windowSeconds, consume, peek, rejected: 0 }
+  let rejected = 0
+  const recordRejection = () => void rejected++
+  return { name, points, windowSeconds, consume, peek, recordRejection, rejections: () => rejected }
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { PrismaClient } from '../database/generated/client.ts'
 
-/** How often use is written, in milliseconds: a process that is killed loses at most so much of it. */
+/** Flush interval in milliseconds: a killed process loses at most this much usage. */
 export const USAGE_FLUSH_MS = 60_000
 
 interface Use {
@@ -12,8 +12,8 @@ interface Use {
 export type Usage = ReturnType<typeof createUsage>
 
 /**
- * Notes when a key is used, and who still calls the deprecated operation: in memory on the request's way, written in
- * the background, all keys in one statement.
+ * Records when a key is used, and calls of the deprecated operation: in memory while requests are served, written by a
+ * background job, all keys in one statement.
  */
 export function createUsage(prisma: PrismaClient) {
   let pending = new Map<bigint, Use>()
@@ -29,19 +29,19 @@ export function createUsage(prisma: PrismaClient) {
     return use
   }
 
-  /** Notes that a key was used. */
-  function note(keyId: bigint, at: Date): void {
+  /** Records that a key was used. */
+  function recordUse(keyId: bigint, at: Date): void {
     useOf(keyId, at)
   }
 
-  /** Notes a call of the deprecated operation. */
-  function noteDeprecatedCall(keyId: bigint, at: Date): void {
+  /** Records a call of the deprecated operation. */
+  function recordDeprecatedCall(keyId: bigint, at: Date): void {
     const use = useOf(keyId, at)
     use.deprecatedCalls++
     use.deprecatedLastCallAt = at
   }
 
-  /** Writes what was noted since the last time. What cannot be written is kept for the next. */
+  /** Writes what was recorded since the last flush. What cannot be written is kept for the next. */
   async function flush(): Promise<void> {
     if (!pending.size) return
     const uses = [...pending]
@@ -49,15 +49,15 @@ export function createUsage(prisma: PrismaClient) {
     try {
       await prisma.$executeRaw`
         UPDATE api_key SET
-          last_used_at = greatest(last_used_at, noted.at),
-          deprecated_calls = deprecated_calls + noted.calls,
-          deprecated_last_call_at = greatest(deprecated_last_call_at, noted.last_call_at)
+          last_used_at = greatest(last_used_at, recorded.at),
+          deprecated_calls = deprecated_calls + recorded.calls,
+          deprecated_last_call_at = greatest(deprecated_last_call_at, recorded.last_call_at)
         FROM unnest(
           ${uses.map(([id]) => id)}::bigint[], ${uses.map(([, use]) => use.lastUsedAt)}::timestamptz[],
           ${uses.map(([, use]) => use.deprecatedCalls)}::int[],
           ${uses.map(([, use]) => use.deprecatedLastCallAt)}::timestamptz[]
-        ) AS noted (id, at, calls, last_call_at)
-        WHERE api_key.id = noted.id`
+        ) AS recorded (id, at, calls, last_call_at)
+        WHERE api_key.id = recorded.id`
     } catch (error) {
       for (const [id, { lastUsedAt, deprecatedCalls, deprecatedLastCallAt }] of uses) {
         const since = pending.get(id) ?? useOf(id, lastUsedAt)
@@ -68,5 +68,5 @@ export function createUsage(prisma: PrismaClient) {
     }
   }
 
-  return { note, noteDeprecatedCall, flush }
+  return { recordUse, recordDeprecatedCall, flush }
 }

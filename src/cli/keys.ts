@@ -35,7 +35,7 @@ await runProgram(async (config) => {
     await command(createApiKeys(database))
   } finally {
     await database.close()
-    await server.leave()
+    await server.release()
   }
 }, usage)
 

@@ -20,7 +20,7 @@ await runProgram(async (config) => {
 
 async function deploy(config: Config): Promise<void> {
   const server = await openDatabaseServer(config)
-  const applied = await migrate(server.url).finally(() => server.leave())
+  const applied = await migrate(server.url).finally(() => server.release())
   console.log(applied.map((name) => `Applied ${name}.`).join('\n') || 'Nothing to apply.')
 }
 
@@ -29,7 +29,7 @@ async function status(config: Config): Promise<void> {
   const database = createDatabase({ url: server.url, size: 1, timeouts: config.timeouts })
   const pending = await pendingMigrations(database.pool).finally(async () => {
     await database.close()
-    await server.leave()
+    await server.release()
   })
   for (const name of listMigrations()) console.log(`${pending.includes(name) ? 'pending' : 'applied'}  ${name}`)
   if (pending.length) process.exitCode = 1
@@ -40,7 +40,7 @@ async function create(config: Config, name: string): Promise<void> {
     throw new UsageError('`create` needs the development dependencies, which npm ci --omit=dev leaves out.')
   })
   const server = await openDatabaseServer(config)
-  const folder = await createMigration(server.url, name).finally(() => server.leave())
+  const folder = await createMigration(server.url, name).finally(() => server.release())
   console.log(folder ? `Wrote prisma/migrations/${folder}.` : 'No schema changes.')
   process.exit(0) // the schema engine's timer would keep the process
 }

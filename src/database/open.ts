@@ -8,17 +8,17 @@ export interface DatabaseServer {
   url: string
   /** Whether it is the development server in the data folder. */
   embedded: boolean
-  /** Lets go of the server; the embedded one stops when nobody uses it any more. */
-  leave(): Promise<void>
+  /** Releases the server; the embedded one stops when no process uses it any more. */
+  release(): Promise<void>
 }
 
-/** The database that the configuration means: the one at `DATABASE_URL`, or the embedded one, started if need be. */
+/** Opens the configured database: the one at `DATABASE_URL`, or the embedded server, which it starts if necessary. */
 export async function openDatabaseServer(config: {
   databaseUrl: string | undefined
   dataDir: string
 }): Promise<DatabaseServer> {
   if (config.databaseUrl) requireReadable(config.databaseUrl)
-  if (config.databaseUrl) return { url: config.databaseUrl, embedded: false, leave: async () => {} }
+  if (config.databaseUrl) return { url: config.databaseUrl, embedded: false, release: async () => {} }
   return { ...(await useEmbeddedPostgres(config.dataDir)), embedded: true }
 }
 

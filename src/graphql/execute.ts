@@ -15,8 +15,10 @@ import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import { createCoalescer } from '../coalesce.ts'
 import type { Animals } from '../animals/service.ts'
-import { callerOf, requireScope, spend } from '../auth/authenticate.ts'
+import { checkScope } from '../auth/authenticate.ts'
+import { consumeQuota } from '../auth/rate-limit.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'
+import { callerOf } from '../http/request.ts'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
 import type { GraphQLContext } from './schema/builder.ts'
 import { costOf } from './cost.ts'
@@ -64,7 +66,7 @@ export interface ExecuteDependencies {
   animals: Animals
   trusted: TrustedDocuments
   /** Rate limiter of callers; a request has paid 1 point before it comes here. */
-  budget?: RateLimiter | undefined
+  keyLimiter?: RateLimiter | undefined
 }
 
 /** Executes the parameters of one request. Throws GraphQLRequestError and ApiError for requests it rejects. */
@@ -121,10 +123,10 @@ export function createEngine() {
 }
 
 /** Parse, check limits, authorize, validate, charge the cost, execute; the same queries at the same time execute once. */
-export function createExecute({ animals, trusted, budget }: ExecuteDependencies): Execute {
+export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependencies): Execute {
   const { parse, validate, coerceVariables, execute } = createEngine()
   const coalesce = createCoalescer<Executed>()
-  const costLimit = Math.min(limits.cost, budget?.points ?? limits.cost)
+  const costLimit = Math.min(limits.cost, keyLimiter?.points ?? limits.cost)
 
   function parseDocument(text: string): DocumentNode {
     try {
@@ -162,7 +164,7 @@ export function createExecute({ animals, trusted, budget }: ExecuteDependencies)
     if (cost > costLimit) {
       throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', limitExceeded('The cost', cost, costLimit))
     }
-    if (budget && cost > 1) await spend(budget, req, res, cost - 1)
+    if (keyLimiter && cost > 1) await consumeQuota(keyLimiter, req, res, cost - 1)
 
     const executeIn = async (context: Pick<GraphQLContext, 'deadline' | 'caller'>): Promise<Executed> => {
       const { data, errors } = await execute(document, operation, { animals, ...context }, params.variables)
@@ -200,7 +202,7 @@ function authorize(req: Request, { operation }: OperationDefinitionNode): void {
   if (req.method !== 'POST' && operation !== OperationTypeNode.QUERY) {
     throw new ApiError('METHOD_NOT_ALLOWED', 'Mutations must use POST.', { headers: { Allow: 'POST' } })
   }
-  requireScope(req, operation === OperationTypeNode.QUERY ? 'pets:read' : 'pets:write')
+  checkScope(req, operation === OperationTypeNode.QUERY ? 'pets:read' : 'pets:write')
 }
 
 /** A cache by document text, bounded in entries and in text. */

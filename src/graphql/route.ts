@@ -1,7 +1,7 @@
 import type { Tracer } from '@opentelemetry/api'
-import { type Request, type Response, type RequestHandler, Router } from 'express'
+import { type Request, type Response, Router } from 'express'
 import type { Logger } from 'pino'
-import { ApiError } from '../errors.ts'
+import { notFound } from '../http/error-handler.ts'
 import { sendJson } from '../http/send-json.ts'
 import { jsonBody } from '../http/body.ts'
 import { allowMethods } from '../http/methods.ts'
@@ -53,9 +53,7 @@ export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDep
     .get((req, res) => handle(req, res, paramsFromQuery(req.query)))
     .post(jsonBody, (req, res) => handle(req, res, paramsFromBody(req.body)))
     .all(allowMethods('GET', 'HEAD', 'POST'))
-  router.use((() => {
-    throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
-  }) satisfies RequestHandler)
+  router.use(notFound)
   return router
 }
 

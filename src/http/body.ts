@@ -2,13 +2,6 @@ import type { NextFunction, Request, Response } from 'express'
 import { ApiError } from '../errors.ts'
 import { parseJson } from './json.ts'
 
-declare module 'express-serve-static-core' {
-  interface Request {
-    /** The body as it came, where `jsonBody` has read it. */
-    bodyText?: string
-  }
-}
-
 const MAX_BODY_BYTES = 64 * 1024
 const decoder = new TextDecoder('utf-8', { fatal: true })
 

@@ -1,12 +1,17 @@
-import type { ErrorRequestHandler, Request } from 'express'
+import type { ErrorRequestHandler, Request, RequestHandler } from 'express'
 import type { Logger } from 'pino'
-import { type ApiError, toApiError } from '../errors.ts'
+import { ApiError, toApiError } from '../errors.ts'
 import { sendJson } from './send-json.ts'
 
+/** The handler behind all routes: no route matches the path. */
+export const notFound: RequestHandler = () => {
+  throw new ApiError('NOT_FOUND', 'No such endpoint.')
+}
+
 /**
- * The last handler of a face: maps whatever was thrown and sends it in the face's own shape.
+ * The last handler of an API: maps what was thrown and sends it as that API formats errors.
  * @param formatBody turns the error into the JSON body
- * @param mediaType what that body is to this client
+ * @param mediaType the media type of that body for this client
  */
 export function errorHandler(
   log: Logger,
@@ -24,7 +29,7 @@ export function errorHandler(
   }
 }
 
-/** What was behind a 5xx goes to the log and nowhere else. */
+/** Logs the cause of a 5xx, which no response shows. */
 export function logError(log: Logger, { code, status, message, cause }: ApiError, req: Request): void {
   req.errorCode ??= code
   if (status === 500) log.error({ requestId: req.id, err: cause }, 'unexpected error')

@@ -10,23 +10,22 @@ import {
   type Tracer,
 } from '@opentelemetry/api'
 import type { RequestHandler } from 'express'
-import { createRouteMatcher } from '../telemetry/access-log.ts'
+import { routeOf } from './routes.ts'
 
 /** Methods that a span may be named after (RFC 9110 and 5789). */
 const TRACED_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE'])
 
-/** Machines ask for these all day long. */
+/** Probes and scrapes are not traced. */
 const UNTRACED_PATHS = new Set(['/livez', '/readyz', '/metrics'])
 
 /**
  * Starts a server span for each request, as a child of the client's `traceparent` (OpenTelemetry's stable conventions
  * for HTTP servers). Spans contain neither the query, nor headers, nor the client's address.
  */
-export function traceRequests(tracer: Tracer, templates: string[]): RequestHandler {
-  const toRoute = createRouteMatcher(templates)
+export function traceRequests(tracer: Tracer): RequestHandler {
   return (req, res, next) => {
     if (UNTRACED_PATHS.has(req.path)) return next()
-    const route = toRoute(req.path)
+    const route = routeOf(req.path)
     const method = TRACED_METHODS.has(req.method) ? req.method : '_OTHER'
     // Without tracestate (W3C Trace Context §3.3): vendors may put anything there, and this service calls no other.
     const parent = propagation.extract(ROOT_CONTEXT, { traceparent: req.headers.traceparent })

@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto'
-import { type Request, type RequestHandler, type Response, Router } from 'express'
+import { type Request, type Response, Router } from 'express'
 import { z } from 'zod'
 import { DEFAULT_PAGE_SIZE, NewPet, PageSize, PetStatus } from '../animals/animal.ts'
 import { parseCursor, toCursor } from '../animals/cursor.ts'
 import { createCoalescer } from '../coalesce.ts'
 import type { Animals } from '../animals/service.ts'
-import { type Caller, callerOf, requireScope } from '../auth/authenticate.ts'
+import type { Caller } from '../auth/api-keys.ts'
+import { checkScope, requireScope } from '../auth/authenticate.ts'
+import { callerOf } from '../http/request.ts'
 import { ApiError } from '../errors.ts'
 import { jsonBody } from '../http/body.ts'
 import { sendJson } from '../http/send-json.ts'
@@ -14,17 +16,17 @@ import { allowMethods } from '../http/methods.ts'
 import { SUNSET_AT } from './deprecation.ts'
 import { type Environments, referenceBases } from './references.ts'
 
-const once = 'must be given once'
+const NO_REPEAT = 'must not be repeated'
 
 /** Specification §4.1: the query of listPets. A number is digits and nothing else; other parameters are ignored. */
 export const ListPets = z.object({
   limit: z
-    .string(once)
+    .string(NO_REPEAT)
     .transform((digits) => (/^\d{1,9}$/.test(digits) ? Number(digits) : Number.NaN))
     .pipe(PageSize)
     .default(DEFAULT_PAGE_SIZE),
-  status: z.string(once).pipe(PetStatus).optional(),
-  cursor: z.string(once).optional(),
+  status: z.string(NO_REPEAT).pipe(PetStatus).optional(),
+  cursor: z.string(NO_REPEAT).optional(),
 })
 
 interface PetsRouterDependencies {
@@ -36,19 +38,14 @@ interface PetsRouterDependencies {
 }
 
 /** The REST contract (specification §4), below `/v1`. Translates between HTTP and the service; decides nothing. */
-export function petsRouter({
-  animals,
-  environments,
-  now,
-  recordDeprecatedCall: noteDeprecatedCall,
-}: PetsRouterDependencies): Router {
+export function petsRouter({ animals, environments, now, recordDeprecatedCall }: PetsRouterDependencies): Router {
   const base = referenceBases(environments)['/pets']
-  const joinList = createCoalescer<CacheableResponse>()
-  const joinGet = createCoalescer<CacheableResponse>()
+  const coalesceList = createCoalescer<CacheableResponse>()
+  const coalesceGet = createCoalescer<CacheableResponse>()
 
   async function listPets(req: Request, res: Response): Promise<void> {
-    requireScope(req, 'pets:read')
-    sendCacheable(req, res, await req.deadline.run(() => joinList(req.url, () => readList(req.query))))
+    checkScope(req, 'pets:read')
+    sendCacheable(req, res, await req.deadline.run(() => coalesceList(req.url, () => readList(req.query))))
   }
 
   async function readList(parameters: Request['query']): Promise<CacheableResponse> {
@@ -79,34 +76,26 @@ export function petsRouter({
   }
 
   async function getPet(req: Request, res: Response): Promise<void> {
-    requireScope(req, 'pets:read')
+    checkScope(req, 'pets:read')
     if (now() >= SUNSET_AT) {
       throw new ApiError(
         'GONE',
         'This operation was removed on 5 December 2030: use GET /v1/pets with a status filter.',
       )
     }
-    noteDeprecatedCall(callerOf(req))
+    recordDeprecatedCall(callerOf(req))
     const petId = String(req.params.petId)
     const read = async () => toCacheable(await animals.get(petId))
-    sendCacheable(req, res, await req.deadline.run(() => joinGet(petId, read)))
-  }
-
-  const mayWrite: RequestHandler = (req, _res, next) => {
-    requireScope(req, 'pets:write')
-    next()
+    sendCacheable(req, res, await req.deadline.run(() => coalesceGet(petId, read)))
   }
 
   const router = Router({ strict: true, caseSensitive: true })
   router
     .route('/pets')
     .get(listPets)
-    .post(mayWrite, jsonBody, createPet)
+    .post(requireScope('pets:write'), jsonBody, createPet)
     .all(allowMethods('GET', 'HEAD', 'POST'))
   router.route('/pets/:petId').get(getPet).all(allowMethods('GET', 'HEAD'))
-  router.use(() => {
-    throw new ApiError('NOT_FOUND', 'There is nothing at this address.')
-  })
   return router
 }
 

@@ -1,19 +1,8 @@
 import type { RequestHandler } from 'express'
 import type { Logger } from 'pino'
-import type { ErrorCode } from '../errors.ts'
+import { routeOf } from '../http/routes.ts'
 import type { Metrics } from './metrics.ts'
 import type { Refusal } from '../http/connection/server.ts'
-
-declare module 'express-serve-static-core' {
-  interface Request {
-    /** The GraphQL operation that is asked for, once that is known; the name is the client's. */
-    operation?: { type: string; name: string | undefined }
-    /** What went wrong, in the first place. */
-    errorCode?: ErrorCode
-    /** Of the request's span (W3C Trace Context), when traces are made. */
-    traceparent?: string
-  }
-}
 
 /** W3C Trace Context §3.2, as every version has it so far: ids of zeros and version ff are none. */
 const wellFormed = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
@@ -28,10 +17,9 @@ const CLIENT_CLOSED_REQUEST = 499
  * One line and one observation for each request, when its answer is out or its client gone. The address is told by its
  * template: neither path, query nor headers, so keys stay out, and so that a metric has as many series as we have routes.
  */
-export function observeRequests(log: Logger, metrics: Metrics, templates: string[]): RequestHandler {
-  const toRoute = createRouteMatcher(templates)
+export function observeRequests(log: Logger, metrics: Metrics): RequestHandler {
   return (req, res, next) => {
-    const route = toRoute(req.path)
+    const route = routeOf(req.path)
     res.once('close', () => {
       const { id: requestId, method, operation, errorCode: code, deadline, caller, headers } = req
       const ms = deadline.elapsedMs
@@ -64,15 +52,6 @@ export function observeRejections(log: Logger, metrics: Metrics): (refusal: Refu
     metrics.refused(refusal.code)
     log.info(refusal, 'request refused')
   }
-}
-
-/** From a path to the template that it fits, as `/pets/{petId}`; `other` when there is none. */
-export function createRouteMatcher(templates: string[]): (path: string) => string {
-  const plain = new Set(templates.filter((template) => !template.includes('{')))
-  const patterns = templates
-    .filter((template) => template.includes('{'))
-    .map((template) => [template, new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`)] as const)
-  return (path) => (plain.has(path) ? path : (patterns.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other'))
 }
 
 /** To a microsecond. */

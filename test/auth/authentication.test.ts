@@ -102,7 +102,7 @@ describe('a valid key', () => {
   })
 
   test('is stored as its SHA-256 only: no dump of the database has it', async ({ running }) => {
-    const service = await running.another({ budgets: { ...loadConfig({}).budgets, shared: true } })
+    const service = await running.another({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
     await service.post({ name: 'x', categoryId: 1 }, { 'Idempotency-Key': 'once' })
     await status(service, mintKey())
     await service.service.stop(0, 0) // with the use of keys written

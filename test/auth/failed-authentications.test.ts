@@ -4,7 +4,7 @@ import { mintKey } from '../../src/auth/api-key.ts'
 import { KEY_CACHE_MS } from '../../src/auth/api-keys.ts'
 import { type Running, test } from '../support/harness.ts'
 
-const budgets = { ...loadConfig({}).budgets, wrongKeys: 3 }
+const rateLimits = { ...loadConfig({}).rateLimits, wrongKeys: 3 }
 
 /** The status of a request with a key, forwarded from an address by a proxy on this machine. */
 async function ask({ base }: Running, key: string, forwardedFor: string, path = '/v1/pets'): Promise<number> {
@@ -20,7 +20,7 @@ const askWrong = async (running: Running, times: number, forwardedFor: string) =
 
 describe('an address that sends wrong keys', () => {
   test('gets 429 with Retry-After beyond its number, on both faces; others do not', async ({ running }) => {
-    const service = await running.another({ budgets, trustedProxies: ['loopback'] })
+    const service = await running.another({ rateLimits, trustedProxies: ['loopback'] })
     expect(await askWrong(service, 5, '203.0.113.7')).toEqual([401, 401, 401, 429, 429])
     for (const path of ['/v1/pets', '/graphql']) {
       const headers = { Authorization: 'Bearer wrong', 'X-Forwarded-For': '203.0.113.7' }
@@ -41,7 +41,7 @@ describe('an address that sends wrong keys', () => {
     let aheadMs = 0
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs)
     onTestFinished(() => clock.mockRestore())
-    const service = await running.another({ budgets, trustedProxies: ['loopback'] })
+    const service = await running.another({ rateLimits, trustedProxies: ['loopback'] })
     const unseen = await running.service.keys.issue('unseen')
     expect(await ask(service, service.key, '203.0.113.7')).toBe(200)
     await askWrong(service, 4, '203.0.113.7')
@@ -61,21 +61,21 @@ describe('an address that sends wrong keys', () => {
 
   test('is that of the connection when no trusted proxy stands before', async ({ running }) => {
     for (const trustedProxies of [undefined, ['192.0.2.1']]) {
-      const service = await running.another({ budgets, ...(trustedProxies && { trustedProxies }) })
+      const service = await running.another({ rateLimits, ...(trustedProxies && { trustedProxies }) })
       expect(await askWrong(service, 3, '203.0.113.7')).toEqual([401, 401, 401])
       expect(await askWrong(service, 1, '203.0.113.8')).toEqual([429])
     }
   })
 
   test('is the nearest that no trusted proxy has, whatever a client put before it', async ({ running }) => {
-    const service = await running.another({ budgets, trustedProxies: ['loopback', '10.0.0.0/8'] })
+    const service = await running.another({ rateLimits, trustedProxies: ['loopback', '10.0.0.0/8'] })
     for (let n = 0; n < 3; n++) expect(await ask(service, 'wrong', `198.51.100.${n}, 203.0.113.7, 10.1.2.3`)).toBe(401)
     expect(await ask(service, 'wrong', '203.0.113.7')).toBe(429)
     expect(await ask(service, 'wrong', '198.51.100.1')).toBe(401)
   })
 
   test('of IPv6 counts with its whole /64 network', async ({ running }) => {
-    const service = await running.another({ budgets, trustedProxies: ['loopback'] })
+    const service = await running.another({ rateLimits, trustedProxies: ['loopback'] })
     for (const host of ['1', 'ffff:1:2:3', 'a:b:c:d'])
       expect(await ask(service, 'wrong', `2001:db8:0:1:${host}`.replace(/1:1$/, '1::1'))).toBe(401)
     expect(await ask(service, 'wrong', '2001:db8:0:1::99')).toBe(429)
@@ -84,7 +84,7 @@ describe('an address that sends wrong keys', () => {
   })
 
   test('may send as many as it likes when there is no limit', async ({ running }) => {
-    const service = await running.another({ budgets: { ...budgets, wrongKeys: 0 } })
+    const service = await running.another({ rateLimits: { ...rateLimits, wrongKeys: 0 } })
     expect(new Set(await askWrong(service, 20, '203.0.113.7'))).toEqual(new Set([401]))
   })
 })

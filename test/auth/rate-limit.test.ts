@@ -3,10 +3,10 @@ import { loadConfig } from '../../src/config.ts'
 import { createRateLimiter, deleteExpiredWindows, MAX_CLIENTS } from '../../src/auth/rate-limiter.ts'
 import { onServer, type Running, test } from '../support/harness.ts'
 
-const defaults = loadConfig({}).budgets
+const defaults = loadConfig({}).rateLimits
 const HOUR_MS = 3_600_000
 const withBudget = (running: Running, points: number, more = {}) =>
-  running.another({ budgets: { ...defaults, points, ...more } })
+  running.another({ rateLimits: { ...defaults, points, ...more } })
 
 /** A GraphQL query that costs as much. */
 const costing = (cost: number) => ({

@@ -127,7 +127,7 @@ describe('when a key was last used', () => {
       return rows.map(({ id }: { id: string }) => BigInt(id))
     }, databaseOf(running))
     const usage = createUsage(database.prisma)
-    const note = () => ids.forEach((id) => usage.noteDeprecatedCall(id, new Date('2026-01-01T00:00:00Z')))
+    const note = () => ids.forEach((id) => usage.recordDeprecatedCall(id, new Date('2026-01-01T00:00:00Z')))
     note()
     const lock = 'BEGIN; LOCK TABLE api_key IN SHARE MODE'
     await onServer(async (client) => {

@@ -41,8 +41,8 @@ export async function startPostgres(cleanup: Cleanup): Promise<Postgres> {
   const sql = (name: string, ...statements: string[]) => runSql(address(name), statements)
 
   await sql('postgres', 'CREATE DATABASE template')
-  await builtProgram(address('template'), 'database/cli.js', 'deploy')
-  const key = await builtProgram(address('template'), 'keys/cli.js', 'create', '--name', 'bench')
+  await builtProgram(address('template'), 'cli/migrate.js', 'deploy')
+  const key = await builtProgram(address('template'), 'cli/keys.js', 'create', '--name', 'bench')
 
   return {
     pid,

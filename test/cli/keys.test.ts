@@ -9,7 +9,7 @@ const test = base.extend<{ sandbox: Sandbox; keys: (...args: string[]) => Promis
   /** Runs the command beside the service, on its database. @returns what it prints on stdout */
   keys: async ({ sandbox, running }, use) => {
     await use(async (...args) => {
-      const { code, stdout, stderr } = await sandbox.run('keys/cli.js', args, { DATABASE_URL: running.databaseUrl })
+      const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, { DATABASE_URL: running.databaseUrl })
       expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: expect.stringMatching(/^([^\n]+\n)?$/) })
       return stdout.trim()
     })
@@ -83,7 +83,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
     sandbox,
   }) => {
     const env = { DATABASE_URL: running.databaseUrl }
-    const rotate = (key: string) => sandbox.run('keys/cli.js', ['rotate', prefixOf(key)], env)
+    const rotate = (key: string) => sandbox.run('cli/keys.js', ['rotate', prefixOf(key)], env)
     const both = await Promise.all([rotate(running.key), rotate(running.key)])
     const [won, lost] = both.sort((a, b) => (a.code ?? 0) - (b.code ?? 0))
     const next = won?.stdout.trim() ?? ''
@@ -121,7 +121,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
     await keys('revoke', prefixOf(key))
     expect((await get(running, key)).status).toBe(401)
     for (const command of ['revoke', 'rotate']) {
-      const again = await sandbox.run('keys/cli.js', [command, prefixOf(key)], { DATABASE_URL: running.databaseUrl })
+      const again = await sandbox.run('cli/keys.js', [command, prefixOf(key)], { DATABASE_URL: running.databaseUrl })
       expect(again).toEqual({ code: 1, stdout: '', stderr: `No key in use has the prefix ${prefixOf(key)}.\n` })
     }
   })
@@ -144,7 +144,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
     'says in one line what is wrong, before it looks for a database: %j',
     async ([args, words], { sandbox }) => {
       const env = { DATABASE_URL: await deadDatabase() }
-      const { code, stdout, stderr } = await sandbox.run('keys/cli.js', [...args], env)
+      const { code, stdout, stderr } = await sandbox.run('cli/keys.js', [...args], env)
       expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^[^\n]+\n$/) })
       expect(stderr).toMatch(words)
       expect(stderr).not.toContain(key.slice(13, 30))
@@ -160,7 +160,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
       ['revoke', `--${key}`],
       ['create', '--name', 'web', key],
     ]) {
-      const { code, stdout, stderr } = await sandbox.run('keys/cli.js', args, env)
+      const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, env)
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
       expect(stderr).toMatch(/^Usage: /)
       expect(stderr).not.toContain(key.slice(13, 30))
@@ -168,7 +168,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
   })
 
   test('--help says how it is used, and every variable', async ({ sandbox }) => {
-    const { code, stdout, stderr } = await sandbox.run('keys/cli.js', ['--help'])
+    const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^Usage: .*\n {2}create --name NAME /)
     expect(stdout).toContain('\n  DATABASE_URL_FILE\n')

@@ -130,19 +130,19 @@ describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
   test('beside a running service it makes a key that works and takes it back within 5 s', async ({ sandbox }) => {
     const service = await sandbox.start()
     const postgres = await sandbox.postgresPid()
-    const created = await sandbox.run('keys/cli.js', ['create', '--name', 'web'])
+    const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
     expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
     const key = created.stdout.trim()
     const prefix = key.slice(0, 13)
     expect((await get(service, '/v1/pets', key)).status).toBe(200)
 
-    const listed = await sandbox.run('keys/cli.js', ['list'])
+    const listed = await sandbox.run('cli/keys.js', ['list'])
     expect(listed).toMatchObject({ code: 0, stderr: '' })
     expect(listed.stdout).toMatch(new RegExp(`^${prefix} +web `, 'm'))
     expect(listed.stdout).not.toContain(key.slice(0, 14))
 
     expect((await get(service, '/v1/pets', key)).status).toBe(200) // the service remembers the key from now on
-    expect(await sandbox.run('keys/cli.js', ['revoke', prefix])).toMatchObject({ code: 0, stdout: '' })
+    expect(await sandbox.run('cli/keys.js', ['revoke', prefix])).toMatchObject({ code: 0, stdout: '' })
     await vi.waitFor(async () => expect((await get(service, '/v1/pets', key)).status).toBe(401), {
       timeout: 7_000,
       interval: 100,
@@ -156,11 +156,11 @@ describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
   }) => {
     const first = await sandbox.start()
     await first.signal('SIGTERM')
-    const created = await sandbox.run('keys/cli.js', ['create', '--name', 'web'])
+    const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
     expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
     expect(await sandbox.postgresPid()).toBeUndefined()
 
-    const unknown = await sandbox.run('keys/cli.js', ['revoke', 'pets_nobodys0'])
+    const unknown = await sandbox.run('cli/keys.js', ['revoke', 'pets_nobodys0'])
     expect(unknown).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(oneLine) })
     expect(unknown.stderr).toContain('pets_nobodys0')
     expect(await sandbox.postgresPid()).toBeUndefined()
@@ -170,7 +170,7 @@ describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
   })
 
   test('it says in one line that the database is down', async ({ sandbox }) => {
-    const { code, stdout, stderr } = await sandbox.run('keys/cli.js', ['list'], { DATABASE_URL: await deadDatabase() })
+    const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['list'], { DATABASE_URL: await deadDatabase() })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(oneLine)
   })
@@ -178,7 +178,7 @@ describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
   test('it answers bad usage with the usage and exit code 1, database or not', async ({ sandbox }) => {
     const env = { DATABASE_URL: await deadDatabase() }
     for (const args of [[], ['create'], ['revoke'], ['create', '--title', 'web']]) {
-      const { code, stdout, stderr } = await sandbox.run('keys/cli.js', args, env)
+      const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, env)
       expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' })
       expect(stderr).toMatch(/^Usage: .*\n {2}create --name NAME .*\n(.*\n)* {2}list .*\n(.*\n)* {2}revoke PREFIX .*\n/)
     }
@@ -197,15 +197,15 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
     const behind = await get(service, '/readyz')
     expect([behind.status, await behind.json()]).toEqual([503, unavailable])
     const pending = { code: 1, stdout: statusLines('pending'), stderr: '' }
-    expect(await sandbox.run('database/cli.js', ['status'], env)).toEqual(pending)
+    expect(await sandbox.run('cli/migrate.js', ['status'], env)).toEqual(pending)
 
     const applied = { code: 0, stdout: migrations.map((name) => `Applied ${name}.\n`).join(''), stderr: '' }
-    expect(await sandbox.run('database/cli.js', ['deploy'], env)).toEqual(applied)
+    expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toEqual(applied)
     expect((await get(service, '/readyz')).status).toBe(200)
     const current = { code: 0, stdout: statusLines('applied'), stderr: '' }
-    expect(await sandbox.run('database/cli.js', ['status'], env)).toEqual(current)
+    expect(await sandbox.run('cli/migrate.js', ['status'], env)).toEqual(current)
     const nothing = { code: 0, stdout: 'Nothing to apply.\n', stderr: '' }
-    expect(await sandbox.run('database/cli.js', ['deploy'], env)).toEqual(nothing)
+    expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toEqual(nothing)
   })
 
   test('with MIGRATE_ON_START it makes an old schema current by itself', async ({ sandbox, emptyDatabase }) => {
@@ -298,7 +298,7 @@ describe('a wrong configuration', { concurrent: true, timeout: 60_000 }, () => {
 test('eight migrate deploy at once succeed and apply each migration once', async ({ sandbox, emptyDatabase }) => {
   const database = new URL(emptyDatabase).pathname.slice(1)
   const deploys = Array.from({ length: 8 }, () =>
-    sandbox.run('database/cli.js', ['deploy'], { DATABASE_URL: emptyDatabase }),
+    sandbox.run('cli/migrate.js', ['deploy'], { DATABASE_URL: emptyDatabase }),
   )
   const ended = await Promise.all(deploys)
   expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(deploys.map(() => ({ code: 0, stderr: '' })))

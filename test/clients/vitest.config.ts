@@ -7,6 +7,6 @@ export default defineConfig({
   test: {
     ...service.test,
     include: ['test/clients/*.client.ts'],
-    globalSetup: ['test/clients/generate.ts', 'test/leaks.ts', 'test/postgres.ts'],
+    globalSetup: ['test/clients/generate.ts', 'test/support/key-leaks.ts', 'test/support/postgres.ts'],
   },
 })

@@ -34,7 +34,7 @@ export function createClient(baseUrl: string, key: string, timeoutMs = 10_000): 
     const response = await fetch(baseUrl.replace(/\/$/, '') + path, {
       method,
       headers: { ...headers, ...(auth !== null && { Authorization: auth }) },
-      body: body as BodyInit | undefined as BodyInit, // text or bytes; Node's type asks for an ArrayBuffer below them
+      body: (body ?? null) as NonNullable<RequestInit['body']>, // text or bytes; Node's type asks for an ArrayBuffer below them
       signal: AbortSignal.timeout(timeoutMs),
       redirect: 'manual',
     })

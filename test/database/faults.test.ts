@@ -55,12 +55,12 @@ describe('a locked table', () => {
 
 describe('connections that end', () => {
   test('idle ones of every pool are replaced without an error, and the log says so', async ({ running }) => {
-    const service = await running.another({ budgets: { ...loadConfig({}).budgets, shared: true } })
+    const service = await running.another({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
     const ask = async () => (await Promise.all(['/v1/pets', '/readyz'].map((path) => service.send(path)))).map(statusOf)
     expect(await ask()).toEqual([200, 200])
     await terminate(running)
     const lost = () => service.log.lines.filter(({ msg }) => msg === 'connection lost')
-    await vi.waitUntil(() => lost().length >= 3) // of requests, of budgets and of readiness
+    await vi.waitUntil(() => lost().length >= 3) // of requests, of rateLimits and of readiness
     expect(await ask()).toEqual([200, 200])
   })
 })

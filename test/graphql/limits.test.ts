@@ -147,8 +147,8 @@ describe('the cost', () => {
   }
 
   test('above the whole rate limit is rejected as never possible, not with Retry-After', async ({ running }) => {
-    const { budgets } = loadConfig({ RATE_LIMIT_POINTS: '50' })
-    const small = await running.another({ budgets })
+    const { rateLimits } = loadConfig({ RATE_LIMIT_POINTS: '50' })
+    const small = await running.another({ rateLimits })
     const query = JSON.stringify({ query: '{ pets(first: 51) { nodes { id } } }' })
     const init = { method: 'POST', headers: { 'Content-Type': 'application/json', 'GraphQL-Cost': 'include' } }
     const response = await small.send('/graphql', { ...init, body: query })

@@ -83,7 +83,7 @@ describe('the OpenAPI document holds for responses', () => {
     expect(deviations(method, path, response, text.slice(text.indexOf('\r\n\r\n') + 4))).toEqual([])
     return response
   }
-  const { budgets, timeouts } = loadConfig({})
+  const { rateLimits, timeouts } = loadConfig({})
   const hasty = { timeouts: { ...timeouts, headersMs: 1_000, requestMs: 1_000 } }
 
   test.for(operations)('that Node’s HTTP server sends to %s %s', async ([method, path], { running }) => {
@@ -107,7 +107,7 @@ describe('the OpenAPI document holds for responses', () => {
   })
 
   test.for(operations)('to %s %s after too many failed authentications', async ([method, path], { running }) => {
-    const strict = await running.another({ budgets: { ...budgets, wrongKeys: 1 } })
+    const strict = await running.another({ rateLimits: { ...rateLimits, wrongKeys: 1 } })
     const rest = 'Authorization: Bearer wrong\r\nConnection: close\r\n\r\n'
     expect((await send(strict, method, path, rest)).status).toBe(401)
     expect((await send(strict, method, path, rest)).status).toBe(429)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { expect, inject, test as base } from 'vitest'
-import { createService, type Service, type ServiceOptions } from '../../src/app.ts'
+import { createService, type Service, type ServiceOptions } from '../../src/service.ts'
 import { loadConfig } from '../../src/config.ts'
 import { type ApiKeys, Scope } from '../../src/auth/api-keys.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'

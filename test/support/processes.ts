@@ -102,7 +102,7 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
 
 /** Starts a program of dist/ with this environment and no other, and collects what it prints. */
 function launch(program: string, args: string[], env: Env) {
-  const file = fileURLToPath(new URL(`../dist/${program}`, import.meta.url))
+  const file = fileURLToPath(new URL(`../../dist/${program}`, import.meta.url))
   const child = spawn(process.execPath, [file, ...args], {
     cwd: tmpdir(), // far from the project: nothing may depend on where it is started
     env: { PATH: process.env.PATH ?? '', ...env }, // the PATH leads to setpriv

@@ -188,7 +188,7 @@ withProcesses(
   'the program logs keys nowhere, wherever a client has put them: header, path, query, operation, name',
   async ({ sandbox }) => {
     const service = await sandbox.start()
-    const created = await sandbox.run('keys/cli.js', ['create', '--name', 'web'])
+    const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
     const key = created.stdout.trim()
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
     const ask = (path: string, init: RequestInit = {}) =>

@@ -9,9 +9,9 @@ import { SUNSET_AT } from '../../src/rest/deprecation.ts'
 import { test } from '../support/harness.ts'
 import { hasPromtool, whySkipped } from './promtool.ts'
 
-const alertsFile = fileURLToPath(new URL('../../src/operations/alerts.yaml', import.meta.url))
+const alertsFile = fileURLToPath(new URL('../../deploy/prometheus/alerts.yaml', import.meta.url))
 const alerts = readFileSync(alertsFile, 'utf8')
-const dashboardText = readFileSync(new URL('../../src/operations/dashboard.json', import.meta.url), 'utf8')
+const dashboardText = readFileSync(new URL('../../deploy/grafana/dashboard.json', import.meta.url), 'utf8')
 
 interface Panel {
   id: number

@@ -20,7 +20,7 @@ test('lines that come together are written together, in their order', async () =
 test.for(['process.exit(0)', "setTimeout(() => { throw new Error('x') })", ''])(
   'nothing is lost at the end: %s',
   (end) => {
-    const module = new URL('../../dist/log.js', import.meta.url).href
+    const module = new URL('../../dist/telemetry/logger.js', import.meta.url).href
     const program = `import { gathered } from '${module}'
     gathered({ write: (text) => process.stdout.write(text) }).write('last'); ${end}`
     let printed: string

@@ -90,7 +90,7 @@ describe('/metrics', () => {
   })
 
   test('counts who was refused by a budget', async ({ running }) => {
-    const service = await running.another({ budgets: { ...loadConfig({}).budgets, points: 2, wrongKeys: 1 } })
+    const service = await running.another({ rateLimits: { ...loadConfig({}).rateLimits, points: 2, wrongKeys: 1 } })
     for (let n = 0; n < 5; n++) await service.send('/v1/pets')
     for (let n = 0; n < 3; n++) await service.send('/v1/pets', { headers: { Authorization: 'Bearer wrong' } })
     const text = await metricsOf(service)

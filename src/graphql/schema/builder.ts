@@ -1,7 +1,7 @@
 import SchemaBuilder from '@pothos/core'
 import type { Animal } from '../../animals/animal.ts'
 import type { Animals } from '../../animals/service.ts'
-import type { Caller } from '../../auth/authenticate.ts'
+import type { Caller } from '../../auth/api-keys.ts'
 import type { Deadline } from '../../http/deadline.ts'
 
 /** What resolvers use. */

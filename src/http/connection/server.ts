@@ -8,13 +8,6 @@ import { ApiError, type ErrorCode } from '../../errors.ts'
 import { expressPrototypes } from './express-prototypes.ts'
 import { leave, refuse, requestError, takeTurns } from './reject.ts'
 
-declare module 'node:http' {
-  interface IncomingMessage {
-    /** Why the rest of the body will not come: also told as the event `broken` to whoever waits for it. */
-    broken?: ApiError
-  }
-}
-
 /** How long a client may take, in milliseconds: for its headers, for a whole request, and between two requests. */
 export interface ClientTimeouts {
   headersMs: number

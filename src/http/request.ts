@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto'
+import type { Request, RequestHandler } from 'express'
+import type { Caller } from '../auth/api-keys.ts'
+import type { RateLimitState } from '../auth/rate-limiter.ts'
+import type { ApiError, ErrorCode } from '../errors.ts'
+import { createDeadline, type Deadline } from './deadline.ts'
+
+declare module 'express-serve-static-core' {
+  /** All that is added to a request. */
+  interface Request {
+    /** Identifies the request in the log and to the client (`X-Request-Id`). */
+    id: string
+    /** How long the request may wait for the database, and how long it has. */
+    deadline: Deadline
+    /** Set by `authenticate`. */
+    caller?: Caller
+    /** What is left of the caller's quota, where there is one. */
+    rateLimit?: RateLimitState
+    /** The body as it was received, where `jsonBody` has read it. */
+    bodyText?: string
+    /** The selected GraphQL operation; the client chose its name. */
+    operation?: { type: string; name: string | undefined }
+    /** The first error of the request. */
+    errorCode?: ErrorCode
+    /** Of the request's span (W3C Trace Context), while tracing is on. */
+    traceparent?: string
+  }
+}
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** Why the rest of the body will not arrive; emitted as the event `broken`, too. */
+    broken?: ApiError
+  }
+}
+
+/**
+ * The first middleware: sets the request id (the client's own if it is well-formed), the deadline, and the headers of
+ * every response.
+ * @param handlerTimeoutMs how long the request may wait for the database, in milliseconds
+ */
+export function beginRequest(handlerTimeoutMs: number): RequestHandler {
+  return (req, res, next) => {
+    const given = req.headers['x-request-id']
+    req.id = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
+    req.deadline = createDeadline(handlerTimeoutMs)
+    res.setHeader('X-Request-Id', req.id)
+    res.setHeader('Cache-Control', 'no-store')
+    res.setHeader('X-Content-Type-Options', 'nosniff')
+    next()
+  }
+}
+
+/** The caller of a request; behind `authenticate`. */
+export function callerOf(req: Request): Caller {
+  if (!req.caller) throw new Error('callerOf needs authenticate before it')
+  return req.caller
+}
