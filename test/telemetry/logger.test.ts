@@ -21,8 +21,8 @@ test.for(['process.exit(0)', "setTimeout(() => { throw new Error('x') })", ''])(
   'nothing is lost at the end: %s',
   (end) => {
     const module = new URL('../../dist/telemetry/logger.js', import.meta.url).href
-    const program = `import { gathered } from '${module}'
-    gathered({ write: (text) => process.stdout.write(text) }).write('last'); ${end}`
+    const program = `import { bufferedStream } from '${module}'
+    bufferedStream({ write: (text) => process.stdout.write(text) }).write('last'); ${end}`
     let printed: string
     try {
       printed = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
