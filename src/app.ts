@@ -14,7 +14,7 @@ import { noTrustedDocuments, type TrustedDocuments } from './graphql/documents.t
 import { graphiql } from './graphql/graphiql.ts'
 import { graphqlErrorHandler } from './graphql/answers.ts'
 import { graphqlRouter } from './graphql/server.ts'
-import { observeRefusals, observeRequests } from './http/access-log.ts'
+import { observeRejectedRequests, observeRequests } from './http/access-log.ts'
 import { errorHandler } from './http/errors.ts'
 import { type Health, healthRouter } from './http/health.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
@@ -100,7 +100,7 @@ export function createService(options: ServiceOptions): Service {
   let stopping: Promise<void> | undefined
 
   function listen(app: Express, port: number, host: string): Promise<number> {
-    const server = createHttpServer(app, timeouts, observeRefusals(log, metrics))
+    const server = createHttpServer(app, timeouts, observeRejectedRequests(log, metrics))
     servers.push(server)
     return server.listen(port, host)
   }

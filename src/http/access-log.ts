@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import type { ErrorCode } from '../errors.ts'
 import type { Metrics } from './metrics.ts'
-import type { Refusal } from './server.ts'
+import type { RejectedRequest } from './server.ts'
 
 declare module 'express-serve-static-core' {
   interface Request {
@@ -58,11 +58,11 @@ export function observeRequests(log: Logger, metrics: Metrics, templates: string
   }
 }
 
-/** One line and one count for each request that was refused before the app had it. */
-export function observeRefusals(log: Logger, metrics: Metrics): (refusal: Refusal) => void {
-  return (refusal) => {
-    metrics.refused(refusal.code)
-    log.info(refusal, 'request refused')
+/** One line and one count for each request that was rejected before the app had it. */
+export function observeRejectedRequests(log: Logger, metrics: Metrics): (rejected: RejectedRequest) => void {
+  return (rejected) => {
+    metrics.refused(rejected.code)
+    log.info(rejected, 'request refused')
   }
 }
 

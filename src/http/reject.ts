@@ -1,0 +1,60 @@
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { ApiError } from '../errors.ts'
+
+/** Lingering close: how long a connection is still read from after our half of it was closed, in milliseconds. */
+const LINGER_MS = 2_000
+
+/** Batch size and pause, in milliseconds: at most some 4,000 connections a second. */
+const BATCH_SIZE = 5
+const BATCH_PAUSE_MS = 1
+
+/** Runs many actions in order, a few at a time, so that requests are served in between. */
+export function createBatcher(): (action: () => void) => void {
+  const waiting: (() => void)[] = []
+  function runBatch(): void {
+    for (const action of waiting.splice(0, BATCH_SIZE)) action()
+    if (waiting.length) setTimeout(runBatch, BATCH_PAUSE_MS)
+  }
+  return (action) => {
+    if (waiting.push(action) === 1) setTimeout(runBatch, BATCH_PAUSE_MS)
+  }
+}
+
+/**
+ * The error response to a request that Node's parser could not read.
+ * @param code of Node's error
+ */
+export function toRequestError(code: string | undefined): ApiError {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new ApiError('REQUEST_TIMEOUT', 'The request took too long to arrive.')
+  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('HEADERS_TOO_LARGE', 'The headers are larger than 16 KiB.')
+  return new ApiError('INVALID_ARGUMENT', 'This is not a valid HTTP request.')
+}
+
+/** Writes an error response where there is no response object to write it with, and closes the connection. */
+export function writeRejection(socket: Duplex, { body, status, headers }: ApiError, requestId: string): void {
+  const json = JSON.stringify(body)
+  const fields = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(json),
+    'X-Request-Id': requestId,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    ...headers,
+    Connection: 'close',
+  }
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${json}`)
+  closeGracefully(socket)
+}
+
+/**
+ * Closes our half of the connection at once, and the other half later: a client that is still sending would lose the
+ * response if both were closed (RFC 9112 §9.6).
+ */
+export function closeGracefully(socket: Duplex): void {
+  socket.end()
+  socket.resume() // what is still sent has to be read
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
+}
