@@ -36,8 +36,8 @@ function requireJsonType(req: Request): void {
 /** The bytes of the body. Fails as soon as there are too many; Node discards the rest while the answer goes out. */
 function read(req: Request): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (req.broken) return reject(req.broken)
-    req.once('broken', reject)
+    if (req.bodyError) return reject(req.bodyError)
+    req.once('bodyError', reject)
     const chunks: Buffer[] = []
     let size = 0
     req.on('data', (chunk: Buffer) => {

@@ -29,8 +29,8 @@ declare module 'express-serve-static-core' {
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Why the rest of the body will not arrive; emitted as the event `broken`, too. */
-    broken?: ApiError
+    /** Why the rest of the body will not arrive. Also emitted as the event `bodyError`. */
+    bodyError?: ApiError
   }
 }
 

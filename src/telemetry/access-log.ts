@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import { routeOf } from '../http/routes.ts'
 import type { Metrics } from './metrics.ts'
-import type { Refusal } from '../http/connection/server.ts'
+import type { RejectedRequest } from '../http/connection/server.ts'
 
 /** W3C Trace Context §3.2, as every version has it so far: ids of zeros and version ff are none. */
 const wellFormed = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
@@ -46,11 +46,11 @@ export function observeRequests(log: Logger, metrics: Metrics): RequestHandler {
   }
 }
 
-/** One line and one count for each request that was refused before the app had it. */
-export function observeRejections(log: Logger, metrics: Metrics): (refusal: Refusal) => void {
-  return (refusal) => {
-    metrics.refused(refusal.code)
-    log.info(refusal, 'request refused')
+/** One line and one count for each request that was rejected before the app had it. */
+export function observeRejections(log: Logger, metrics: Metrics): (rejected: RejectedRequest) => void {
+  return (rejected) => {
+    metrics.refused(rejected.code)
+    log.info(rejected, 'request refused')
   }
 }
 
