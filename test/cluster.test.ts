@@ -1,9 +1,9 @@
 import { describe, expect, vi } from 'vitest'
 import { listMigrations } from '../src/database/migrate.ts'
 import { issueKey } from './chaos/cluster.ts'
-import { cloneDatabase, dropDatabase, onServer } from './support/harness.ts'
+import { cloneDatabase, dropDatabase, withClient } from './support/harness.ts'
 import { keepKey } from './support/output.ts'
-import { freePort, kill, occupyPort, test } from './support/processes.ts'
+import { freePort, kill, occupyPort, testWithProcess as test } from './support/processes.ts'
 
 describe('several workers', { timeout: 60_000 }, () => {
   test('share a port and their metrics; one that is killed is replaced; SIGTERM ends them all in order', async ({
@@ -32,7 +32,7 @@ describe('several workers', { timeout: 60_000 }, () => {
     const end = await service.signal('SIGTERM')
     expect(end).toMatchObject({ code: 0, stderr: '' })
     expect(end.stdout).toContain(`"worker":${pid},"code":null,"signal":"SIGKILL","msg":"worker died"`)
-    const left = await onServer((client) =>
+    const left = await withClient((client) =>
       client.query('SELECT 1 FROM pg_stat_activity WHERE datname = $1', [new URL(emptyDatabase).pathname.slice(1)]),
     )
     expect(left.rowCount).toBe(0)
@@ -76,7 +76,7 @@ describe('several workers', { timeout: 60_000 }, () => {
     async (workers, { sandbox, onTestFinished }) => {
       const databaseUrl = await cloneDatabase()
       onTestFinished(() => dropDatabase(databaseUrl))
-      const sql = (text: string) => onServer((client) => client.query(text), new URL(databaseUrl).pathname.slice(1))
+      const sql = (text: string) => withClient((client) => client.query(text), new URL(databaseUrl).pathname.slice(1))
       const last = listMigrations().at(-1) // what it makes is there already
       await sql(`DELETE FROM _prisma_migrations WHERE migration_name = '${last}'`)
       const tries = async () =>

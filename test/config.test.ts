@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { ConfigError, Environment, loadConfig } from '../src/config.ts'
 import { cloneDatabase, dropDatabase } from './support/harness.ts'
-import { occupyPort, test } from './support/processes.ts'
+import { occupyPort, testWithProcess as test } from './support/processes.ts'
 
 const secret = 'postgresql://pets:topsecret@db.internal:5432/pets'
 

@@ -1,14 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { type GraphQLAnswer, type Running, sharedTest, test } from './support/harness.ts'
+import {
+  type GraphQLResponseBody,
+  type TestService,
+  testWithSharedService,
+  testWithService as test,
+} from './support/harness.ts'
 
 /** What a face decided: the animal or page as plain data, or the error's code, message and status. */
 type Decision = { value: unknown } | { code: string; message: string; status: number }
 
 /** Both faces for one operation, each giving its decision in the same form. */
 interface Faces<Input> {
-  rest(running: Running, input: Input): Promise<Decision>
-  graphql(running: Running, input: Input): Promise<Decision>
+  rest(service: TestService, input: Input): Promise<Decision>
+  graphql(service: TestService, input: Input): Promise<Decision>
 }
 
 interface NewPetInput {
@@ -19,21 +24,21 @@ interface NewPetInput {
 }
 
 const create: Faces<NewPetInput> = {
-  async rest(running, { name, categoryId, status }) {
+  async rest(service, { name, categoryId, status }) {
     const members = [`"name":${JSON.stringify(name)}`, `"categoryId":${categoryId}`]
     if (status !== undefined) members.push(`"status":${JSON.stringify(status)}`)
-    return fromRest(await running.post(`{${members.join(',')}}`), withoutId)
+    return fromRest(await service.post(`{${members.join(',')}}`), withoutId)
   },
-  async graphql(running, input) {
+  async graphql(service, input) {
     const query = 'mutation ($input: NewPet!) { createPet(input: $input) { name categoryId status } }'
-    return fromGraphQL(await running.graphql(query, { input }), 'createPet')
+    return fromGraphQL(await service.graphql(query, { input }), 'createPet')
   },
 }
 
 const get: Faces<string> = {
-  rest: async (running, id) => fromRest(await running.send(`/v1/pets/${id}`), withoutId),
-  graphql: async (running, id) =>
-    fromGraphQL(await running.graphql('query ($id: ID!) { pet(id: $id) { name categoryId status } }', { id }), 'pet'),
+  rest: async (service, id) => fromRest(await service.send(`/v1/pets/${id}`), withoutId),
+  graphql: async (service, id) =>
+    fromGraphQL(await service.graphql('query ($id: ID!) { pet(id: $id) { name categoryId status } }', { id }), 'pet'),
 }
 
 interface ListInput {
@@ -42,15 +47,15 @@ interface ListInput {
 }
 
 const list: Faces<ListInput> = {
-  async rest(running, { size, status }) {
+  async rest(service, { size, status }) {
     const query = new URLSearchParams({ ...(size !== undefined && { limit: String(size) }), ...(status && { status }) })
-    return fromRest(await running.send(`/v1/pets?${query}`), (json) => parseAnimals(json).map(withNullStatus))
+    return fromRest(await service.send(`/v1/pets?${query}`), (json) => parseAnimals(json).map(withNullStatus))
   },
-  async graphql(running, { size, status }) {
+  async graphql(service, { size, status }) {
     const query =
       'query ($size: Int, $status: PetStatus) { pets(first: $size, status: $status) { nodes { id name categoryId status } } }'
     return fromGraphQL(
-      await running.graphql(query, { size, status }),
+      await service.graphql(query, { size, status }),
       'pets',
       (page) => (page as { nodes: unknown }).nodes,
     )
@@ -78,8 +83,8 @@ describe('both faces decide alike', () => {
     ['__proto__', '__proto__', true],
   ]
   for (const [title, name, accepted] of names) {
-    sharedTest(`name: ${title} is ${accepted ? 'stored as sent' : 'refused'}`, async ({ running }) => {
-      const decision = await agree(create, running, { name, categoryId: '1' })
+    testWithSharedService(`name: ${title} is ${accepted ? 'stored as sent' : 'refused'}`, async ({ service }) => {
+      const decision = await agree(create, service, { name, categoryId: '1' })
       if (accepted) expect(decision).toEqual({ value: { name, categoryId: '1', status: null } })
       else expect(decision).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400, message: /^name: / })
     })
@@ -87,75 +92,75 @@ describe('both faces decide alike', () => {
 
   const integers = ['0', '1', '-1', '2147483647', '2147483648', '-2147483649', '9007199254740991', '9007199254740992']
   integers.push('9007199254740993', '-9007199254740993', '9223372036854775807', '-9223372036854775808')
-  sharedTest.for(integers)('categoryId %s comes back to the digit', async (categoryId, { running }) => {
-    const decision = await agree(create, running, { name: 'x', categoryId })
+  testWithSharedService.for(integers)('categoryId %s comes back to the digit', async (categoryId, { service }) => {
+    const decision = await agree(create, service, { name: 'x', categoryId })
     expect(decision).toEqual({ value: { name: 'x', categoryId, status: null } })
   })
 
   const tooLarge = ['9223372036854775808', '-9223372036854775809', '1' + '0'.repeat(30), '9'.repeat(400)]
-  sharedTest.for(tooLarge)('categoryId %s is refused', async (categoryId, { running }) => {
-    const decision = await agree(create, running, { name: 'x', categoryId })
+  testWithSharedService.for(tooLarge)('categoryId %s is refused', async (categoryId, { service }) => {
+    const decision = await agree(create, service, { name: 'x', categoryId })
     expect(decision).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400, message: /^categoryId: / })
   })
 
-  sharedTest('every wrong field is named, in one message', async ({ running }) => {
-    const decision = await agree(create, running, { name: '', categoryId: '9'.repeat(20) })
+  testWithSharedService('every wrong field is named, in one message', async ({ service }) => {
+    const decision = await agree(create, service, { name: '', categoryId: '9'.repeat(20) })
     expect(decision).toMatchObject({ message: /^name: .*; categoryId: / })
   })
 
-  sharedTest.for(['available', 'pending', 'sold'])('status %s is stored', async (status, { running }) => {
-    const decision = await agree(create, running, { name: 'x', categoryId: '1', status })
+  testWithSharedService.for(['available', 'pending', 'sold'])('status %s is stored', async (status, { service }) => {
+    const decision = await agree(create, service, { name: 'x', categoryId: '1', status })
     expect(decision).toEqual({ value: { name: 'x', categoryId: '1', status } })
   })
 
   test.for(['SOLD', 'Available', '', ' sold', 'gone'])(
     'status "%s" is refused with 400',
-    async (status, { running }) => {
+    async (status, { service }) => {
       const input = { name: 'x', categoryId: '1', status }
-      expect(await create.rest(running, input)).toMatchObject({ code: 'INVALID_ARGUMENT', message: /^status: / })
-      expect(await create.graphql(running, input)).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400 })
-      expect(await animalCount(running)).toBe(0)
+      expect(await create.rest(service, input)).toMatchObject({ code: 'INVALID_ARGUMENT', message: /^status: / })
+      expect(await create.graphql(service, input)).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400 })
+      expect(await animalCount(service)).toBe(0)
     },
   )
 
   const noAnimal = ['0', '-1', '999', '1.0', '1e3', '+1', '01', '0x1', '-0', 'abc', '9223372036854775807']
   noAnimal.push('9223372036854775808', '-9223372036854775809', '٣', '9'.repeat(400), 'NaN')
-  sharedTest.for(noAnimal)('the id %s names no animal', async (id, { running }) => {
-    await running.post({ name: 'x', categoryId: 1 })
-    expect(await agree(get, running, id)).toMatchObject({ code: 'NOT_FOUND', status: 404 })
+  testWithSharedService.for(noAnimal)('the id %s names no animal', async (id, { service }) => {
+    await service.post({ name: 'x', categoryId: 1 })
+    expect(await agree(get, service, id)).toMatchObject({ code: 'NOT_FOUND', status: 404 })
   })
 
-  sharedTest('an animal reads the same by id', async ({ running }) => {
-    const created = await running.post({ name: 'Zoë 🦜', categoryId: 7, status: 'sold' })
+  testWithSharedService('an animal reads the same by id', async ({ service }) => {
+    const created = await service.post({ name: 'Zoë 🦜', categoryId: 7, status: 'sold' })
     const { id } = (await created.json()) as { id: number }
     const value = { name: 'Zoë 🦜', categoryId: '7', status: 'sold' }
-    expect(await agree(get, running, String(id))).toEqual({ value })
+    expect(await agree(get, service, String(id))).toEqual({ value })
   })
 
-  test.for([1, 2, 20, 100])('a page of %d holds the same animals, newest first', async (size, { running }) => {
-    for (const status of ['available', 'pending', undefined]) await running.post({ name: 'x', categoryId: 1, status })
-    const decision = await agree(list, running, { size })
+  test.for([1, 2, 20, 100])('a page of %d holds the same animals, newest first', async (size, { service }) => {
+    for (const status of ['available', 'pending', undefined]) await service.post({ name: 'x', categoryId: 1, status })
+    const decision = await agree(list, service, { size })
     const ids = (decision as { value: { id: string }[] }).value.map(({ id }) => Number(id))
     expect(ids).toEqual([3, 2, 1].slice(0, size))
   })
 
-  test('a status filter keeps the same animals', async ({ running }) => {
+  test('a status filter keeps the same animals', async ({ service }) => {
     for (const status of ['available', 'pending', 'available', undefined]) {
-      await running.post({ name: 'x', categoryId: 1, status })
+      await service.post({ name: 'x', categoryId: 1, status })
     }
-    const decision = await agree(list, running, { status: 'available' })
+    const decision = await agree(list, service, { status: 'available' })
     expect(decision).toMatchObject({ value: [{ id: '3' }, { id: '1' }] })
   })
 
-  sharedTest.for([0, 101, -1, 1000])('a page size of %d is refused', async (size, { running }) => {
+  testWithSharedService.for([0, 101, -1, 1000])('a page size of %d is refused', async (size, { service }) => {
     // The parameter has another name on each face; the rest of the message is the same.
-    const rest = await list.rest(running, { size })
-    const graphql = await list.graphql(running, { size })
+    const rest = await list.rest(service, { size })
+    const graphql = await list.graphql(service, { size })
     expect(rest).toMatchObject({ code: 'INVALID_ARGUMENT', message: 'limit: must be an integer from 1 to 100' })
     expect(graphql).toMatchObject({ code: 'INVALID_ARGUMENT', message: 'first: must be an integer from 1 to 100' })
   })
 
-  test('any name, integer and status get the same decision', { timeout: 60_000 }, async ({ running }) => {
+  test('any name, integer and status get the same decision', { timeout: 60_000 }, async ({ service }) => {
     const edges = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, -(2n ** 53n), 0n].flatMap((n) => [n - 1n, n, n + 1n])
     const integer = fc.oneof(fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }), fc.constantFrom(...edges))
     const name = fc.oneof(
@@ -167,7 +172,7 @@ describe('both faces decide alike', () => {
     await fc.assert(
       fc.asyncProperty(name, integer, status, async (text, n, status) => {
         const pet = { name: text, categoryId: n.toString(), ...(status && { status }) }
-        const decision = await agree(create, running, pet)
+        const decision = await agree(create, service, pet)
         if ('value' in decision) expect(decision.value).toEqual({ status: null, ...pet })
       }),
       { numRuns: 1_000 },
@@ -176,8 +181,8 @@ describe('both faces decide alike', () => {
 })
 
 /** Asks both faces and demands the same decision. */
-async function agree<Input>(faces: Faces<Input>, running: Running, input: Input): Promise<Decision> {
-  const [rest, graphql] = await Promise.all([faces.rest(running, input), faces.graphql(running, input)])
+async function agree<Input>(faces: Faces<Input>, service: TestService, input: Input): Promise<Decision> {
+  const [rest, graphql] = await Promise.all([faces.rest(service, input), faces.graphql(service, input)])
   expect(graphql).toEqual(rest)
   return rest
 }
@@ -192,7 +197,7 @@ async function fromRest(response: Response, toValue: (json: string) => unknown):
 }
 
 function fromGraphQL(
-  { data, errors }: GraphQLAnswer,
+  { data, errors }: GraphQLResponseBody,
   field: string,
   toValue = (value: unknown): unknown => value,
 ): Decision {
@@ -212,6 +217,6 @@ function withoutId(json: string): unknown {
   return { ...withNullStatus(parseAnimals(`[${json}]`)[0] ?? {}), id: undefined }
 }
 
-async function animalCount(running: Running): Promise<unknown> {
-  return (await running.graphql('{ pets { totalCount } }')).data?.pets?.['totalCount']
+async function animalCount(service: TestService): Promise<unknown> {
+  return (await service.graphql('{ pets { totalCount } }')).data?.pets?.['totalCount']
 }

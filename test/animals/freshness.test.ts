@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import { type Running, test } from '../support/harness.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
 
 /** Holds back what the database answers to the next query for animals, until `release`. */
-function holdAnswers({ service: { database } }: Running) {
+function holdAnswers({ database }: TestService) {
   const query = database.pool.query.bind(database.pool) as (q: { text: string }) => Promise<unknown>
   let release = () => {}
   const released = new Promise<void>((resolve) => (release = resolve))
@@ -27,7 +27,7 @@ function holdAnswers({ service: { database } }: Running) {
 const list = '{ pets { nodes { name } } }'
 const one = '{ pet(id: 2) { name } }'
 
-const reads: [string, (running: Running) => Promise<string>][] = [
+const reads: [string, (service: TestService) => Promise<string>][] = [
   ['REST list', async ({ send }) => (await send('/v1/pets')).text()],
   ['REST get', async ({ send }) => (await send('/v1/pets/2')).text()],
   ['GraphQL list', async ({ graphql }) => JSON.stringify(await graphql(list))],
@@ -36,25 +36,25 @@ const reads: [string, (running: Running) => Promise<string>][] = [
 
 test.for(reads)(
   '%s: who knows of a write does not share an answer from before it, even if that is still under way',
-  async ([, read], { running }) => {
-    await running.post({ name: 'first', categoryId: 1 })
-    const held = holdAnswers(running)
-    const before = read(running)
+  async ([, read], { service }) => {
+    await service.post({ name: 'first', categoryId: 1 })
+    const held = holdAnswers(service)
+    const before = read(service)
     await held.seen
-    expect((await running.post({ name: 'second', categoryId: 1 })).status).toBe(201)
-    const after = [read(running), read(running)]
+    expect((await service.post({ name: 'second', categoryId: 1 })).status).toBe(201)
+    const after = [read(service), read(service)]
     setTimeout(held.release, 20)
     expect(await before).not.toContain('second')
     for (const answer of await Promise.all(after)) expect(answer).toContain('second')
   },
 )
 
-test('GraphQL: what only looks alike is not shared', async ({ running }) => {
-  await running.post({ name: 'x', categoryId: 1 })
+test('GraphQL: what only looks alike is not shared', async ({ service }) => {
+  await service.post({ name: 'x', categoryId: 1 })
   const query = 'query A($n: Boolean = true) { pet(id: 1) { name @include(if: $n) id } } query B { pet(id: 1) { id } }'
   const ask = async (more: object) => {
     const init = { method: 'POST', headers: { 'Content-Type': 'application/json' } }
-    const response = await running.send('/graphql', { ...init, body: JSON.stringify({ query, ...more }) })
+    const response = await service.send('/graphql', { ...init, body: JSON.stringify({ query, ...more }) })
     return ((await response.json()) as { data: { pet: object } }).data.pet
   }
   const variables = { n: false }

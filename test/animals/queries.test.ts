@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { createRunStatement, createQueries, type Range } from '../../src/animals/queries.ts'
-import { onServer, type Running, test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
 
 const ids = [-(2n ** 63n), -1n, 0n, 1n, 2n, 3n, 9_007_199_254_740_993n, 2n ** 63n - 1n]
 const status = fc.constantFrom('available', 'pending', 'sold', null, undefined)
@@ -14,7 +14,7 @@ const range: fc.Arbitrary<Range> = fc.record({
   take: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.constant(21)),
 })
 
-async function fill({ service }: Running): Promise<void> {
+async function fill(service: TestService): Promise<void> {
   const statuses = ['available', 'pending', 'sold', null] as const
   await service.database.prisma.animal.createMany({
     data: ids.map((id, n) => ({ id, name: `ü${n}'"`, categoryId: ids[n] ?? 0n, status: statuses[n % 4] ?? null })),
@@ -22,9 +22,9 @@ async function fill({ service }: Running): Promise<void> {
 }
 
 describe('each statement gives what Prisma gives', () => {
-  test('list', async ({ running }) => {
-    await fill(running)
-    const { pool, prisma } = running.service.database
+  test('list', async ({ service }) => {
+    await fill(service)
+    const { pool, prisma } = service.database
     const { list } = createQueries(createRunStatement(pool))
     await fc.assert(
       fc.asyncProperty(range, async (range) => {
@@ -46,9 +46,9 @@ describe('each statement gives what Prisma gives', () => {
     )
   })
 
-  test('byIds', async ({ running }) => {
-    await fill(running)
-    const { pool, prisma } = running.service.database
+  test('byIds', async ({ service }) => {
+    await fill(service)
+    const { pool, prisma } = service.database
     const { byIds } = createQueries(createRunStatement(pool))
     await fc.assert(
       fc.asyncProperty(fc.subarray([...ids, 4n, 5n]), async (some) => {
@@ -61,8 +61,8 @@ describe('each statement gives what Prisma gives', () => {
     )
   })
 
-  test('create', async ({ running }) => {
-    const { pool, prisma } = running.service.database
+  test('create', async ({ service }) => {
+    const { pool, prisma } = service.database
     const { create } = createQueries(createRunStatement(pool))
     for (const status of ['available', undefined] as const) {
       const animal = await create({ name: `Ünï'"\\ ${status}`, categoryId: 2n ** 63n - 1n, status })
@@ -72,8 +72,8 @@ describe('each statement gives what Prisma gives', () => {
   })
 })
 
-test('the plan that PostgreSQL keeps walks an index, whichever rows are asked for', async ({ running }) => {
-  const { pool } = running.service.database
+test('the plan that PostgreSQL keeps walks an index, whichever rows are asked for', async ({ service }) => {
+  const { pool } = service.database
   await pool.query(`INSERT INTO animal (name, category_id, status) SELECT 'x', 1, (CASE WHEN i % 1000 = 0 THEN 'sold'
     WHEN i % 3 = 0 THEN 'available' END)::pet_status FROM generate_series(1, 20000) AS i`)
   await pool.query('ANALYZE animal')
@@ -92,8 +92,8 @@ test('the plan that PostgreSQL keeps walks an index, whichever rows are asked fo
   expect(new Set(sent.map(({ text }) => text)).size).toBe(18)
   sent.splice(17)
 
-  const databaseName = new URL(running.databaseUrl).pathname.slice(1)
-  await onServer(async (client) => {
+  const databaseName = new URL(service.databaseUrl).pathname.slice(1)
+  await withClient(async (client) => {
     for (const { text, values } of sent.filter(({ text }) => text.endsWith('LIMIT 21'))) {
       for (let use = 0; use < 7; use++)
         await client.query({ name: createHash('md5').update(text).digest('hex'), text, values })

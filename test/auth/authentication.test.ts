@@ -1,17 +1,17 @@
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
-import { onServer, type Running, sharedTest, test } from '../support/harness.ts'
+import { withClient, type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
 
 /** The same request without good credentials on both faces; both must be 401. */
-async function refused(running: Running, authorization: string | undefined): Promise<Response[]> {
+async function refused(service: TestService, authorization: string | undefined): Promise<Response[]> {
   const headers = {
     'Content-Type': 'application/json',
     ...(authorization !== undefined && { Authorization: authorization }),
   }
   const responses = [
-    await fetch(`${running.base}/v1/pets`, { headers }),
-    await fetch(`${running.base}/graphql`, { method: 'POST', headers, body: '{"query":"{__typename}"}' }),
+    await fetch(`${service.base}/v1/pets`, { headers }),
+    await fetch(`${service.base}/graphql`, { method: 'POST', headers, body: '{"query":"{__typename}"}' }),
   ]
   for (const response of responses) expect(response.status).toBe(401)
   return responses
@@ -21,8 +21,8 @@ function expectInvalidToken({ headers }: Response): void {
   expect(headers.get('www-authenticate')).toBe('Bearer realm="petstore", error="invalid_token"')
 }
 
-async function status(running: Running, key: string): Promise<number> {
-  return (await fetch(`${running.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status
+async function status(service: TestService, key: string): Promise<number> {
+  return (await fetch(`${service.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status
 }
 
 describe('a request without a valid key is 401 on both faces', () => {
@@ -36,8 +36,8 @@ describe('a request without a valid key is 401 on both faces', () => {
     'Token x',
     'Bearer  a, Bearer b',
   ]
-  sharedTest.for(noKey)('Authorization: %s', async (authorization, { running }) => {
-    const [rest, graphql] = await refused(running, authorization)
+  testWithSharedService.for(noKey)('Authorization: %s', async (authorization, { service }) => {
+    const [rest, graphql] = await refused(service, authorization)
     expect(await rest?.json()).toEqual({ code: 'UNAUTHENTICATED', status: 401, message: expect.any(String) })
     expect(await graphql?.json()).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED', status: 401 } }] })
     for (const response of [rest, graphql]) {
@@ -56,13 +56,13 @@ describe('a request without a valid key is 401 on both faces', () => {
     ['SQL', () => `'OR'1'='1`],
   ]
   for (const [title, change] of wrong) {
-    sharedTest(title, async ({ running }) => {
-      for (const response of await refused(running, `Bearer ${change(running.key)}`)) expectInvalidToken(response)
+    testWithSharedService(title, async ({ service }) => {
+      for (const response of await refused(service, `Bearer ${change(service.key)}`)) expectInvalidToken(response)
     })
   }
 
-  sharedTest('a key in the query, a cookie or the body does not count', async ({ running }) => {
-    const { base, key } = running
+  testWithSharedService('a key in the query, a cookie or the body does not count', async ({ service }) => {
+    const { base, key } = service
     const body = JSON.stringify({ name: 'x', categoryId: 1, access_token: key })
     const headers = { 'Content-Type': 'application/json', Cookie: `Authorization=Bearer ${key}` }
     const response = await fetch(`${base}/v1/pets?access_token=${key}&api_key=${key}`, {
@@ -73,7 +73,7 @@ describe('a request without a valid key is 401 on both faces', () => {
     expect(response.status).toBe(401)
   })
 
-  sharedTest('before path, method and body are looked at', async ({ running }) => {
+  testWithSharedService('before path, method and body are looked at', async ({ service }) => {
     const attempts: [string, RequestInit][] = [
       ['/v1/nothing', {}],
       ['/v1/pets/%ZZ', {}],
@@ -82,31 +82,42 @@ describe('a request without a valid key is 401 on both faces', () => {
       ['/graphql', { method: 'PUT' }],
       ['/graphql/x', {}],
     ]
-    for (const [path, init] of attempts) expect((await fetch(running.base + path, init)).status).toBe(401)
+    for (const [path, init] of attempts) expect((await fetch(service.base + path, init)).status).toBe(401)
   })
 
-  sharedTest('GraphQL without a key gives the same bytes for any document: none is parsed', async ({ running }) => {
-    const bodies = ['{"query":"{__schema{types{name}}}"}', '{"query":"{"}', 'garbage', '{"query":"{pets{totalCount}}"}']
-    const answers = bodies.map(async (body) => {
-      const headers = { 'Content-Type': 'application/json' }
-      return (await fetch(`${running.base}/graphql`, { method: 'POST', headers, body })).text()
-    })
-    expect(new Set(await Promise.all(answers)).size).toBe(1)
-  })
+  testWithSharedService(
+    'GraphQL without a key gives the same bytes for any document: none is parsed',
+    async ({ service }) => {
+      const bodies = [
+        '{"query":"{__schema{types{name}}}"}',
+        '{"query":"{"}',
+        'garbage',
+        '{"query":"{pets{totalCount}}"}',
+      ]
+      const answers = bodies.map(async (body) => {
+        const headers = { 'Content-Type': 'application/json' }
+        return (await fetch(`${service.base}/graphql`, { method: 'POST', headers, body })).text()
+      })
+      expect(new Set(await Promise.all(answers)).size).toBe(1)
+    },
+  )
 })
 
 describe('a valid key', () => {
-  sharedTest.for(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('is taken after "%s"', async (scheme, { running }) => {
-    const headers = { Authorization: `${scheme} ${running.key}` }
-    expect((await fetch(`${running.base}/v1/pets`, { headers })).status).toBe(200)
-  })
+  testWithSharedService.for(['Bearer', 'bearer', 'BEARER', 'Bearer  '])(
+    'is taken after "%s"',
+    async (scheme, { service }) => {
+      const headers = { Authorization: `${scheme} ${service.key}` }
+      expect((await fetch(`${service.base}/v1/pets`, { headers })).status).toBe(200)
+    },
+  )
 
-  test('is stored as its SHA-256 only: no dump of the database has it', async ({ running }) => {
-    const service = await running.another({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
-    await service.post({ name: 'x', categoryId: 1 }, { 'Idempotency-Key': 'once' })
-    await status(service, mintKey())
-    await service.service.stop(0, 0) // with the use of keys written
-    const rows = await onServer(async (client) => {
+  test('is stored as its SHA-256 only: no dump of the database has it', async ({ service }) => {
+    const peer = await service.startPeer({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
+    await peer.post({ name: 'x', categoryId: 1 }, { 'Idempotency-Key': 'once' })
+    await status(peer, mintKey())
+    await peer.stop(0, 0) // with the use of keys written
+    const rows = await withClient(async (client) => {
       const tables = await client.query<{ name: string }>(
         `SELECT relname AS name FROM pg_stat_user_tables ORDER BY relname`,
       )
@@ -118,39 +129,39 @@ describe('a valid key', () => {
         return JSON.stringify(rows)
       })
       return (await Promise.all(dumps)).join()
-    }, new URL(running.databaseUrl).pathname.slice(1))
-    expect(rows).toContain(running.key.slice(0, 13))
-    expect(rows).not.toContain(running.key.slice(0, 14))
+    }, new URL(service.databaseUrl).pathname.slice(1))
+    expect(rows).toContain(service.key.slice(0, 13))
+    expect(rows).not.toContain(service.key.slice(0, 14))
   })
 
-  test('costs one query in five seconds, however often it is used', async ({ running }) => {
-    await status(running, running.key)
-    const before = await calls(running)
-    for (let n = 0; n < 10; n++) await status(running, running.key)
-    expect(await calls(running)).toBe(before)
+  test('costs one query in five seconds, however often it is used', async ({ service }) => {
+    await status(service, service.key)
+    const before = await calls(service)
+    for (let n = 0; n < 10; n++) await status(service, service.key)
+    expect(await calls(service)).toBe(before)
   })
 
-  test('is refused on another instance, too, within five seconds of its revocation', async ({ running }) => {
-    const other = await running.another()
-    expect([await status(running, running.key), await status(other, running.key)]).toEqual([200, 200])
-    expect(await running.service.keys.revoke(running.key.slice(0, 13))).toBe(true)
+  test('is refused on another instance, too, within five seconds of its revocation', async ({ service }) => {
+    const other = await service.startPeer()
+    expect([await status(service, service.key), await status(other, service.key)]).toEqual([200, 200])
+    expect(await service.keys.revoke(service.key.slice(0, 13))).toBe(true)
     const deadline = Date.now() + 5_500
-    while (Date.now() < deadline && (await status(other, running.key)) === 200) {
+    while (Date.now() < deadline && (await status(other, service.key)) === 200) {
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    for (const instance of [running, other]) {
-      for (const response of await refused(instance, `Bearer ${running.key}`)) expectInvalidToken(response)
+    for (const instance of [service, other]) {
+      for (const response of await refused(instance, `Bearer ${service.key}`)) expectInvalidToken(response)
     }
   })
 })
 
 /** How often the table of keys was read by its index. */
-async function calls(running: Running): Promise<number> {
-  return onServer(async (client) => {
+async function calls(service: TestService): Promise<number> {
+  return withClient(async (client) => {
     await client.query('SELECT pg_stat_force_next_flush()')
     const { rows } = await client.query(
       `SELECT seq_scan + idx_scan AS n FROM pg_stat_user_tables WHERE relname = 'api_key'`,
     )
     return Number(rows[0].n)
-  }, new URL(running.databaseUrl).pathname.slice(1))
+  }, new URL(service.databaseUrl).pathname.slice(1))
 }

@@ -6,29 +6,29 @@ import { pino } from 'pino'
 import { describe, expect, vi } from 'vitest'
 import { openLine } from '../chaos/tcp-proxy.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
-import { type Running, startService, test } from '../support/harness.ts'
+import { type TestService, startService, testWithService as test } from '../support/harness.ts'
 
 describe('while the database is down', () => {
   test('a key that nobody asked for before is 503, never 401; one that is known counts for five seconds', async ({
-    running,
+    service,
     onTestFinished,
   }) => {
-    const line = await openLine(running.databaseUrl)
+    const line = await openLine(service.databaseUrl)
     const stops: (() => Promise<void>)[] = []
     onTestFinished(() => stops[0]?.())
-    const { base } = await startService(line.url, stops, { key: running.key })
+    const { base } = await startService(line.url, stops, { key: service.key })
     const ask = async (key: string, path = '/v1/pets?limit=0') =>
       (await fetch(base + path, { headers: { Authorization: `Bearer ${key}` } })).status
-    expect(await ask(running.key)).toBe(400)
+    expect(await ask(service.key)).toBe(400)
     const known = performance.now()
     await line.down()
-    expect(await ask(running.key)).toBe(400) // believed, and refused for its limit without asking the database
+    expect(await ask(service.key)).toBe(400) // believed, and refused for its limit without asking the database
     expect(await Promise.all([ask(mintKey()), ask(mintKey(), '/graphql'), ask('Bearer x')])).toEqual([503, 503, 401])
     // Past its time it is not accepted any more, and not called wrong either.
-    await vi.waitFor(async () => expect(await ask(running.key)).toBe(503), { timeout: 8_000, interval: 200 })
+    await vi.waitFor(async () => expect(await ask(service.key)).toBe(503), { timeout: 8_000, interval: 200 })
     expect(performance.now() - known).toBeGreaterThan(4_500)
     await line.up()
-    expect([await ask(running.key), await ask(mintKey())]).toEqual([400, 401])
+    expect([await ask(service.key), await ask(mintKey())]).toEqual([400, 401])
   })
 })
 
@@ -36,15 +36,15 @@ describe('ten thousand different wrong keys', () => {
   test(
     'are 401 each, leave nothing in memory, and cost no query where the checksum is wrong',
     { timeout: 60_000 },
-    async ({ running }) => {
-      const service = await running.another({ log: pino({ level: 'silent' }) })
-      const queries = vi.spyOn(service.service.database.pool, 'query')
-      await flood(service, 4_000, misprinted) // warms up
+    async ({ service }) => {
+      const peer = await service.startPeer({ log: pino({ level: 'silent' }) })
+      const queries = vi.spyOn(peer.database.pool, 'query')
+      await flood(peer, 4_000, misprinted) // warms up
       const before = heap()
-      await flood(service, 6_000, misprinted)
+      await flood(peer, 6_000, misprinted)
       expect(heap() - before).toBeLessThan(400_000) // bytes: less than a key each
       expect(queries).not.toHaveBeenCalled()
-      await flood(service, 1_000, mintKey)
+      await flood(peer, 1_000, mintKey)
       expect(queries).toHaveBeenCalledTimes(1_000)
     },
   )
@@ -53,7 +53,7 @@ describe('ten thousand different wrong keys', () => {
 const misprinted = () => mintKey().replace(/.$/, '_')
 
 /** Sends so many wrong keys over one connection, without waiting for the answers, and holds each of them to 401. */
-async function flood({ port }: Running, count: number, wrong: () => string): Promise<void> {
+async function flood({ port }: TestService, count: number, wrong: () => string): Promise<void> {
   const client = connect(port, '127.0.0.1').setEncoding('latin1')
   const closed = once(client, 'close')
   const refusal = 'HTTP/1.1 401 '

@@ -1,12 +1,12 @@
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { createRateLimiter, deleteExpiredWindows, MAX_CLIENTS } from '../../src/auth/rate-limiter.ts'
-import { onServer, type Running, test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
 
 const defaults = loadConfig({}).rateLimits
 const HOUR_MS = 3_600_000
-const withBudget = (running: Running, points: number, more = {}) =>
-  running.another({ rateLimits: { ...defaults, points, ...more } })
+const withBudget = (service: TestService, points: number, more = {}) =>
+  service.startPeer({ rateLimits: { ...defaults, points, ...more } })
 
 /** A GraphQL query that costs as much. */
 const costing = (cost: number) => ({
@@ -30,8 +30,8 @@ function parameters(response: Response, field: string): Record<string, number> {
 const left = (response: Response) => parameters(response, 'ratelimit').r
 
 /** Runs SQL in the database of the service. */
-const query = ({ databaseUrl }: Running, sql: string) =>
-  onServer((client) => client.query(sql), new URL(databaseUrl).pathname.slice(1))
+const query = ({ databaseUrl }: TestService, sql: string) =>
+  withClient((client) => client.query(sql), new URL(databaseUrl).pathname.slice(1))
 
 /** Sets the clock of this machine, which then stands still, for the rest of the test. */
 function setClockBy(ms: number): void {
@@ -47,9 +47,9 @@ async function expectSpent(response: Response): Promise<void> {
 
 describe('the budget of a key', () => {
   test('is one for both faces: a REST call costs 1, a GraphQL operation its cost; the headers count down', async ({
-    running,
+    service,
   }) => {
-    const { send } = await withBudget(running, 100)
+    const { send } = await withBudget(service, 100)
     const answers = [
       await send('/v1/pets'),
       await send('/graphql', costing(30)),
@@ -68,8 +68,8 @@ describe('the budget of a key', () => {
     }
   })
 
-  test('once spent, is 429 with Retry-After on both faces, before path and body are looked at', async ({ running }) => {
-    const { send, post } = await withBudget(running, 3)
+  test('once spent, is 429 with Retry-After on both faces, before path and body are looked at', async ({ service }) => {
+    const { send, post } = await withBudget(service, 3)
     await send('/graphql', costing(3))
     for (const response of [
       await send('/v1/pets'),
@@ -87,9 +87,9 @@ describe('the budget of a key', () => {
   })
 
   test('with too little left for an operation rejects it for 1 point, and the rest can still be consumed', async ({
-    running,
+    service,
   }) => {
-    const { send } = await withBudget(running, 60)
+    const { send } = await withBudget(service, 60)
     await send('/graphql', costing(20))
     const rejected = await send('/graphql', costing(50))
     expect(left(rejected)).toBe(39)
@@ -97,22 +97,22 @@ describe('the budget of a key', () => {
     expect(left(await send('/graphql', costing(39)))).toBe(0)
   })
 
-  test('of several operations at once runs those that it has points for', async ({ running }) => {
-    const { send } = await withBudget(running, 100)
+  test('of several operations at once runs those that it has points for', async ({ service }) => {
+    const { send } = await withBudget(service, 100)
     await send('/v1/pets')
     const answers = await Promise.all(Array.from({ length: 5 }, () => send('/graphql', costing(40))))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429, 429])
   })
 
-  test('is whole again after its window', async ({ running }) => {
-    const { send } = await withBudget(running, 2, { windowSeconds: 1 })
+  test('is whole again after its window', async ({ service }) => {
+    const { send } = await withBudget(service, 2, { windowSeconds: 1 })
     await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(429), { interval: 1 })
     await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(200), { timeout: 5_000 })
   })
 
-  test('is each key’s own, and nobody’s without a key', async ({ running }) => {
-    const { send, base } = await withBudget(running, 1)
-    const other = await running.service.keys.issue('other')
+  test('is each key’s own, and nobody’s without a key', async ({ service }) => {
+    const { send, base } = await withBudget(service, 1)
+    const other = await service.keys.issue('other')
     expect((await send('/v1/pets')).status).toBe(200)
     expect((await send('/v1/pets')).status).toBe(429)
     expect((await send('/v1/pets', { headers: { Authorization: `Bearer ${other}` } })).status).toBe(200)
@@ -120,8 +120,8 @@ describe('the budget of a key', () => {
     expect([nobody.status, nobody.headers.get('ratelimit')]).toEqual([401, null])
   })
 
-  test('of 0 is none: no header, no limit', async ({ running }) => {
-    const { send } = await withBudget(running, 0)
+  test('of 0 is none: no header, no limit', async ({ service }) => {
+    const { send } = await withBudget(service, 0)
     for (const answer of [await send('/v1/pets'), await send('/graphql', costing(50))]) {
       expect(answer.status).toBe(200)
       expect([answer.headers.get('ratelimit'), answer.headers.get('ratelimit-policy')]).toEqual([null, null])
@@ -132,8 +132,8 @@ describe('the budget of a key', () => {
 describe('a budget that instances share', () => {
   const shared = { shared: true }
 
-  test('counts down over both of them and both faces, and is spent on both', async ({ running }) => {
-    const [one, two] = [await withBudget(running, 20, shared), await withBudget(running, 20, shared)]
+  test('counts down over both of them and both faces, and is spent on both', async ({ service }) => {
+    const [one, two] = [await withBudget(service, 20, shared), await withBudget(service, 20, shared)]
     expect(left(await one.send('/v1/pets'))).toBe(19)
     expect(left(await two.send('/graphql', costing(10)))).toBe(9)
     expect(left(await one.send('/graphql', costing(9)))).toBe(0)
@@ -145,50 +145,50 @@ describe('a budget that instances share', () => {
   })
 
   test('whose store is lost: each instance counts on alone from what it knew, and one warning says so', async ({
-    running,
+    service,
   }) => {
-    const { send, log } = await withBudget(running, 1_000, shared)
+    const { send, log } = await withBudget(service, 1_000, shared)
     expect(left(await send('/v1/pets'))).toBe(999)
-    await query(running, 'ALTER TABLE rate_limit RENAME TO lost')
+    await query(service, 'ALTER TABLE rate_limit RENAME TO lost')
     const answers = [await send('/v1/pets'), await send('/v1/pets'), await send('/graphql', costing(5))]
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
     expect(answers.map(left)).toEqual([998, 997, 992])
     expect(log.lines.filter(({ level }) => level === 40).map(({ msg }) => msg)).toEqual([
       'rate-limit store unavailable, limiting per process',
     ])
-    await query(running, 'ALTER TABLE lost RENAME TO rate_limit')
+    await query(service, 'ALTER TABLE lost RENAME TO rate_limit')
     // The store is not used for a second; then it goes on from what it knew.
     await vi.waitFor(async () => expect(left(await send('/v1/pets'))).toBe(998), { timeout: 15_000 })
   })
 
-  test('rejects a client that has nothing left without a query to the store', async ({ running }) => {
-    const { send } = await withBudget(running, 1, shared)
+  test('rejects a client that has nothing left without a query to the store', async ({ service }) => {
+    const { send } = await withBudget(service, 1, shared)
     expect((await send('/v1/pets')).status).toBe(200)
-    await query(running, 'TRUNCATE rate_limit')
+    await query(service, 'TRUNCATE rate_limit')
     await expectSpent(await send('/v1/pets'))
   })
 
-  test('begins a new window when the clock of the database was set back', async ({ running }) => {
-    const { send } = await withBudget(running, 20, shared)
+  test('begins a new window when the clock of the database was set back', async ({ service }) => {
+    const { send } = await withBudget(service, 20, shared)
     expect(left(await send('/v1/pets'))).toBe(19)
-    await query(running, `UPDATE rate_limit SET expire = expire + ${HOUR_MS}`)
+    await query(service, `UPDATE rate_limit SET expire = expire + ${HOUR_MS}`)
     const response = await send('/v1/pets')
     expect(left(response)).toBe(19)
     expect(parameters(response, 'ratelimit').t).toBeLessThanOrEqual(defaults.windowSeconds)
   })
 
-  test('keeps no windows that are over', async ({ running }) => {
-    const { send } = await withBudget(running, 20, shared)
+  test('keeps no windows that are over', async ({ service }) => {
+    const { send } = await withBudget(service, 20, shared)
     await send('/v1/pets')
-    await query(running, `INSERT INTO rate_limit SELECT 'key:over', 1, expire - ${HOUR_MS} FROM rate_limit`)
-    await deleteExpiredWindows(running.service.database.pool)
-    expect((await query(running, 'SELECT key, points FROM rate_limit')).rows).toEqual([{ key: 'key:1', points: 1 }])
+    await query(service, `INSERT INTO rate_limit SELECT 'key:over', 1, expire - ${HOUR_MS} FROM rate_limit`)
+    await deleteExpiredWindows(service.database.pool)
+    expect((await query(service, 'SELECT key, points FROM rate_limit')).rows).toEqual([{ key: 'key:1', points: 1 }])
   })
 })
 
 describe.for([{ shared: false }, { shared: true }])('a budget (%j), when the clock of the machine is set', (store) => {
-  test('goes on counting down in its window, and refuses for no longer than that', async ({ running }) => {
-    const { send } = await withBudget(running, 3, store)
+  test('goes on counting down in its window, and refuses for no longer than that', async ({ service }) => {
+    const { send } = await withBudget(service, 3, store)
     const answers = [await send('/v1/pets')]
     for (const ms of [-HOUR_MS, 25 * HOUR_MS, -48 * HOUR_MS]) {
       setClockBy(ms)
@@ -205,16 +205,16 @@ describe.for([{ shared: false }, { shared: true }])('a budget (%j), when the clo
     await expectSpent(await send('/v1/pets'))
   })
 
-  test('is whole again after its window', async ({ running }) => {
-    const { send } = await withBudget(running, 2, { ...store, windowSeconds: 1 })
+  test('is whole again after its window', async ({ service }) => {
+    const { send } = await withBudget(service, 2, { ...store, windowSeconds: 1 })
     await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(429), { interval: 1 })
     setClockBy(-HOUR_MS)
     await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(200), { timeout: 5_000 })
   })
 })
 
-test('instances whose clocks differ by a day share one window', async ({ running }) => {
-  const [one, two] = [await withBudget(running, 20, { shared: true }), await withBudget(running, 20, { shared: true })]
+test('instances whose clocks differ by a day share one window', async ({ service }) => {
+  const [one, two] = [await withBudget(service, 20, { shared: true }), await withBudget(service, 20, { shared: true })]
   const counts = []
   for (const [{ send }, aheadMs] of [
     [one, 0],

@@ -1,12 +1,12 @@
 import { request } from 'node:http'
 import { describe, expect } from 'vitest'
 import { createUsage } from '../../src/auth/usage.ts'
-import { onServer, type Running, test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
 
 const pet = { name: 'Rex', categoryId: 1 }
-const databaseOf = ({ databaseUrl }: Running) => new URL(databaseUrl).pathname.slice(1)
+const databaseOf = ({ databaseUrl }: TestService) => new URL(databaseUrl).pathname.slice(1)
 
-function graphql({ send }: Running, key: string, query: string, accept = '*/*'): Promise<Response> {
+function graphql({ send }: TestService, key: string, query: string, accept = '*/*'): Promise<Response> {
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: accept }
   return send('/graphql', { method: 'POST', headers, body: JSON.stringify({ query }) })
 }
@@ -21,49 +21,49 @@ describe('a key without the scope is 403 insufficient_scope', () => {
   const mutation = 'mutation { createPet(input: {name: "Rex", categoryId: 1}) { id } }'
   const mediaTypes = ['application/json', 'application/graphql-response+json', '*/*']
 
-  test('pets:write, on both faces and for every media type; reading goes on', async ({ running }) => {
-    const key = await running.service.keys.issue('reader', { scopes: ['pets:read'] })
-    await expectDenied(await running.post(pet, { Authorization: `Bearer ${key}` }), 'pets:write')
-    for (const type of mediaTypes) await expectDenied(await graphql(running, key, mutation, type), 'pets:write')
-    expect(await (await graphql(running, key, '{ pets { totalCount } }')).json()).toEqual({
+  test('pets:write, on both faces and for every media type; reading goes on', async ({ service }) => {
+    const key = await service.keys.issue('reader', { scopes: ['pets:read'] })
+    await expectDenied(await service.post(pet, { Authorization: `Bearer ${key}` }), 'pets:write')
+    for (const type of mediaTypes) await expectDenied(await graphql(service, key, mutation, type), 'pets:write')
+    expect(await (await graphql(service, key, '{ pets { totalCount } }')).json()).toEqual({
       data: { pets: { totalCount: 0 } },
     })
-    expect((await running.send('/v1/pets', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
+    expect((await service.send('/v1/pets', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
   })
 
-  test('pets:read, on both faces and for every media type; writing goes on', async ({ running }) => {
-    const key = await running.service.keys.issue('writer', { scopes: ['pets:write'] })
+  test('pets:read, on both faces and for every media type; writing goes on', async ({ service }) => {
+    const key = await service.keys.issue('writer', { scopes: ['pets:write'] })
     const headers = { Authorization: `Bearer ${key}` }
-    await expectDenied(await running.send('/v1/pets', { headers }), 'pets:read')
-    const getPet = await running.send('/v1/pets/1', { headers })
+    await expectDenied(await service.send('/v1/pets', { headers }), 'pets:read')
+    const getPet = await service.send('/v1/pets/1', { headers })
     expect(getPet.headers.get('deprecation')).toBe('@1764892800')
     await expectDenied(getPet, 'pets:read')
     const queries = ['{ pets { totalCount } }', '{ __schema { types { name } } }']
     for (const query of queries) {
-      for (const type of mediaTypes) await expectDenied(await graphql(running, key, query, type), 'pets:read')
+      for (const type of mediaTypes) await expectDenied(await graphql(service, key, query, type), 'pets:read')
     }
-    expect((await running.post(pet, headers)).status).toBe(201)
-    expect(await (await graphql(running, key, mutation)).json()).toEqual({ data: { createPet: { id: '2' } } })
+    expect((await service.post(pet, headers)).status).toBe(201)
+    expect(await (await graphql(service, key, mutation)).json()).toEqual({ data: { createPet: { id: '2' } } })
   })
 
-  test('metrics:read, which a new key has only when it is asked for', async ({ running }) => {
-    const key = await running.service.keys.issue('client')
-    const scraper = await running.service.keys.issue('scraper', { scopes: ['metrics:read'] })
-    await expectDenied(await running.send('/metrics', { headers: { Authorization: `Bearer ${key}` } }), 'metrics:read')
+  test('metrics:read, which a new key has only when it is asked for', async ({ service }) => {
+    const key = await service.keys.issue('client')
+    const scraper = await service.keys.issue('scraper', { scopes: ['metrics:read'] })
+    await expectDenied(await service.send('/metrics', { headers: { Authorization: `Bearer ${key}` } }), 'metrics:read')
     const headers = { Authorization: `Bearer ${scraper}` }
-    expect((await running.send('/metrics', { headers })).status).toBe(200)
-    await expectDenied(await running.send('/v1/pets', { headers }), 'pets:read')
-    await expectDenied(await running.post(pet, headers), 'pets:write')
+    expect((await service.send('/metrics', { headers })).status).toBe(200)
+    await expectDenied(await service.send('/v1/pets', { headers }), 'pets:read')
+    await expectDenied(await service.post(pet, headers), 'pets:write')
   })
 
-  test('before the body is asked for, read or parsed', async ({ running }) => {
-    const key = await running.service.keys.issue('reader', { scopes: ['pets:read'] })
+  test('before the body is asked for, read or parsed', async ({ service }) => {
+    const key = await service.keys.issue('reader', { scopes: ['pets:read'] })
     for (const body of ['', '{', 'x'.repeat(100_000)]) {
-      await expectDenied(await running.post(body, { Authorization: `Bearer ${key}` }), 'pets:write')
+      await expectDenied(await service.post(body, { Authorization: `Bearer ${key}` }), 'pets:write')
     }
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Expect: '100-continue' }
     const status = await new Promise((resolve) => {
-      const client = request(`${running.base}/v1/pets`, { method: 'POST', headers })
+      const client = request(`${service.base}/v1/pets`, { method: 'POST', headers })
       client.on('continue', () => resolve('asked for')).on('response', (response) => resolve(response.statusCode))
       client.on('error', resolve).flushHeaders()
     })
@@ -72,14 +72,14 @@ describe('a key without the scope is 403 insufficient_scope', () => {
 })
 
 test('an expired key is 401 invalid_token on both faces from its end on, however well it was known', async ({
-  running,
+  service,
 }) => {
   let now = Date.now()
-  const service = await running.another({ now: () => new Date(now) })
-  const key = await running.service.keys.issue('short', { expiresAt: new Date(now + 60_000) })
+  const peer = await service.startPeer({ now: () => new Date(now) })
+  const key = await service.keys.issue('short', { expiresAt: new Date(now + 60_000) })
   const ask = async () => {
-    const rest = await service.send('/v1/pets', { headers: { Authorization: `Bearer ${key}` } })
-    const answers = [rest, await graphql(service, key, '{ pets { totalCount } }')]
+    const rest = await peer.send('/v1/pets', { headers: { Authorization: `Bearer ${key}` } })
+    const answers = [rest, await graphql(peer, key, '{ pets { totalCount } }')]
     return answers.map(({ status, headers }) => [status, headers.get('www-authenticate')])
   }
   now += 59_999
@@ -93,48 +93,48 @@ test('an expired key is 401 invalid_token on both faces from its end on, however
 })
 
 describe('when a key was last used', () => {
-  test('is written in the background: no request waits for it, and a stop loses nothing', async ({ running }) => {
-    const service = await running.another()
+  test('is written in the background: no request waits for it, and a stop loses nothing', async ({ service }) => {
+    const peer = await service.startPeer()
     const since = Date.now()
     const read = () =>
-      onServer(async (client) => {
+      withClient(async (client) => {
         const { rows } = await client.query(
           'SELECT last_used_at, deprecated_calls, deprecated_last_call_at FROM api_key',
         )
         return rows as { last_used_at: Date | null; deprecated_calls: string; deprecated_last_call_at: Date | null }[] // as selected
-      }, databaseOf(running))
+      }, databaseOf(service))
 
-    await onServer(async (client) => {
+    await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE api_key IN SHARE MODE') // it can be read, and not written
-      for (let n = 0; n < 5; n++) expect((await service.send('/v1/pets')).status).toBe(200)
-      for (let n = 0; n < 3; n++) expect((await service.send('/v1/pets/7')).status).toBe(404)
+      for (let n = 0; n < 5; n++) expect((await peer.send('/v1/pets')).status).toBe(200)
+      for (let n = 0; n < 3; n++) expect((await peer.send('/v1/pets/7')).status).toBe(404)
       await client.query('ROLLBACK')
-    }, databaseOf(running))
+    }, databaseOf(service))
     expect(await read()).toEqual([{ last_used_at: null, deprecated_calls: '0', deprecated_last_call_at: null }])
 
-    await service.service.stop(0, 0)
+    await peer.stop(0, 0)
     const [use] = await read()
     expect(use).toMatchObject({ deprecated_calls: '3' })
     expect(use?.last_used_at?.getTime()).toBeGreaterThanOrEqual(since)
     expect(use?.deprecated_last_call_at?.getTime()).toBeGreaterThanOrEqual(since)
   })
 
-  test('is one statement for all keys; what fails is written the next time, each call once', async ({ running }) => {
-    const { keys, database } = running.service
-    const ids = await onServer(async (client) => {
+  test('is one statement for all keys; what fails is written the next time, each call once', async ({ service }) => {
+    const { keys, database } = service
+    const ids = await withClient(async (client) => {
       for (let n = 0; n < 20; n++) await keys.issue(`key ${n}`)
       const { rows } = await client.query('SELECT id FROM api_key')
       return rows.map(({ id }: { id: string }) => BigInt(id))
-    }, databaseOf(running))
+    }, databaseOf(service))
     const usage = createUsage(database.prisma)
     const note = () => ids.forEach((id) => usage.recordDeprecatedCall(id, new Date('2026-01-01T00:00:00Z')))
     note()
     const lock = 'BEGIN; LOCK TABLE api_key IN SHARE MODE'
-    await onServer(async (client) => {
+    await withClient(async (client) => {
       await client.query(lock)
       await expect(usage.flush()).rejects.toThrow()
       await client.query('ROLLBACK')
-    }, databaseOf(running))
+    }, databaseOf(service))
     note()
     await usage.flush()
     await usage.flush()

@@ -1,6 +1,6 @@
 import type { Browser, Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect } from 'vitest'
-import { test as base } from '../support/harness.ts'
+import { testWithService as base } from '../support/harness.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
 describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, { timeout: 60_000 }, () => {
@@ -15,7 +15,7 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, { 
     page: Page
   }>({
     // A page is closed before the service that it is open on.
-    page: async ({ running: _running }, use) => {
+    page: async ({ service: _running }, use) => {
       const complaints: string[] = []
       const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
       page.on('pageerror', (error) => complaints.push(error.message))
@@ -33,8 +33,8 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, { 
     },
   })
 
-  test('shows every operation, and which of them is deprecated', async ({ page, running }) => {
-    await open(page, running.base)
+  test('shows every operation, and which of them is deprecated', async ({ page, service }) => {
+    await open(page, service.base)
     expect(await page.title()).toBe('Pet store API')
     const ids = await page.locator('.opblock').evaluateAll((all) => all.map((one) => one.id.split('-').at(-1)))
     expect(ids).toEqual(['listPets', 'createPet', 'getPet'])
@@ -45,23 +45,23 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, { 
     await operation(page, 'getPet').getByText('Warning: Deprecated').waitFor()
   })
 
-  test('lists the servers, and calls none but its own', async ({ page, running }) => {
+  test('lists the servers, and calls none but its own', async ({ page, service }) => {
     const production = 'https://production.example/v1'
-    const known = await running.another({ environments: { production, staging: undefined } })
+    const known = await service.startPeer({ environments: { production, staging: undefined } })
     await open(page, known.base)
     const servers = await page.locator('.servers').allInnerTexts()
     expect(servers).toEqual([expect.stringMatching(/^\/v1 – /), `${production} – Production`])
-    await authorize(page, running.key)
+    await authorize(page, service.key)
     await openOperation(page, 'listPets')
     const answer = await execute(page, 'listPets')
     expect(answer.url).toContain(`${known.base}/v1/pets`)
   })
 
-  test('lists all the animals with nothing filled in but the key', async ({ page, running }) => {
-    await running.post({ name: 'Rex', categoryId: 7 })
-    await running.post({ name: 'Żółw 🐢', categoryId: 7, status: 'sold' })
-    await open(page, running.base)
-    await authorize(page, running.key)
+  test('lists all the animals with nothing filled in but the key', async ({ page, service }) => {
+    await service.post({ name: 'Rex', categoryId: 7 })
+    await service.post({ name: 'Żółw 🐢', categoryId: 7, status: 'sold' })
+    await open(page, service.base)
+    await authorize(page, service.key)
     await openOperation(page, 'listPets')
     const { status, body } = await execute(page, 'listPets')
     expect(status).toBe('200')
@@ -71,43 +71,43 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, { 
     ])
   })
 
-  test('creates animals that REST then has, a new one each time', async ({ page, running }) => {
-    await open(page, running.base)
-    await authorize(page, running.key)
+  test('creates animals that REST then has, a new one each time', async ({ page, service }) => {
+    await open(page, service.base)
+    await authorize(page, service.key)
     await openOperation(page, 'createPet')
     for (const id of [1, 2]) {
       const { status, body } = await execute(page, 'createPet')
       expect([status, JSON.parse(body)]).toEqual(['201', { id, name: 'Rex', categoryId: 7, status: 'available' }])
-      expect(await (await running.send(`/v1/pets/${id}`)).json()).toEqual(JSON.parse(body))
+      expect(await (await service.send(`/v1/pets/${id}`)).json()).toEqual(JSON.parse(body))
     }
   })
 
-  test('sends and shows an int64 to its last digit', async ({ page, running }) => {
-    await open(page, running.base)
-    await authorize(page, running.key)
+  test('sends and shows an int64 to its last digit', async ({ page, service }) => {
+    await open(page, service.base)
+    await authorize(page, service.key)
     await openOperation(page, 'createPet')
     const body = '{"name":"Rex","categoryId":9007199254740993}'
     await operation(page, 'createPet').getByRole('textbox').last().fill(body)
     const created = await execute(page, 'createPet')
     expect(created.body.replace(/\s/g, '')).toBe('{"id":1,"name":"Rex","categoryId":9007199254740993}')
-    expect(await (await running.send('/v1/pets/1')).text()).toContain('"categoryId":9007199254740993')
+    expect(await (await service.send('/v1/pets/1')).text()).toContain('"categoryId":9007199254740993')
   })
 
-  test('keeps the key over a reload', async ({ page, running }) => {
-    await open(page, running.base)
-    await authorize(page, running.key)
+  test('keeps the key over a reload', async ({ page, service }) => {
+    await open(page, service.base)
+    await authorize(page, service.key)
     await page.reload()
     await openOperation(page, 'listPets')
     const { status, body } = await execute(page, 'listPets')
     expect([status, body]).toEqual(['200', '[]'])
   })
 
-  test('fits on a phone: nothing is wider than the screen, whatever is open', async ({ page, running }) => {
+  test('fits on a phone: nothing is wider than the screen, whatever is open', async ({ page, service }) => {
     const overflow = () => page.evaluate('document.documentElement.scrollWidth - innerWidth')
     await page.setViewportSize({ width: 390, height: 844 })
-    await open(page, running.base)
+    await open(page, service.base)
     expect(await overflow()).toBe(0)
-    await authorize(page, running.key, async () => expect(await overflow()).toBe(0))
+    await authorize(page, service.key, async () => expect(await overflow()).toBe(0))
     for (const id of ['listPets', 'createPet', 'getPet']) {
       await openOperation(page, id)
       if (id === 'createPet') await operation(page, id).getByRole('textbox').last().fill('{"name":"T","categoryId":1}')

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect } from 'vitest'
 import { schema } from '../../src/graphql/schema/index.ts'
-import { test as base } from '../support/harness.ts'
+import { testWithService as base } from '../support/harness.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
 describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 60_000 }, () => {
@@ -22,7 +22,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     // Vitest reads a fixture's first parameter and wants a pattern there.
     // oxlint-disable-next-line no-empty-pattern
     complaints: async ({}, use) => use([]),
-    page: async ({ running, complaints }, use) => {
+    page: async ({ service, complaints }, use) => {
       const page = await browser.newPage({ permissions: ['clipboard-read', 'clipboard-write'] })
       page.on('pageerror', (error) => complaints.push(error.message))
       page.on('console', (message) => {
@@ -30,19 +30,19 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
       })
       page.on('request', (request) => {
         const { protocol, origin } = new URL(request.url())
-        if (!/^(data|blob):$/.test(protocol) && origin !== running.base) complaints.push(origin)
+        if (!/^(data|blob):$/.test(protocol) && origin !== service.base) complaints.push(origin)
       })
       await use(page)
       await page.context().close()
       // Chromium logs every 401 as an error. A page without a key gets some.
       expect(complaints.filter((complaint) => !complaint.includes('status of 401'))).toEqual([])
     },
-    link: async ({ running }, use) => use(`${running.base}/graphql#key=${running.key}`),
+    link: async ({ service }, use) => use(`${service.base}/graphql#key=${service.key}`),
   })
 
   test('works without an error and from the service alone: its policy lets no script ask another origin', async ({
     page,
-    running,
+    service,
     link,
     complaints,
   }) => {
@@ -53,20 +53,20 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     await page.getByRole('button', { name: 'Prettify query' }).click()
     await editor(page, 'Operation Editor').locator('.view-line').nth(6).waitFor()
     expect(complaints).toEqual([])
-    const elsewhere = page.evaluate(`fetch('http://localhost:${running.port}/livez', { mode: 'no-cors' })`)
+    const elsewhere = page.evaluate(`fetch('http://localhost:${service.port}/livez', { mode: 'no-cors' })`)
     await expect(elsewhere).rejects.toThrow('Failed to fetch')
     expect(complaints.splice(0).join()).toContain('Content Security Policy')
   })
 
   test('sends the key of its field from every tab whose headers have no other, and says so when there is none', async ({
     page,
-    running,
+    service,
   }) => {
-    await running.post({ name: 'Rex', categoryId: 1 })
-    await open(page, `${running.base}/graphql`)
+    await service.post({ name: 'Rex', categoryId: 1 })
+    await open(page, `${service.base}/graphql`)
     await page.getByRole('button', { name: 'Execute query' }).click()
     await expectResult(page).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] })
-    await enterKey(page, ` ${running.key} `)
+    await enterKey(page, ` ${service.key} `)
     await run(page, 'query Here { pets(first: 3) { nodes { id name } } }')
     await expectResult(page).toEqual({ data: { pets: { nodes: [{ id: '1', name: 'Rex' }] } } })
     await page.getByRole('button', { name: 'New tab' }).click()
@@ -78,8 +78,8 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     await expectResult(page).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] })
   })
 
-  test('has an example of every field, and each runs on a store that has animals', async ({ page, running, link }) => {
-    await running.post({ name: 'Rex', categoryId: 1 })
+  test('has an example of every field, and each runs on a store that has animals', async ({ page, service, link }) => {
+    await service.post({ name: 'Rex', categoryId: 1 })
     await open(page, link)
     const answered: string[] = []
     for (const name of examples) {
@@ -95,11 +95,11 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
     expect(answered).toEqual(expect.arrayContaining(Object.keys(fields)))
   })
 
-  test('creates an animal that REST then has', async ({ page, running, link }) => {
+  test('creates an animal that REST then has', async ({ page, service, link }) => {
     await open(page, link)
     await run(page, 'mutation Turtle { createPet(input: { name: "Żółw 🐢", categoryId: "7", status: sold }) { id } }')
     await expectResult(page).toEqual({ data: { createPet: { id: '1' } } })
-    const response = await running.send('/v1/pets/1')
+    const response = await service.send('/v1/pets/1')
     expect(await response.json()).toEqual({ id: 1, name: 'Żółw 🐢', categoryId: 7, status: 'sold' })
   })
 
@@ -124,10 +124,10 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
 
   test('keeps the key, the tabs and the query over a reload; a key that is removed is forgotten', async ({
     page,
-    running,
+    service,
     link,
   }) => {
-    const typed = await running.service.keys.issue('typed')
+    const typed = await service.keys.issue('typed')
     await open(page, link)
     await enterKey(page, typed)
     await page.reload()
@@ -148,34 +148,34 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
 
   test('takes the key from the fragment of the link, out of the address bar, and keeps it', async ({
     page,
-    running,
+    service,
     link,
   }) => {
     await open(page, link)
-    expect(await keyField(page).inputValue()).toBe(running.key)
+    expect(await keyField(page).inputValue()).toBe(service.key)
     await run(page, '{ pets { nodes { id } } }')
     await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
     expect(page.url()).not.toContain('#')
-    await open(page, `${running.base}/graphql`)
-    expect(await keyField(page).inputValue()).toBe(running.key)
+    await open(page, `${service.base}/graphql`)
+    expect(await keyField(page).inputValue()).toBe(service.key)
   })
 
   test('takes the key of a link that is pasted while the page is open, and asks for the schema with it', async ({
     page,
-    running,
+    service,
   }) => {
-    await open(page, `${running.base}/graphql`)
+    await open(page, `${service.base}/graphql`)
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
     await page.getByText('Error fetching schema').waitFor()
-    await page.evaluate(`location.assign('#key=${running.key}')`)
+    await page.evaluate(`location.assign('#key=${service.key}')`)
     await page.getByRole('link', { name: 'Mutation', exact: true }).waitFor()
-    expect(await keyField(page).inputValue()).toBe(running.key)
+    expect(await keyField(page).inputValue()).toBe(service.key)
     await run(page, '{ pets { nodes { id } } }')
     await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
     expect(page.url()).not.toContain('#')
   })
 
-  test('ignores every other fragment: it is neither stored nor part of the page', async ({ page, running, link }) => {
+  test('ignores every other fragment: it is neither stored nor part of the page', async ({ page, service, link }) => {
     const fragments = [
       '#key=',
       '#key=x',
@@ -191,18 +191,18 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
         addEventListener('hashchange', resolve, { once: true })
         location.hash = ${JSON.stringify(fragment)}
       })`)
-      expect(await keyField(page).inputValue(), fragment).toBe(running.key)
-      expect(await page.evaluate('localStorage["pet-store:key"]'), fragment).toBe(running.key)
+      expect(await keyField(page).inputValue(), fragment).toBe(service.key)
+      expect(await page.evaluate('localStorage["pet-store:key"]'), fragment).toBe(service.key)
     }
     await page.reload() // with the last fragment
     await ready(page)
-    expect(await keyField(page).inputValue()).toBe(running.key)
+    expect(await keyField(page).inputValue()).toBe(service.key)
     expect(await page.locator('img').count()).toBe(0)
   })
 
   test('begins with the key of the link and the examples, whatever another service left in the browser', async ({
     page,
-    running,
+    service,
     link,
   }) => {
     const headers = '{ "Authorization": "Bearer old" }'
@@ -220,17 +220,17 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 
       for (const [name, value] of Object.entries(${JSON.stringify(left)})) localStorage.setItem('graphiql:' + name, value)
     `)
     await open(page, link)
-    expect(await keyField(page).inputValue()).toBe(running.key)
+    expect(await keyField(page).inputValue()).toBe(service.key)
     expect(await page.getByRole('tab').allInnerTexts()).toEqual(examples)
     await page.getByRole('button', { name: 'Execute query' }).click()
     await expectResult(page).toMatchObject({ data: { pets: { nodes: [] } } })
   })
 
-  test('documents the schema, and marks what is not in it, once there is a key', async ({ page, running }) => {
-    await open(page, `${running.base}/graphql`)
+  test('documents the schema, and marks what is not in it, once there is a key', async ({ page, service }) => {
+    await open(page, `${service.base}/graphql`)
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
     await page.getByText('Error fetching schema').waitFor()
-    await enterKey(page, running.key)
+    await enterKey(page, service.key)
     await page.getByRole('link', { name: 'Mutation', exact: true }).click()
     await page.getByText('Adds an animal and returns it').waitFor()
     await fill(page, 'Operation Editor', '{ pets { nodes { colour } } }')

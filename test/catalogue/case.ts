@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type Answer, parse, talk } from '../support/raw-http.ts'
+import { type RawResponse, parseResponse, sendRaw } from '../support/raw-http.ts'
 
 /** A request as a row of the catalogue has it, and what it gets. */
 export interface Case {
@@ -74,7 +74,7 @@ export async function expectCase(
   key: string,
 ) {
   const sent = bytes(key)
-  const answer = parse(await talk(port, sent))
+  const answer = parseResponse(await sendRaw(port, sent))
   const { text, ...told } = answer
   expect(told).toMatchObject({ status, headers: { 'content-type': expect.stringContaining('json'), ...headers } })
   expect(errorOf(answer)).toEqual({ code, message: expect.stringMatching(message), status })
@@ -84,7 +84,7 @@ export async function expectCase(
 }
 
 /** The one error of an answer, in the shape of REST whichever face gave it. Anything else beside it is a failure. */
-export function errorOf({ body }: Answer): unknown {
+export function errorOf({ body }: RawResponse): unknown {
   if (typeof body !== 'object' || body === null || !('errors' in body)) return body
   const { errors, ...beside } = body as { errors: { message: string; extensions: object }[] } // GraphQL's shape
   const [first] = errors

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pino } from 'pino'
-import { cloneDatabase, dropDatabase, onServer, type Running, startService } from '../support/harness.ts'
-import { parse, talk } from '../support/raw-http.ts'
+import { cloneDatabase, dropDatabase, withClient, type TestService, startService } from '../support/harness.ts'
+import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { strangeMembers, strangeNames } from './accepted.ts'
 import { addressCases } from './addresses.ts'
 import { bodyCases } from './bodies.ts'
@@ -13,7 +13,7 @@ import { protocolCases } from './protocol.ts'
 
 // One service for all: whatever a case leaves behind would show in the next.
 const stops: (() => Promise<void>)[] = []
-let running: Running
+let service: TestService
 let lines: Witness
 let animals = 0
 const poolSize = 2
@@ -22,7 +22,7 @@ beforeAll(async () => {
   lines = witness()
   const databaseUrl = await cloneDatabase()
   stops.push(() => dropDatabase(databaseUrl))
-  running = await startService(databaseUrl, stops, {
+  service = await startService(databaseUrl, stops, {
     log: pino({ level: 'info' }, lines.stream),
     databasePoolSize: poolSize,
   })
@@ -44,9 +44,9 @@ describe('what bad input gets, and all is well after it', () => {
     describe(table, () => {
       test.for(cases.map((one) => [one.title, one.status, one] as const))('%s is %d', async ([, , one]) => {
         const since = lines.count
-        const answer = await expectCase(one, running.port, running.key)
-        animals = await expectSound(running, animals, answer)
-        lines.expectDiscreet(running.key, since)
+        const answer = await expectCase(one, service.port, service.key)
+        animals = await expectSound(service, animals, answer)
+        lines.expectDiscreet(service.key, since)
       })
     })
   }
@@ -68,15 +68,15 @@ describe('what is strange and good is stored as it was sent', () => {
   test.for(bodies)('%s', async ([, name, body]) => {
     const since = lines.count
     const { bytes } = post('', body, { status: 201, code: '' })
-    const answer = parse(await talk(running.port, bytes(running.key)))
+    const answer = parseResponse(await sendRaw(service.port, bytes(service.key)))
     expect(answer).toMatchObject({ status: 201 })
     expect(answer.body).toEqual({ id: expect.any(Number), name, categoryId: 1 })
-    animals = await expectSound(running, animals, answer)
-    lines.expectDiscreet(running.key, since)
+    animals = await expectSound(service, animals, answer)
+    lines.expectDiscreet(service.key, since)
     expect(({} as { polluted?: number }).polluted).toBeUndefined()
-    const stored = await onServer(
+    const stored = await withClient(
       (client) => client.query('SELECT convert_to(name, $$UTF8$$) AS bytes FROM animal ORDER BY id DESC LIMIT 1'),
-      new URL(running.databaseUrl).pathname.slice(1),
+      new URL(service.databaseUrl).pathname.slice(1),
     )
     expect(stored.rows[0].bytes).toEqual(Buffer.from(name))
   })
@@ -86,7 +86,7 @@ describe('without the database: the same answers while every connection of the p
   test.for(tables)('%s', async ([, cases]) => {
     for (let from = 0; from < cases.length; from += 15) {
       await whileHeld(async (key) => {
-        for (const one of cases.slice(from, from + 15)) await expectCase(one, running.port, key)
+        for (const one of cases.slice(from, from + 15)) await expectCase(one, service.port, key)
       })
     }
   })
@@ -95,9 +95,9 @@ describe('without the database: the same answers while every connection of the p
     await whileHeld(async (key) => {
       const headers = { Authorization: `Bearer ${key}` }
       for (const path of ['/v1/pets', '/v1/pets/1', '/graphql', '/livez', '/openapi.json']) {
-        expect((await fetch(running.base + path, { method: 'OPTIONS', headers })).status, path).toBe(204)
+        expect((await fetch(service.base + path, { method: 'OPTIONS', headers })).status, path).toBe(204)
       }
-      expect((await fetch(`${running.base}/livez`)).status).toBe(200)
+      expect((await fetch(`${service.base}/livez`)).status).toBe(200)
     })
   })
 
@@ -105,7 +105,7 @@ describe('without the database: the same answers while every connection of the p
     await whileHeld(async (key) => {
       for (const [operation, code] of wrongArguments) {
         const { bytes } = ask('', { query: operation }, { status: 200, code })
-        const { status, body } = parse(await talk(running.port, bytes(key)))
+        const { status, body } = parseResponse(await sendRaw(service.port, bytes(key)))
         const [error] = (body as { errors: { extensions: object }[] }).errors // GraphQL's shape
         expect([operation, status, error?.extensions]).toMatchObject([operation, 200, { code }])
       }
@@ -115,10 +115,10 @@ describe('without the database: the same answers while every connection of the p
 
 /** Does something while every connection of the pool is held, and nobody asks for one. */
 async function whileHeld(work: (key: string) => Promise<void>): Promise<void> {
-  const { pool } = running.service.database
+  const { pool } = service.database
   // The service believes what it knows of a key for five seconds; a fresh one lasts through fifteen cases.
-  const key = await running.service.keys.issue('held')
-  expect((await fetch(`${running.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
+  const key = await service.keys.issue('held')
+  expect((await fetch(`${service.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
   const held = await Promise.all(Array.from({ length: poolSize }, () => pool.connect()))
   try {
     await work(key)

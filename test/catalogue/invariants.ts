@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { expect } from 'vitest'
-import type { Running } from '../support/harness.ts'
-import type { Answer } from '../support/raw-http.ts'
+import type { TestService } from '../support/harness.ts'
+import type { RawResponse } from '../support/raw-http.ts'
 import { expectDiscreet } from './case.ts'
 
 /**
@@ -9,38 +9,42 @@ import { expectDiscreet } from './case.ts'
  * acknowledged reads the same through both faces, and good requests right after succeed on both.
  * @returns the number of animals, to be given to the next case
  */
-export async function expectSound(running: Running, before: number, { status, body }: Answer): Promise<number> {
+export async function expectSound(
+  service: TestService,
+  before: number,
+  { status, body }: RawResponse,
+): Promise<number> {
   const [alive, read, now] = await Promise.all([
-    fetch(`${running.base}/livez`),
-    fetch(`${running.base}/v1/pets?limit=1`, authorized(running)),
-    countAnimals(running),
+    fetch(`${service.base}/livez`),
+    fetch(`${service.base}/v1/pets?limit=1`, authorized(service)),
+    countAnimals(service),
   ])
   expect([alive.status, read.status], 'alive, and a good read').toEqual([200, 200])
   expect(now, 'number of animals').toBe(before + (status === 201 ? 1 : 0))
-  if (status === 201) await expectSameOnBothFaces(running, String((body as { id: number }).id)) // of an animal
+  if (status === 201) await expectSameOnBothFaces(service, String((body as { id: number }).id)) // of an animal
   return now
 }
 
-export async function countAnimals(running: Running): Promise<number> {
+export async function countAnimals(service: TestService): Promise<number> {
   const body = JSON.stringify({ query: '{ pets(first: 1) { totalCount } }' })
-  const init = { method: 'POST', body, ...authorized(running) }
-  const { data } = (await (await fetch(`${running.base}/graphql`, init)).json()) as {
+  const init = { method: 'POST', body, ...authorized(service) }
+  const { data } = (await (await fetch(`${service.base}/graphql`, init)).json()) as {
     data: { pets: { totalCount: number } } // what was asked for
   }
   return data.pets.totalCount
 }
 
-async function expectSameOnBothFaces(running: Running, id: string): Promise<void> {
-  const rest: unknown = await (await fetch(`${running.base}/v1/pets/${id}`, authorized(running))).json()
+async function expectSameOnBothFaces(service: TestService, id: string): Promise<void> {
+  const rest: unknown = await (await fetch(`${service.base}/v1/pets/${id}`, authorized(service))).json()
   const query = 'query ($id: ID!) { pet(id: $id) { id name categoryId status } }'
-  const { data } = await running.graphql(query, { id })
+  const { data } = await service.graphql(query, { id })
   const text = JSON.stringify(data?.['pet'])
     .replace(/"(id|categoryId)":"(-?\d+)"/g, '"$1":$2')
     .replace(',"status":null', '')
   expect(rest).toEqual(JSON.parse(text))
 }
 
-const authorized = ({ key }: Running) => ({
+const authorized = ({ key }: TestService) => ({
   headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
 })
 

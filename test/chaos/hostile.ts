@@ -1,6 +1,6 @@
 import { mintKey } from '../../src/auth/api-key.ts'
 import { graphqlCases } from '../catalogue/graphql.ts'
-import { talk } from '../support/raw-http.ts'
+import { sendRaw } from '../support/raw-http.ts'
 import { type Client, createClient } from './client.ts'
 import { createStore, startCluster, type Store } from './cluster.ts'
 import { atRate, gather } from './connections.ts'
@@ -162,7 +162,7 @@ function floods({ port }: Instance, key: string) {
       rate: 30,
       act: async (n: number) => {
         const one = documents[n % documents.length]
-        return one !== undefined && (await talk(port, one.bytes(key))).startsWith(`HTTP/1.1 ${one.status} `)
+        return one !== undefined && (await sendRaw(port, one.bytes(key))).startsWith(`HTTP/1.1 ${one.status} `)
       },
     },
     {

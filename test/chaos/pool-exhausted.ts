@@ -4,7 +4,7 @@ import { ask as askGraphQL, type Case, errorOf } from '../catalogue/case.ts'
 import { floods, floodsOfTokens, graphqlCases } from '../catalogue/graphql.ts'
 import { keyCases } from '../catalogue/keys.ts'
 import { protocolCases } from '../catalogue/protocol.ts'
-import { parse, talk } from '../support/raw-http.ts'
+import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { createClient } from './client.ts'
 import { createStore, issueKey, startCluster } from './cluster.ts'
 import { atLeast, atMost, definePart, exactly, onQuietMachine, quantile, told } from './assertions.ts'
@@ -27,7 +27,7 @@ export const held = definePart({ atOnce: 20 }, async (defer, { atOnce }) => {
 
   async function ask(one: Case, key: string): Promise<number> {
     const began = performance.now()
-    const answer = parse(await talk(service.port, one.bytes(key)))
+    const answer = parseResponse(await sendRaw(service.port, one.bytes(key)))
     const took = performance.now() - began
     const { code } = errorOf(answer) as { code: string } // of an Error body; else it is wrong
     if (answer.status !== one.status || code !== one.code) wrong.push(`${one.title}: ${answer.status} ${code}`)

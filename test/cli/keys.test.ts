@@ -1,15 +1,15 @@
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-key.ts'
 import type { KeyInfo } from '../../src/auth/api-keys.ts'
-import { type Running, test as base } from '../support/harness.ts'
-import { deadDatabase, type Sandbox, withSandbox } from '../support/processes.ts'
+import { type TestService, testWithService as base } from '../support/harness.ts'
+import { unreachableDatabaseUrl, type Sandbox, withSandbox } from '../support/processes.ts'
 
 const test = base.extend<{ sandbox: Sandbox; keys: (...args: string[]) => Promise<string> }>({
   sandbox: withSandbox,
   /** Runs the command beside the service, on its database. @returns what it prints on stdout */
-  keys: async ({ sandbox, running }, use) => {
+  keys: async ({ sandbox, service }, use) => {
     await use(async (...args) => {
-      const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, { DATABASE_URL: running.databaseUrl })
+      const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, { DATABASE_URL: service.databaseUrl })
       expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: expect.stringMatching(/^([^\n]+\n)?$/) })
       return stdout.trim()
     })
@@ -19,7 +19,7 @@ const test = base.extend<{ sandbox: Sandbox; keys: (...args: string[]) => Promis
 const hourMs = 3_600_000
 const prefixOf = (key: string) => key.slice(0, 13)
 
-async function get({ base }: Running, key: string): Promise<Response> {
+async function get({ base }: TestService, key: string): Promise<Response> {
   return fetch(`${base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
 }
 
@@ -30,13 +30,13 @@ async function listed(keys: (...args: string[]) => Promise<string>, key: string)
 
 describe('the keys command', { timeout: 60_000 }, () => {
   test('creates a key with scopes and an end, and lists it as a table and as JSON without its secret', async ({
-    running,
+    service,
     keys,
   }) => {
     const day = new Date(Date.now() + 90 * 24 * hourMs).toISOString().slice(0, 10)
     const key = await keys('create', '--name', 'web shop', '--scopes', 'pets:read', '--expires', '90d')
-    expect((await get(running, key)).status).toBe(200)
-    expect((await running.post({ name: 'x', categoryId: 1 }, { Authorization: `Bearer ${key}` })).status).toBe(403)
+    expect((await get(service, key)).status).toBe(200)
+    expect((await service.post({ name: 'x', categoryId: 1 }, { Authorization: `Bearer ${key}` })).status).toBe(403)
 
     const table = await keys('list')
     const heads = table.split('\n')[0]?.split(/ {2,}/)
@@ -62,49 +62,49 @@ describe('the keys command', { timeout: 60_000 }, () => {
     expect(await listed(keys, usual)).toMatchObject({ scopes: ['pets:read', 'pets:write'], expiresAt: null })
   })
 
-  test('rotates a key: both work until the end of the overlap, then only the new one', async ({ running, keys }) => {
+  test('rotates a key: both work until the end of the overlap, then only the new one', async ({ service, keys }) => {
     const old = await keys('create', '--name', 'web', '--scopes', 'pets:read', '--expires', '30d')
     const key = await keys('rotate', prefixOf(old), '--overlap', '2h')
-    expect([(await get(running, old)).status, (await get(running, key)).status]).toEqual([200, 200])
+    expect([(await get(service, old)).status, (await get(service, key)).status]).toEqual([200, 200])
     expect(await listed(keys, key)).toMatchObject({ name: 'web', scopes: ['pets:read'] })
 
     for (const [hours, status] of [
       [1.9, 200],
       [2.1, 401],
     ] as const) {
-      const later = await running.another({ now: () => new Date(Date.now() + hours * hourMs) })
+      const later = await service.startPeer({ now: () => new Date(Date.now() + hours * hourMs) })
       expect([(await get(later, old)).status, (await get(later, key)).status]).toEqual([status, 200])
     }
   })
 
   test('rotates a key once: the end of its overlap is not taken for its life, and one of two at once wins', async ({
-    running,
+    service,
     keys,
     sandbox,
   }) => {
-    const env = { DATABASE_URL: running.databaseUrl }
+    const env = { DATABASE_URL: service.databaseUrl }
     const rotate = (key: string) => sandbox.run('cli/keys.js', ['rotate', prefixOf(key)], env)
-    const both = await Promise.all([rotate(running.key), rotate(running.key)])
+    const both = await Promise.all([rotate(service.key), rotate(service.key)])
     const [won, lost] = both.sort((a, b) => (a.code ?? 0) - (b.code ?? 0))
     const next = won?.stdout.trim() ?? ''
-    const refused = `${prefixOf(running.key)} was rotated already: ${prefixOf(next)} takes its place.\n`
+    const refused = `${prefixOf(service.key)} was rotated already: ${prefixOf(next)} takes its place.\n`
     expect([won?.code, lost]).toEqual([0, { code: 1, stdout: '', stderr: refused }])
     const all = await keys('list', '--json')
     expect(await listed(keys, next)).toMatchObject({ expiresAt: null })
-    expect(await rotate(running.key)).toEqual({ code: 1, stdout: '', stderr: refused })
+    expect(await rotate(service.key)).toEqual({ code: 1, stdout: '', stderr: refused })
     expect(await keys('list', '--json')).toBe(all)
   })
 
   test('a rotated key is the same client: its repetitions are known and its budget goes on', async ({
-    running,
+    service,
     keys,
   }) => {
-    const key = await keys('rotate', prefixOf(running.key))
+    const key = await keys('rotate', prefixOf(service.key))
     const next = await keys('rotate', prefixOf(key))
     const animals = []
-    for (const one of [running.key, key, next]) {
+    for (const one of [service.key, key, next]) {
       const headers = { 'Idempotency-Key': 'once', Authorization: `Bearer ${one}` }
-      const response = await running.post({ name: 'Rex', categoryId: 1 }, headers)
+      const response = await service.post({ name: 'Rex', categoryId: 1 }, headers)
       const left = /r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]
       animals.push([response.headers.get('idempotent-replayed'), left, await response.text()])
     }
@@ -116,12 +116,12 @@ describe('the keys command', { timeout: 60_000 }, () => {
     ])
   })
 
-  test('revokes a key for good', async ({ running, keys, sandbox }) => {
+  test('revokes a key for good', async ({ service, keys, sandbox }) => {
     const key = await keys('create', '--name', 'web')
     await keys('revoke', prefixOf(key))
-    expect((await get(running, key)).status).toBe(401)
+    expect((await get(service, key)).status).toBe(401)
     for (const command of ['revoke', 'rotate']) {
-      const again = await sandbox.run('cli/keys.js', [command, prefixOf(key)], { DATABASE_URL: running.databaseUrl })
+      const again = await sandbox.run('cli/keys.js', [command, prefixOf(key)], { DATABASE_URL: service.databaseUrl })
       expect(again).toEqual({ code: 1, stdout: '', stderr: `No key in use has the prefix ${prefixOf(key)}.\n` })
     }
   })
@@ -143,7 +143,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
   ] as const)(
     'says in one line what is wrong, before it looks for a database: %j',
     async ([args, words], { sandbox }) => {
-      const env = { DATABASE_URL: await deadDatabase() }
+      const env = { DATABASE_URL: await unreachableDatabaseUrl() }
       const { code, stdout, stderr } = await sandbox.run('cli/keys.js', [...args], env)
       expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^[^\n]+\n$/) })
       expect(stderr).toMatch(words)
@@ -152,7 +152,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
   )
 
   test('a key that is given where none belongs is not repeated', async ({ sandbox }) => {
-    const env = { DATABASE_URL: await deadDatabase() }
+    const env = { DATABASE_URL: await unreachableDatabaseUrl() }
     for (const args of [
       [key],
       ['create', key],

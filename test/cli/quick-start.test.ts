@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
-import { test } from '../support/processes.ts'
+import { testWithProcess as test } from '../support/processes.ts'
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 

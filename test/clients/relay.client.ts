@@ -10,7 +10,7 @@ import {
 } from 'relay-runtime'
 import { expect } from 'vitest'
 import { readManifest } from '../../src/graphql/trusted-documents.ts'
-import { test } from '../support/harness.ts'
+import { testWithService as test } from '../support/harness.ts'
 import { fill } from './fill.ts'
 import page, { type StorePageQuery } from './generated/relay/StorePageQuery.graphql.ts'
 import query, { type StoreQuery, type StoreQuery$data } from './generated/relay/StoreQuery.graphql.ts'
@@ -18,9 +18,9 @@ import fragment, { type Store_pets$data } from './generated/relay/Store_pets.gra
 
 const file = fileURLToPath(new URL('generated/relay.json', import.meta.url))
 
-test('Relay walks a @connection by the hashes alone that its compiler persisted', async ({ running }) => {
-  const names = await fill(running, 57)
-  const only = await running.another({ trusted: { mode: 'only', byHash: await readManifest(file) } })
+test('Relay walks a @connection by the hashes alone that its compiler persisted', async ({ service }) => {
+  const names = await fill(service, 57)
+  const only = await service.startPeer({ trusted: { mode: 'only', byHash: await readManifest(file) } })
   const network = Network.create(async ({ id, text }, variables) => {
     expect(text).toBeNull()
     const body = JSON.stringify({ documentId: id, variables })

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect } from 'vitest'
 import { readManifest } from '../../src/graphql/trusted-documents.ts'
-import { test } from '../support/harness.ts'
+import { testWithService as test } from '../support/harness.ts'
 import { apollo } from './apollo.ts'
 import { AddOnceDocument, type AnimalQuery, type CardFragment, type NewPet } from './generated/codegen/graphql.ts'
 import type { PetStatus } from './generated/codegen/graphql.ts'
@@ -27,10 +27,10 @@ test('everything here compiles against what graphql-codegen makes of the operati
   expect(await told.catch((error: { stdout: string }) => error)).toEqual({ stdout: '', stderr: '' })
 })
 
-test("graphql-codegen's persisted documents are a manifest of trusted documents", async ({ running }) => {
+test("graphql-codegen's persisted documents are a manifest of trusted documents", async ({ service }) => {
   const byHash = await readManifest(`${here}generated/codegen/persisted-documents.json`)
   expect(byHash.size).toBe(5)
-  const only = await running.another({ trusted: { mode: 'only', byHash } })
+  const only = await service.startPeer({ trusted: { mode: 'only', byHash } })
   // The preset puts it there and says nothing of it in the types.
   const { hash } = (AddOnceDocument as unknown as { __meta__: { hash: string } }).__meta__
   const body = JSON.stringify({
@@ -45,15 +45,15 @@ describe.for([
   ['Apollo Client', apollo],
   ['urql', urql],
 ] as const)('%s', ([, create]) => {
-  test('walks all pages by endCursor: every animal once, newest first', async ({ running }) => {
-    const names = await fill(running, 57)
-    const client = create(`${running.base}/graphql`, running.key)
+  test('walks all pages by endCursor: every animal once, newest first', async ({ service }) => {
+    const names = await fill(service, 57)
+    const client = create(`${service.base}/graphql`, service.key)
     expect(await client.walk(10)).toEqual({ pages: 6, names })
     expect(await client.walk(10, 'sold')).toEqual({ pages: 2, names: names.filter((_, i) => i % 3 === 0) })
   })
 
-  test('adds one animal when it sends the same key twice', async ({ running }) => {
-    const client = create(`${running.base}/graphql`, running.key)
+  test('adds one animal when it sends the same key twice', async ({ service }) => {
+    const client = create(`${service.base}/graphql`, service.key)
     const input: NewPet = { name: 'Rex', categoryId: '9223372036854775807', status: 'pending' }
     const added = await client.add(input, 'once')
     expect(added).toMatchObject({ id: '1', name: 'Rex', status: 'pending' })
@@ -62,8 +62,8 @@ describe.for([
     expect(await client.animal('1')).toMatchObject({ data: { pet: { categoryId: '9223372036854775807' } }, codes: [] })
   })
 
-  test('is told NOT_FOUND beside data of null for an animal that is absent', async ({ running }) => {
-    const client = create(`${running.base}/graphql`, running.key)
+  test('is told NOT_FOUND beside data of null for an animal that is absent', async ({ service }) => {
+    const client = create(`${service.base}/graphql`, service.key)
     expect(await client.animal('404')).toEqual({ data: { pet: null }, codes: ['NOT_FOUND'] })
   })
 })

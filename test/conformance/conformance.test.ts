@@ -1,14 +1,14 @@
 import { describe, expect } from 'vitest'
 import { cases } from './cases.ts'
 import { createClient } from './client.ts'
-import { test } from '../support/harness.ts'
+import { testWithService as test } from '../support/harness.ts'
 
 describe('the conformance kit', () => {
   test(
     'finds nothing wrong with the service, on a store that fills as it goes',
     { timeout: 60_000 },
-    async ({ running }) => {
-      const client = createClient(`${running.base}/v1`, running.key)
+    async ({ service }) => {
+      const client = createClient(`${service.base}/v1`, service.key)
       const failures: string[] = []
       for (const { source, title, run } of cases) {
         await run(client).catch((error: Error) => failures.push(`${source}: ${title}: ${error.message}`))
@@ -18,8 +18,8 @@ describe('the conformance kit', () => {
     },
   )
 
-  test('finds each fault of a service that refuses everything', async ({ running }) => {
-    const client = createClient(`${running.base}/v1`, 'not-a-key')
+  test('finds each fault of a service that refuses everything', async ({ service }) => {
+    const client = createClient(`${service.base}/v1`, 'not-a-key')
     const passed: string[] = []
     for (const { title, run } of cases)
       await run(client).then(

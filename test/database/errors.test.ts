@@ -1,25 +1,25 @@
 import { createServer, type Socket } from 'node:net'
 import { describe, expect } from 'vitest'
 import { openLine } from '../chaos/tcp-proxy.ts'
-import { onServer, type Running, startService, test } from '../support/harness.ts'
+import { withClient, type TestService, startService, testWithService as test } from '../support/harness.ts'
 
 /** createPet in each of its ways, with and without an Idempotency-Key. */
-const ways: [string, (running: Running, name: string) => Promise<{ code: string; status: number }>][] = [
-  ['REST', async (running, name) => error(await running.post({ name, categoryId: 1 }))],
+const ways: [string, (service: TestService, name: string) => Promise<{ code: string; status: number }>][] = [
+  ['REST', async (service, name) => error(await service.post({ name, categoryId: 1 }))],
   [
     'REST with an Idempotency-Key',
-    async (running, name) => error(await running.post({ name, categoryId: 1 }, { 'Idempotency-Key': name })),
+    async (service, name) => error(await service.post({ name, categoryId: 1 }, { 'Idempotency-Key': name })),
   ],
   [
     'GraphQL',
-    (running, name) =>
-      mutate(running, 'mutation ($n: String!) { createPet(input: { name: $n, categoryId: 1 }) { id } }', name),
+    (service, name) =>
+      mutate(service, 'mutation ($n: String!) { createPet(input: { name: $n, categoryId: 1 }) { id } }', name),
   ],
   [
     'GraphQL with an Idempotency-Key',
-    (running, name) =>
+    (service, name) =>
       mutate(
-        running,
+        service,
         'mutation ($n: String!) { createPet(input: { name: $n, categoryId: 1 }, idempotencyKey: $n) { id } }',
         name,
       ),
@@ -32,8 +32,8 @@ async function error(response: Response): Promise<{ code: string; status: number
   return body
 }
 
-async function mutate(running: Running, query: string, n: string): Promise<{ code: string; status: number }> {
-  const { data, errors } = await running.graphql(query, { n })
+async function mutate(service: TestService, query: string, n: string): Promise<{ code: string; status: number }> {
+  const { data, errors } = await service.graphql(query, { n })
   expect(data).toBeNull()
   return errors?.[0]?.extensions ?? { code: 'none', status: 0 }
 }
@@ -71,31 +71,31 @@ const states: [string, string, object][] = [
 ]
 
 describe('a write that PostgreSQL refuses, in every way in', () => {
-  test('503 where certainly nothing happened, 504 where that is unknown, else 500', async ({ running }) => {
-    await onServer(
+  test('503 where certainly nothing happened, 504 where that is unknown, else 500', async ({ service }) => {
+    await withClient(
       (client) =>
         client.query(`
           CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RAISE EXCEPTION 'as told' USING ERRCODE = NEW.name; END $$;
           CREATE TRIGGER fail BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION fail()`),
-      new URL(running.databaseUrl).pathname.slice(1),
+      new URL(service.databaseUrl).pathname.slice(1),
     )
     for (const [state, meaning, expected] of states) {
       for (const [way, create] of ways)
-        expect(await create(running, state), `${state} ${meaning}, ${way}`).toMatchObject(expected)
+        expect(await create(service, state), `${state} ${meaning}, ${way}`).toMatchObject(expected)
     }
-    expect(await (await running.send('/v1/pets')).text()).toBe('[]')
+    expect(await (await service.send('/v1/pets')).text()).toBe('[]')
   })
 
-  test('503 while nothing listens there, for a key that is known still', async ({ running, onTestFinished }) => {
-    const line = await openLine(running.databaseUrl)
+  test('503 while nothing listens there, for a key that is known still', async ({ service, onTestFinished }) => {
+    const line = await openLine(service.databaseUrl)
     const stops: (() => Promise<void>)[] = []
     onTestFinished(() => stops[0]?.())
-    const service = await startService(line.url, stops, { key: running.key })
-    expect((await service.send('/v1/pets')).status).toBe(200)
+    const peer = await startService(line.url, stops, { key: service.key })
+    expect((await peer.send('/v1/pets')).status).toBe(200)
     await line.down()
-    for (const [way, create] of ways) expect(await create(service, 'x'), way).toMatchObject(unavailable)
-    expect((await service.send('/v1/pets')).status).toBe(503)
+    for (const [way, create] of ways) expect(await create(peer, 'x'), way).toMatchObject(unavailable)
+    expect((await peer.send('/v1/pets')).status).toBe(503)
   })
 })
 
@@ -114,11 +114,11 @@ const unwelcoming: Record<string, (socket: Socket) => unknown> = {
 
 describe('a write whose connection never comes to be is 503, in every way in', () => {
   for (const [what, welcome] of Object.entries(unwelcoming)) {
-    test(`since the server ${what}`, async ({ running, onTestFinished }) => {
-      const line = await openLine(running.databaseUrl)
+    test(`since the server ${what}`, async ({ service, onTestFinished }) => {
+      const line = await openLine(service.databaseUrl)
       const stops: (() => Promise<void>)[] = []
-      const service = await startService(line.url, stops, { key: running.key })
-      expect((await service.send('/v1/pets')).status).toBe(200) // the key is known from here on
+      const peer = await startService(line.url, stops, { key: service.key })
+      expect((await peer.send('/v1/pets')).status).toBe(200) // the key is known from here on
       await line.down()
       const sockets = new Set<Socket>()
       const server = createServer((socket) => {
@@ -131,9 +131,7 @@ describe('a write whose connection never comes to be is 503, in every way in', (
         server.close()
       })
       await new Promise<void>((listening) => server.listen(Number(new URL(line.url).port), '127.0.0.1', listening))
-      const answers = ways.map(async ([way, create]) =>
-        expect(await create(service, 'x'), way).toMatchObject(unavailable),
-      )
+      const answers = ways.map(async ([way, create]) => expect(await create(peer, 'x'), way).toMatchObject(unavailable))
       await Promise.all(answers)
     })
   }

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import type { Running } from '../support/harness.ts'
+import type { TestService } from '../support/harness.ts'
 
 /** That every connection of the pool is there to be had and works, and that nobody waits for one any more. */
-export async function expectWholePool({ service: { database } }: Running): Promise<void> {
+export async function expectPoolHealthy({ database }: TestService): Promise<void> {
   const { pool } = database
   const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()))
   try {

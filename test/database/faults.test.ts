@@ -1,12 +1,19 @@
 import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { openLine } from '../chaos/tcp-proxy.ts'
-import { cloneDatabase, dropDatabase, onServer, type Running, startService, test } from '../support/harness.ts'
-import { expectWholePool } from './expect-pool-healthy.ts'
+import {
+  cloneDatabase,
+  dropDatabase,
+  withClient,
+  type TestService,
+  startService,
+  testWithService as test,
+} from '../support/harness.ts'
+import { expectPoolHealthy } from './expect-pool-healthy.ts'
 
 const { timeouts } = loadConfig({})
 
-const databaseOf = (running: Running) => new URL(running.databaseUrl).pathname.slice(1)
+const databaseOf = (service: TestService) => new URL(service.databaseUrl).pathname.slice(1)
 const statusOf = ({ status }: Response) => status
 const pet = { name: 'x', categoryId: 1 }
 
@@ -16,58 +23,58 @@ async function expectUnavailable(response: Response): Promise<void> {
 }
 
 describe('a locked table', () => {
-  test('writes and reads are 503 within the budget, and nothing was written', async ({ running }) => {
-    await running.send('/v1/pets')
-    await onServer(async (client) => {
+  test('writes and reads are 503 within the budget, and nothing was written', async ({ service }) => {
+    await service.send('/v1/pets')
+    await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
       const began = Date.now()
-      const [write, read] = await Promise.all([running.post(pet), running.send('/v1/pets')])
+      const [write, read] = await Promise.all([service.post(pet), service.send('/v1/pets')])
       expect(Date.now() - began).toBeLessThan(timeouts.checkoutMs + timeouts.queryMs)
       await expectUnavailable(write)
       await expectUnavailable(read)
       await client.query('ROLLBACK')
-    }, databaseOf(running))
-    expect(await (await running.send('/v1/pets')).text()).toBe('[]')
-    await expectWholePool(running)
+    }, databaseOf(service))
+    expect(await (await service.send('/v1/pets')).text()).toBe('[]')
+    await expectPoolHealthy(service)
   })
 
-  test('with every connection held, bad requests are still answered, and good ones after', async ({ running }) => {
-    await running.send('/v1/pets')
-    await onServer(async (client) => {
+  test('with every connection held, bad requests are still answered, and good ones after', async ({ service }) => {
+    await service.send('/v1/pets')
+    await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-      const held = Array.from({ length: 8 }, () => running.post(pet))
+      const held = Array.from({ length: 8 }, () => service.post(pet))
       const answers = await Promise.all([
-        running.post('{'),
-        running.send('/v1/pets?limit=0'),
-        running.send('/v1/pets/abc'),
-        running.send('/v1/pets', { method: 'PUT' }),
-        fetch(`${running.base}/v1/pets`),
-        fetch(`${running.base}/livez`),
+        service.post('{'),
+        service.send('/v1/pets?limit=0'),
+        service.send('/v1/pets/abc'),
+        service.send('/v1/pets', { method: 'PUT' }),
+        fetch(`${service.base}/v1/pets`),
+        fetch(`${service.base}/livez`),
       ])
       expect(answers.map((answer) => answer.status)).toEqual([400, 400, 404, 405, 401, 200])
       for (const response of await Promise.all(held)) await expectUnavailable(response)
       await client.query('ROLLBACK')
-    }, databaseOf(running))
-    expect((await running.post(pet)).status).toBe(201)
-    await expectWholePool(running)
+    }, databaseOf(service))
+    expect((await service.post(pet)).status).toBe(201)
+    await expectPoolHealthy(service)
   })
 })
 
 describe('connections that end', () => {
-  test('idle ones of every pool are replaced without an error, and the log says so', async ({ running }) => {
-    const service = await running.another({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
-    const ask = async () => (await Promise.all(['/v1/pets', '/readyz'].map((path) => service.send(path)))).map(statusOf)
+  test('idle ones of every pool are replaced without an error, and the log says so', async ({ service }) => {
+    const peer = await service.startPeer({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
+    const ask = async () => (await Promise.all(['/v1/pets', '/readyz'].map((path) => peer.send(path)))).map(statusOf)
     expect(await ask()).toEqual([200, 200])
-    await terminate(running)
-    const lost = () => service.log.lines.filter(({ msg }) => msg === 'connection lost')
+    await terminate(service)
+    const lost = () => peer.log.lines.filter(({ msg }) => msg === 'connection lost')
     await vi.waitUntil(() => lost().length >= 3) // of requests, of rateLimits and of readiness
     expect(await ask()).toEqual([200, 200])
   })
 })
 
-async function terminate(running: Running): Promise<void> {
-  await onServer((client) =>
-    client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [databaseOf(running)]),
+async function terminate(service: TestService): Promise<void> {
+  await withClient((client) =>
+    client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [databaseOf(service)]),
   )
 }
 
@@ -76,52 +83,52 @@ describe('the line to the database', () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
     const line = await openLine(databaseUrl)
-    const running = await startService(line.url, stops)
-    expect((await running.post(pet)).status).toBe(201)
+    const service = await startService(line.url, stops)
+    expect((await service.post(pet)).status).toBe(201)
 
     const unknown = { code: 'DEADLINE_EXCEEDED', status: 504 }
     for (const [n, create] of [createByRest, createByGraphQL].entries()) {
       for (const [i, key] of [undefined, `key-${n}`].entries()) {
-        await newest(running) // through a connection that is there for the write, too
+        await newest(service) // through a connection that is there for the write, too
         line.hold('answers')
-        const answer = create(running, key)
+        const answer = create(service, key)
         await animalsReach(databaseUrl, 2 + 2 * n + i)
         line.cut()
         expect(await answer).toEqual(unknown)
         line.mend()
-        if (key) expect(await create(running, key)).toEqual({ id: await newest(running) })
+        if (key) expect(await create(service, key)).toEqual({ id: await newest(service) })
       }
     }
-    expect(((await (await running.send('/v1/pets')).json()) as unknown[]).length).toBe(5)
-    await expectWholePool(running)
+    expect(((await (await service.send('/v1/pets')).json()) as unknown[]).length).toBe(5)
+    await expectPoolHealthy(service)
     await Promise.all(stops.map((stop) => stop()))
     await line.down()
     await dropDatabase(databaseUrl)
   })
 
   test('silent when a connection is made: a write is 503, for it was never sent', async ({
-    running,
+    service,
     onTestFinished,
   }) => {
     const stops: (() => Promise<void>)[] = []
-    const line = await openLine(running.databaseUrl)
+    const line = await openLine(service.databaseUrl)
     onTestFinished(async () => {
       await line.down()
       await Promise.all(stops.map((stop) => stop()))
     })
-    const service = await startService(line.url, stops, { key: running.key })
-    await service.send('/v1/pets') // the key is known from now on
+    const peer = await startService(line.url, stops, { key: service.key })
+    await peer.send('/v1/pets') // the key is known from now on
     line.hold('answers')
     line.cut()
-    const ways = [createByRest, createByGraphQL].flatMap((create) => [create(service), create(service, 'key')])
+    const ways = [createByRest, createByGraphQL].flatMap((create) => [create(peer), create(peer, 'key')])
     for (const outcome of await Promise.all(ways)) expect(outcome).toEqual({ code: 'UNAVAILABLE', status: 503 })
   })
 
-  test('down at start: 503 on both faces and on /readyz, never 401; all is well once it is up', async ({ running }) => {
+  test('down at start: 503 on both faces and on /readyz, never 401; all is well once it is up', async ({ service }) => {
     const stops: (() => Promise<void>)[] = []
-    const line = await openLine(running.databaseUrl)
+    const line = await openLine(service.databaseUrl)
     await line.down()
-    const { base, send } = await startService(line.url, stops, { key: running.key })
+    const { base, send } = await startService(line.url, stops, { key: service.key })
     await expectUnavailable(await send('/v1/pets'))
     const graphql = await send('/graphql', { method: 'POST' })
     expect(await graphql.json()).toMatchObject({ errors: [{ extensions: { code: 'UNAVAILABLE', status: 503 } }] })
@@ -136,10 +143,10 @@ describe('the line to the database', () => {
     await line.down()
   })
 
-  test('slow: /readyz is 200 for all who ask at once', async ({ running }) => {
+  test('slow: /readyz is 200 for all who ask at once', async ({ service }) => {
     const stops: (() => Promise<void>)[] = []
-    const line = await openLine(running.databaseUrl)
-    const { base } = await startService(line.url, stops, { key: running.key })
+    const line = await openLine(service.databaseUrl)
+    const { base } = await startService(line.url, stops, { key: service.key })
     expect((await fetch(`${base}/readyz`)).status).toBe(200)
     line.latency(20)
     const asked = Array.from({ length: 100 }, async () => (await fetch(`${base}/readyz`)).status)
@@ -152,16 +159,16 @@ describe('the line to the database', () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
     const line = await openLine(databaseUrl)
-    const running = await startService(line.url, stops)
-    await Promise.all([running.post(pet), running.send('/v1/pets')])
+    const service = await startService(line.url, stops)
+    await Promise.all([service.post(pet), service.send('/v1/pets')])
 
     line.hold('answers')
     const began = Date.now()
-    const [read, write] = await Promise.all([running.send('/v1/pets'), running.post(pet)])
+    const [read, write] = await Promise.all([service.send('/v1/pets'), service.post(pet)])
     expect([read.status, write.status]).toEqual([503, 504])
     expect(Date.now() - began).toBeLessThan(timeouts.checkoutMs + timeouts.queryMs + 500)
     line.mend()
-    await expectWholePool(running)
+    await expectPoolHealthy(service)
     await line.down()
     await Promise.all(stops.map((stop) => stop()))
     await dropDatabase(databaseUrl)
@@ -171,24 +178,24 @@ describe('the line to the database', () => {
 /** What came of a creation: the animal's id, or the error. */
 type Outcome = { id: string } | { code: string; status: number }
 
-async function createByRest(running: Running, key?: string): Promise<Outcome> {
-  const response = await running.post(pet, key ? { 'Idempotency-Key': key } : {})
+async function createByRest(service: TestService, key?: string): Promise<Outcome> {
+  const response = await service.post(pet, key ? { 'Idempotency-Key': key } : {})
   const body = (await response.json()) as { id: number } | { code: string; status: number } // an Animal, or an Error
   return 'id' in body ? { id: String(body.id) } : { code: body.code, status: body.status }
 }
 
-async function createByGraphQL(running: Running, key?: string): Promise<Outcome> {
+async function createByGraphQL(service: TestService, key?: string): Promise<Outcome> {
   const query = 'mutation ($k: String) { createPet(input: { name: "x", categoryId: 1 }, idempotencyKey: $k) { id } }'
-  const { data, errors } = await running.graphql(query, { k: key })
+  const { data, errors } = await service.graphql(query, { k: key })
   return errors?.[0]?.extensions ?? { id: String(data?.['createPet']?.['id']) }
 }
 
-async function newest({ send }: Running): Promise<string> {
+async function newest({ send }: TestService): Promise<string> {
   return String(((await (await send('/v1/pets?limit=1')).json()) as { id: number }[])[0]?.id)
 }
 
 async function animalsReach(databaseUrl: string, count: number): Promise<void> {
-  await onServer(async (client) => {
+  await withClient(async (client) => {
     const deadline = Date.now() + 2_500
     while (Date.now() < deadline) {
       const { rows } = await client.query('SELECT count(*)::int AS n FROM animal')

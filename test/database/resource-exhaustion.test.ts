@@ -3,24 +3,31 @@ import { chownSync, mkdtempSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { cloneDatabase, dropDatabase, onServer, type Running, startService, test } from '../support/harness.ts'
-import { expectWholePool } from './expect-pool-healthy.ts'
+import {
+  cloneDatabase,
+  dropDatabase,
+  withClient,
+  type TestService,
+  startService,
+  testWithService as test,
+} from '../support/harness.ts'
+import { expectPoolHealthy } from './expect-pool-healthy.ts'
 
 const nameOf = (url: string) => new URL(url).pathname.slice(1)
-const inDatabase = (running: Running, sql: string) =>
-  onServer((client) => client.query(sql), nameOf(running.databaseUrl))
+const inDatabase = (service: TestService, sql: string) =>
+  withClient((client) => client.query(sql), nameOf(service.databaseUrl))
 const pet = { name: 'x', categoryId: 1 }
 
 /** What writes and reads get, on both faces: statuses, and for GraphQL those of its errors. */
-async function statuses(running: Running): Promise<{ writes: number[]; reads: number[] }> {
-  const mutation = await running.graphql('mutation { createPet(input: { name: "x", categoryId: 1 }) { id } }')
-  const query = await running.graphql('{ pets { nodes { id } } }')
-  const of = ({ errors }: Awaited<ReturnType<Running['graphql']>>, good: number) =>
+async function statuses(service: TestService): Promise<{ writes: number[]; reads: number[] }> {
+  const mutation = await service.graphql('mutation { createPet(input: { name: "x", categoryId: 1 }) { id } }')
+  const query = await service.graphql('{ pets { nodes { id } } }')
+  const of = ({ errors }: Awaited<ReturnType<TestService['graphql']>>, good: number) =>
     errors?.[0]?.extensions.status ?? good
-  const once = running.post(pet, { 'Idempotency-Key': crypto.randomUUID() })
+  const once = service.post(pet, { 'Idempotency-Key': crypto.randomUUID() })
   return {
-    writes: [(await running.post(pet)).status, (await once).status, of(mutation, 201)],
-    reads: [(await running.send('/v1/pets')).status, (await running.send('/v1/pets/1')).status, of(query, 200)],
+    writes: [(await service.post(pet)).status, (await once).status, of(mutation, 201)],
+    reads: [(await service.send('/v1/pets')).status, (await service.send('/v1/pets/1')).status, of(query, 200)],
   }
 }
 
@@ -28,36 +35,36 @@ const onlyReads = { writes: [503, 503, 503], reads: [200, 200, 200] }
 const well = { writes: [201, 201, 201], reads: [200, 200, 200] }
 
 test('a database that became read-only: 503 on writes, reads go on, and all is well once it takes them again', async ({
-  running,
+  service,
 }) => {
-  expect(await statuses(running)).toEqual(well)
-  const name = nameOf(running.databaseUrl)
+  expect(await statuses(service)).toEqual(well)
+  const name = nameOf(service.databaseUrl)
   const reconnect = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND pid <> pg_backend_pid()`
-  await onServer((client) => client.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`))
-  await onServer((client) => client.query(reconnect))
-  await running.send('/v1/pets') // finds that the old connection has ended
-  expect(await statuses(running)).toEqual(onlyReads)
-  await onServer((client) => client.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`))
-  await onServer((client) => client.query(reconnect))
-  await running.send('/v1/pets')
-  expect(await statuses(running)).toEqual(well)
+  await withClient((client) => client.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`))
+  await withClient((client) => client.query(reconnect))
+  await service.send('/v1/pets') // finds that the old connection has ended
+  expect(await statuses(service)).toEqual(onlyReads)
+  await withClient((client) => client.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`))
+  await withClient((client) => client.query(reconnect))
+  await service.send('/v1/pets')
+  expect(await statuses(service)).toEqual(well)
 })
 
-test('a statement that is too slow is ended: 503, and nothing was written', async ({ running }) => {
-  await running.post(pet)
+test('a statement that is too slow is ended: 503, and nothing was written', async ({ service }) => {
+  await service.post(pet)
   await inDatabase(
-    running,
+    service,
     `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN NEW; END $$;
      CREATE TRIGGER slow BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION slow()`,
   )
   const began = performance.now()
-  const answers = await Promise.all([running.post(pet), running.post(pet, { 'Idempotency-Key': 'k' })])
+  const answers = await Promise.all([service.post(pet), service.post(pet, { 'Idempotency-Key': 'k' })])
   expect(answers.map(({ status }) => status)).toEqual([503, 503])
   expect(performance.now() - began).toBeLessThan(5_000)
-  const { rows } = await inDatabase(running, 'SELECT count(*)::int AS animals FROM animal')
+  const { rows } = await inDatabase(service, 'SELECT count(*)::int AS animals FROM animal')
   expect(rows).toEqual([{ animals: 1 }])
-  expect((await running.send('/v1/pets')).status).toBe(200)
-  await expectWholePool(running)
+  expect((await service.send('/v1/pets')).status).toBe(200)
+  await expectPoolHealthy(service)
 })
 
 test('no connection to be had beyond the first: 2xx or 503, as many animals as 201, and well once there are more', async ({
@@ -69,9 +76,9 @@ test('no connection to be had beyond the first: 2xx or 503, as many animals as 2
   onTestFinished(async () => {
     for (const stop of stops) await stop()
     await dropDatabase(databaseUrl)
-    await onServer((client) => client.query(`DROP ROLE IF EXISTS ${role}`))
+    await withClient((client) => client.query(`DROP ROLE IF EXISTS ${role}`))
   })
-  await onServer(
+  await withClient(
     (client) =>
       client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret' CONNECTION LIMIT 1;
         GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}`),
@@ -79,12 +86,12 @@ test('no connection to be had beyond the first: 2xx or 503, as many animals as 2
   )
   const url = new URL(databaseUrl)
   Object.assign(url, { username: role, password: 'secret' })
-  const running = await startService(url.href, stops)
-  const got = await onServer(async (client) => {
+  const service = await startService(url.href, stops)
+  const got = await withClient(async (client) => {
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE') // whoever has the connection keeps it
     // Each reads another page: the same one would be read once for all.
     const sent = Array.from({ length: 24 }, (_, n) =>
-      n % 2 ? running.post(pet) : running.send(`/v1/pets?limit=${n + 1}`),
+      n % 2 ? service.post(pet) : service.send(`/v1/pets?limit=${n + 1}`),
     )
     expect((await Promise.race(sent)).status).toBe(503)
     await client.query('ROLLBACK')
@@ -92,11 +99,11 @@ test('no connection to be had beyond the first: 2xx or 503, as many animals as 2
   }, nameOf(databaseUrl))
   expect([200, 201, 503]).toEqual(expect.arrayContaining(got)) // which of them had the connection is chance
   expect(Math.min(...got)).toBeLessThan(300)
-  const count = async () => (await running.graphql('{ pets { totalCount } }')).data?.['pets']
+  const count = async () => (await service.graphql('{ pets { totalCount } }')).data?.['pets']
   expect(await count()).toEqual({ totalCount: got.filter((status) => status === 201).length })
-  await onServer((client) => client.query(`ALTER ROLE ${role} CONNECTION LIMIT -1`))
-  expect(await statuses(running)).toEqual(well)
-  await expectWholePool(running)
+  await withClient((client) => client.query(`ALTER ROLE ${role} CONNECTION LIMIT -1`))
+  expect(await statuses(service)).toEqual(well)
+  await expectPoolHealthy(service)
 })
 
 /** A file system of so many KB in memory, which takes root on Linux; undefined where that is not to be had. */
@@ -121,25 +128,25 @@ function tinyDisk(kilobytes: number): { dir: string; grow(): void; remove(): voi
 }
 
 describe('a disk that is full', () => {
-  test('503 on writes, reads go on, and all is well once there is room', async ({ running, skip, onTestFinished }) => {
+  test('503 on writes, reads go on, and all is well once there is room', async ({ service, skip, onTestFinished }) => {
     const disk = tinyDisk(128)
     if (!disk) return skip('only root can mount a file system that is small enough to be filled')
-    const space = `space_${nameOf(running.databaseUrl)}`
+    const space = `space_${nameOf(service.databaseUrl)}`
     onTestFinished(async () => {
-      await onServer((client) => client.query(`DROP TABLESPACE IF EXISTS ${space}`))
+      await withClient((client) => client.query(`DROP TABLESPACE IF EXISTS ${space}`))
       disk.remove()
     })
-    expect(await statuses(running)).toEqual(well)
-    await onServer((client) => client.query(`CREATE TABLESPACE ${space} LOCATION '${disk.dir}'`))
-    await inDatabase(running, `ALTER TABLE animal SET TABLESPACE ${space}`)
+    expect(await statuses(service)).toEqual(well)
+    await withClient((client) => client.query(`CREATE TABLESPACE ${space} LOCATION '${disk.dir}'`))
+    await inDatabase(service, `ALTER TABLE animal SET TABLESPACE ${space}`)
     const fill = `DO $$ BEGIN LOOP INSERT INTO animal (name, category_id) VALUES (repeat('x', 255), 1); COMMIT; END LOOP; END $$`
-    await expect(inDatabase(running, fill)).rejects.toThrow(/No space left on device/)
-    const fillUp = async () => (await running.post({ name: 'x'.repeat(255), categoryId: 1 })).status
+    await expect(inDatabase(service, fill)).rejects.toThrow(/No space left on device/)
+    const fillUp = async () => (await service.post({ name: 'x'.repeat(255), categoryId: 1 })).status
     while ((await fillUp()) === 201); // what is left of the last page
-    const small = await statuses(running)
+    const small = await statuses(service)
     expect(small.reads).toEqual(onlyReads.reads)
     expect(await fillUp()).toBe(503)
     disk.grow()
-    expect(await statuses(running)).toEqual(well)
+    expect(await statuses(service)).toEqual(well)
   })
 })

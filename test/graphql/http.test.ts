@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { serverAudits } from 'graphql-http'
 import { describe, expect } from 'vitest'
-import { type Running, sharedTest, test } from '../support/harness.ts'
+import { type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
 
 describe('the audits of graphql-http', () => {
   for (const { id, name } of serverAudits({ url: '' })) {
-    sharedTest(`${id} ${name}`, async ({ running }) => {
+    testWithSharedService(`${id} ${name}`, async ({ service }) => {
       const authorized: typeof fetch = (input, init) =>
-        fetch(input, { ...init, headers: { ...init?.headers, Authorization: `Bearer ${running.key}` } })
-      const audits = serverAudits({ url: `${running.base}/graphql`, fetchFn: authorized })
+        fetch(input, { ...init, headers: { ...init?.headers, Authorization: `Bearer ${service.key}` } })
+      const audits = serverAudits({ url: `${service.base}/graphql`, fetchFn: authorized })
       const result = await audits.find((audit) => audit.id === id)?.fn()
       expect(result).toMatchObject({ status: 'ok' })
     })
@@ -17,8 +17,8 @@ describe('the audits of graphql-http', () => {
 
 const json = { 'Content-Type': 'application/json' }
 
-async function request(running: Running, init: RequestInit & { search?: string }) {
-  const response = await running.send(`/graphql${init.search ?? ''}`, init)
+async function request(service: TestService, init: RequestInit & { search?: string }) {
+  const response = await service.send(`/graphql${init.search ?? ''}`, init)
   const text = await response.text()
   return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : undefined }
 }
@@ -80,40 +80,40 @@ describe('requests that are no GraphQL', () => {
     ],
   ]
   for (const [title, init, status, code] of cases) {
-    sharedTest(`${title}: ${status} ${code}`, async ({ running }) => {
-      const { body, ...answer } = await request(running, init)
+    testWithSharedService(`${title}: ${status} ${code}`, async ({ service }) => {
+      const { body, ...answer } = await request(service, init)
       expect(answer.status).toBe(status)
       expect(body.errors[0]).toMatchObject({ message: expect.stringMatching(/\S/), extensions: { code, status } })
       expect(body).not.toHaveProperty('data')
     })
   }
 
-  sharedTest(
+  testWithSharedService(
     'of the request are 200 for a client that names application/json, also for an operation that is not there',
-    async ({ running }) => {
+    async ({ service }) => {
       for (const wrong of ['{"query":"{pett{id}}"}', '{"query":"{"}', '{"query":"{__typename}","operationName":"B"}']) {
         const init = { method: 'POST', headers: { ...json, Accept: 'application/json' }, body: wrong }
-        const { status, body } = await request(running, init)
+        const { status, body } = await request(service, init)
         expect([status, body.errors[0].extensions.status], wrong).toEqual([200, 400])
         expect(body).not.toHaveProperty('data')
       }
     },
   )
 
-  sharedTest('405 says what is allowed', async ({ running }) => {
-    expect((await request(running, { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS')
-    const mutation = await request(running, { search: '?query=mutation{createPet(input:{name:"x",categoryId:1}){id}}' })
+  testWithSharedService('405 says what is allowed', async ({ service }) => {
+    expect((await request(service, { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS')
+    const mutation = await request(service, { search: '?query=mutation{createPet(input:{name:"x",categoryId:1}){id}}' })
     expect(mutation.headers.get('allow')).toBe('POST')
   })
 
-  sharedTest('no error suggests what the schema has', async ({ running }) => {
+  testWithSharedService('no error suggests what the schema has', async ({ service }) => {
     for (const query of [
       '{pet{id}}',
       '{petss{id}}',
       '{pets(statuss:sold){totalCount}}',
       '{pets(status:sol){totalCount}}',
     ]) {
-      expect(JSON.stringify(await running.graphql(query))).not.toContain('Did you mean')
+      expect(JSON.stringify(await service.graphql(query))).not.toContain('Did you mean')
     }
   })
 })
@@ -127,10 +127,10 @@ describe('an error before the document is run has the media type of any other an
     ['*/*', 'application/json'],
     ['image/png', 'application/json'],
   ]
-  test.for(accepts)('Accept: %s', async ([Accept, type], { running }) => {
-    for (const Authorization of ['', `Bearer ${running.key}`]) {
+  test.for(accepts)('Accept: %s', async ([Accept, type], { service }) => {
+    for (const Authorization of ['', `Bearer ${service.key}`]) {
       const headers = { Authorization, Accept, 'Content-Type': 'text/plain' }
-      const { status, headers: answered } = await request(running, { method: 'POST', headers, body: '{__typename}' })
+      const { status, headers: answered } = await request(service, { method: 'POST', headers, body: '{__typename}' })
       expect(status).toBe(Authorization ? (Accept === 'image/png' ? 406 : 415) : 401)
       expect(answered.get('content-type')).toBe(`${type}; charset=utf-8`)
     }
@@ -138,14 +138,14 @@ describe('an error before the document is run has the media type of any other an
 })
 
 describe('GET', () => {
-  test('answers a query with its variables', async ({ running }) => {
-    await running.post({ name: 'x', categoryId: 9 })
+  test('answers a query with its variables', async ({ service }) => {
+    await service.post({ name: 'x', categoryId: 9 })
     const search = `?${new URLSearchParams({ query: 'query Q($i:ID!){pet(id:$i){name}}', variables: '{"i":"1"}', operationName: 'Q' })}`
-    expect((await request(running, { search })).body).toEqual({ data: { pet: { name: 'x' } } })
+    expect((await request(service, { search })).body).toEqual({ data: { pet: { name: 'x' } } })
   })
 
-  sharedTest('gives a browser the GraphiQL page, without a key', async ({ running }) => {
-    const response = await fetch(`${running.base}/graphql`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
+  testWithSharedService('gives a browser the GraphiQL page, without a key', async ({ service }) => {
+    const response = await fetch(`${service.base}/graphql`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     const page = await response.text()
     expect(page).not.toMatch(/(src|href)="https?:/)
@@ -159,17 +159,17 @@ describe('GET', () => {
 
 describe('integers in variables', () => {
   const query = 'mutation ($c: ID!) { createPet(input: { name: "x", categoryId: $c }) { categoryId } }'
-  const post = (running: Running, literal: string) =>
-    request(running, {
+  const post = (service: TestService, literal: string) =>
+    request(service, {
       method: 'POST',
       headers: json,
       body: `{"query":${JSON.stringify(query)},"variables":{"c":${literal}}}`,
     })
 
-  sharedTest.for(['0', '-1', '9007199254740991', '"9223372036854775807"'])(
+  testWithSharedService.for(['0', '-1', '9007199254740991', '"9223372036854775807"'])(
     '%s is exact',
-    async (literal, { running }) => {
-      const { body } = await post(running, literal)
+    async (literal, { service }) => {
+      const { body } = await post(service, literal)
       expect(body).toEqual({ data: { createPet: { categoryId: literal.replaceAll('"', '') } } })
     },
   )
@@ -183,14 +183,14 @@ describe('integers in variables', () => {
     '1e400',
     '1e30',
   ]
-  test.for(refused)('%s as a number is refused, never rounded', async (literal, { running }) => {
-    const { body } = await post(running, literal)
+  test.for(refused)('%s as a number is refused, never rounded', async (literal, { service }) => {
+    const { body } = await post(service, literal)
     expect(body.errors[0].extensions).toEqual({ code: 'INVALID_ARGUMENT', status: 400 })
-    expect((await running.graphql('{ pets { totalCount } }')).data).toEqual({ pets: { totalCount: 0 } })
+    expect((await service.graphql('{ pets { totalCount } }')).data).toEqual({ pets: { totalCount: 0 } })
   })
 
-  sharedTest('in the document itself any int64 is exact', async ({ running }) => {
+  testWithSharedService('in the document itself any int64 is exact', async ({ service }) => {
     const inline = 'mutation { createPet(input: { name: "x", categoryId: -9223372036854775808 }) { categoryId } }'
-    expect((await running.graphql(inline)).data).toEqual({ createPet: { categoryId: '-9223372036854775808' } })
+    expect((await service.graphql(inline)).data).toEqual({ createPet: { categoryId: '-9223372036854775808' } })
   })
 })

@@ -1,7 +1,7 @@
 import { getIntrospectionQuery, Kind, type OperationDefinitionNode, parse } from 'graphql'
 import { expect } from 'vitest'
 import { JIT_THRESHOLD, createJit } from '../../src/graphql/jit.ts'
-import { type Running, test } from '../support/harness.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
 
 interface Ask {
   query: string
@@ -9,9 +9,9 @@ interface Ask {
   variables?: object
 }
 
-async function ask(running: Running, body: Ask): Promise<unknown> {
+async function ask(service: TestService, body: Ask): Promise<unknown> {
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
-  return (await running.send('/graphql', init)).json()
+  return (await service.send('/graphql', init)).json()
 }
 
 const both = 'query A { pet(id: 1) { name } } query B { pets(first: 1) { nodes { id status } } }'
@@ -47,13 +47,13 @@ const asks: Ask[] = [
   { query: getIntrospectionQuery() },
 ]
 
-test('what is run often is answered in the end as at first', async ({ running }) => {
-  await running.post({ name: 'x', categoryId: 1, status: 'sold' })
-  await running.post({ name: 'y', categoryId: 2 })
+test('what is run often is answered in the end as at first', async ({ service }) => {
+  await service.post({ name: 'x', categoryId: 1, status: 'sold' })
+  await service.post({ name: 'y', categoryId: 2 })
   const first: unknown[] = []
-  for (const body of asks) first.push(await ask(running, body))
+  for (const body of asks) first.push(await ask(service, body))
   for (let use = 1; use < JIT_THRESHOLD + 2; use++) {
-    for (const [n, body] of asks.entries()) expect(await ask(running, body), JSON.stringify(body)).toEqual(first[n])
+    for (const [n, body] of asks.entries()) expect(await ask(service, body), JSON.stringify(body)).toEqual(first[n])
   }
 })
 

@@ -1,13 +1,13 @@
 import { getIntrospectionQuery } from 'graphql'
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { type GraphQLAnswer, type Running, sharedTest as test } from '../support/harness.ts'
+import { type GraphQLResponseBody, type TestService, testWithSharedService as test } from '../support/harness.ts'
 
-async function ask(running: Running, query: string, variables?: object, headers = {}) {
+async function ask(service: TestService, query: string, variables?: object, headers = {}) {
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers } }
   const operationName = query.startsWith('query A {') ? 'A' : undefined
   const began = performance.now()
-  const response = await running.send('/graphql', {
+  const response = await service.send('/graphql', {
     ...init,
     body: JSON.stringify({ query, variables, operationName }),
   })
@@ -76,9 +76,9 @@ describe('a flood is refused before execution, in a short answer that says the l
     ['mistakes', `{ pets { ${times(100, (i) => `x${i}`)} } }`, /Cannot query field/],
   ]
   for (const [title, query, message] of floods) {
-    test(`of ${title}`, async ({ running }) => {
-      await ask(running, '{ __typename }')
-      const { status, text, body, ms } = await ask(running, query)
+    test(`of ${title}`, async ({ service }) => {
+      await ask(service, '{ __typename }')
+      const { status, text, body, ms } = await ask(service, query)
       expect(status).toBe(400)
       expect(body).not.toHaveProperty('data')
       expect(body.errors[0].message).toMatch(message)
@@ -90,23 +90,23 @@ describe('a flood is refused before execution, in a short answer that says the l
 })
 
 describe('what people ask is within the limits', () => {
-  test('the introspection query of every client', async ({ running }) => {
+  test('the introspection query of every client', async ({ service }) => {
     const options = {
       inputValueDeprecation: true,
       schemaDescription: true,
       specifiedByUrl: true,
       directiveIsRepeatable: true,
     }
-    expect((await ask(running, getIntrospectionQuery(options))).status).toBe(200)
+    expect((await ask(service, getIntrospectionQuery(options))).status).toBe(200)
   })
 
-  test('ten pages of a hundred, twenty animals by id, thirty aliases', async ({ running }) => {
+  test('ten pages of a hundred, twenty animals by id, thirty aliases', async ({ service }) => {
     for (const query of [
       `{ ${times(10, (i) => `a${i}: pets(first: 100) { nodes { id } }`)} }`,
       `{ ${times(20, (i) => `a${i}: pet(id: ${i}) { id }`)} }`,
       `{ pets { nodes { ${times(30, (i) => `a${i}: name`)} } } }`,
     ]) {
-      const { body } = await ask(running, query)
+      const { body } = await ask(service, query)
       expect(body.errors ?? []).not.toContainEqual(
         expect.objectContaining({ message: expect.stringContaining('limit') }),
       )
@@ -140,21 +140,21 @@ describe('the cost', () => {
     ['{ __schema { queryType { name } } }', undefined, 10],
   ]
   for (const [query, variables, cost] of costs) {
-    test(`of ${query} with ${JSON.stringify(variables)} is ${cost}`, async ({ running }) => {
-      const { body } = await ask(running, query, variables, { 'GraphQL-Cost': 'tell' })
+    test(`of ${query} with ${JSON.stringify(variables)} is ${cost}`, async ({ service }) => {
+      const { body } = await ask(service, query, variables, { 'GraphQL-Cost': 'tell' })
       expect(body.extensions).toEqual({ cost: { requested: cost, limit: 1_000 } })
     })
   }
 
-  test('above the whole rate limit is rejected as never possible, not with Retry-After', async ({ running }) => {
+  test('above the whole rate limit is rejected as never possible, not with Retry-After', async ({ service }) => {
     const { rateLimits } = loadConfig({ RATE_LIMIT_POINTS: '50' })
-    const small = await running.another({ rateLimits })
+    const small = await service.startPeer({ rateLimits })
     const query = JSON.stringify({ query: '{ pets(first: 51) { nodes { id } } }' })
     const init = { method: 'POST', headers: { 'Content-Type': 'application/json', 'GraphQL-Cost': 'include' } }
     const response = await small.send('/graphql', { ...init, body: query })
     expect(response.status).toBe(400)
     expect(response.headers.has('retry-after')).toBe(false)
-    const { errors } = (await response.json()) as GraphQLAnswer
+    const { errors } = (await response.json()) as GraphQLResponseBody
     expect(errors?.[0]).toMatchObject({
       message: 'The cost is 51; the limit is 50.',
       extensions: { code: 'GRAPHQL_VALIDATION_FAILED' },
@@ -162,7 +162,7 @@ describe('the cost', () => {
     expect((await small.graphql('{ pets(first: 40) { nodes { id } } }')).errors).toBeUndefined()
   })
 
-  test('is told only when the header GraphQL-Cost asks for it', async ({ running }) => {
-    expect((await ask(running, '{ __typename }')).body).toEqual({ data: { __typename: 'Query' } })
+  test('is told only when the header GraphQL-Cost asks for it', async ({ service }) => {
+    expect((await ask(service, '{ __typename }')).body).toEqual({ data: { __typename: 'Query' } })
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { createAnimals } from '../../src/animals/service.ts'
-import { type Running, test } from '../support/harness.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
 
 /** A statement as it was sent, and how many were under way at that moment. */
 interface Sent {
@@ -9,11 +9,11 @@ interface Sent {
 }
 
 /** Notes every statement that the service sends from now on. */
-function record({ service }: Running): Sent[] {
+function record({ database }: TestService): Sent[] {
   const sent: Sent[] = []
   let underWay = 0
-  const query = service.database.pool.query.bind(service.database.pool) as (q: { text: string }) => Promise<unknown>
-  service.database.pool.query = ((q: { text: string }) => {
+  const query = database.pool.query.bind(database.pool) as (q: { text: string }) => Promise<unknown>
+  database.pool.query = ((q: { text: string }) => {
     underWay++
     sent.push({ sql: q.text.replaceAll('"public".', '').replaceAll('"', ''), underWay })
     return query(q).finally(() => underWay--)
@@ -21,16 +21,16 @@ function record({ service }: Running): Sent[] {
   return sent
 }
 
-async function createSome(running: Running, n: number): Promise<void> {
-  for (let i = 0; i < n; i++) await running.post({ name: `animal ${i}`, categoryId: i })
+async function createSome(service: TestService, n: number): Promise<void> {
+  for (let i = 0; i < n; i++) await service.post({ name: `animal ${i}`, categoryId: i })
 }
 
 describe('no more is read than is selected', () => {
-  test('ten aliases of pet are one query, and each gets its own animal', async ({ running }) => {
-    await createSome(running, 10)
-    const sent = record(running)
+  test('ten aliases of pet are one query, and each gets its own animal', async ({ service }) => {
+    await createSome(service, 10)
+    const sent = record(service)
     const aliases = Array.from({ length: 10 }, (_, i) => `a${i}: pet(id: ${i + 1}) { name }`)
-    const { data } = await running.graphql(
+    const { data } = await service.graphql(
       `{ ${aliases.join(' ')} absent: pet(id: 99) { name } again: pet(id: 1) { name } }`,
     )
     const expected = Object.fromEntries(aliases.map((_, i) => [`a${i}`, { name: `animal ${i}` }]))
@@ -38,10 +38,10 @@ describe('no more is read than is selected', () => {
     expect(sent).toHaveLength(1)
   })
 
-  test('whoever asks for an animal in the same turn of the event loop shares a query', async ({ running }) => {
-    await createSome(running, 3)
-    const animals = createAnimals(running.service.database.prisma, running.service.database.pool)
-    const sent = record(running)
+  test('whoever asks for an animal in the same turn of the event loop shares a query', async ({ service }) => {
+    await createSome(service, 3)
+    const animals = createAnimals(service.database.prisma, service.database.pool)
+    const sent = record(service)
     const [now, tick, micro] = await Promise.all([
       animals.get('1'),
       new Promise((resolve) => process.nextTick(() => resolve(animals.get('2')))),
@@ -51,19 +51,19 @@ describe('no more is read than is selected', () => {
     expect(sent).toHaveLength(1)
   })
 
-  test('totalCount alone counts and reads no page; without it nothing is counted', async ({ running }) => {
-    await createSome(running, 1)
-    const sent = record(running)
-    expect((await running.graphql('{ pets { totalCount } }')).data).toEqual({ pets: { totalCount: 1 } })
+  test('totalCount alone counts and reads no page; without it nothing is counted', async ({ service }) => {
+    await createSome(service, 1)
+    const sent = record(service)
+    expect((await service.graphql('{ pets { totalCount } }')).data).toEqual({ pets: { totalCount: 1 } })
     expect(sent.map(({ sql }) => /COUNT/i.test(sql))).toEqual([true])
-    await running.graphql('{ pets { nodes { id } } }')
+    await service.graphql('{ pets { nodes { id } } }')
     expect(sent.map(({ sql }) => /COUNT/i.test(sql))).toEqual([true, false])
   })
 
-  test('a list and its count are asked for side by side', async ({ running }) => {
-    await createSome(running, 1)
-    const sent = record(running)
-    await running.graphql('{ pets { nodes { id } totalCount pageInfo { hasNextPage } edges { cursor } } }')
+  test('a list and its count are asked for side by side', async ({ service }) => {
+    await createSome(service, 1)
+    const sent = record(service)
+    await service.graphql('{ pets { nodes { id } totalCount pageInfo { hasNextPage } edges { cursor } } }')
     expect(sent.map(({ underWay }) => underWay)).toEqual([1, 2])
   })
 })

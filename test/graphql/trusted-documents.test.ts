@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { makeManifest, readManifest, type TrustedDocuments } from '../../src/graphql/trusted-documents.ts'
 import { schema } from '../../src/graphql/schema/index.ts'
-import { type Running, test } from '../support/harness.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
 
 const folder = new URL('./operations/', import.meta.url)
 const sources = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'))
@@ -12,9 +12,9 @@ const manifest = 'manifest' in made ? made.manifest : {}
 const idOf = (name: string) => Object.keys(manifest).find((hash) => manifest[hash]?.includes(` ${name}(`)) ?? ''
 const trusted = (mode: TrustedDocuments['mode']) => ({ trusted: { mode, byHash: new Map(Object.entries(manifest)) } })
 
-async function ask(running: Running, body: object) {
+async function ask(service: TestService, body: object) {
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
-  const response = await running.send('/graphql', init)
+  const response = await service.send('/graphql', init)
   return { status: response.status, body: await response.json() }
 }
 
@@ -40,8 +40,8 @@ describe('a trusted document', () => {
 
   test.for(['allow', 'only'] as const)(
     'is run by its id in mode %s, however the client sends it',
-    async (mode, { running }) => {
-      const service = await running.another(trusted(mode))
+    async (mode, { service }) => {
+      const peer = await service.startPeer(trusted(mode))
       const id = idOf('Pets')
       const data = { pets: { nodes: [], pageInfo: { hasNextPage: false, endCursor: null } } }
       const ways = [
@@ -49,24 +49,24 @@ describe('a trusted document', () => {
         { documentId: `sha256:${id}` },
         { extensions: { persistedQuery: { version: 1, sha256Hash: id } } },
       ]
-      for (const way of ways) expect(await ask(service, { ...way, variables })).toEqual({ status: 200, body: { data } })
+      for (const way of ways) expect(await ask(peer, { ...way, variables })).toEqual({ status: 200, body: { data } })
       const query = new URLSearchParams({ documentId: id, variables: JSON.stringify(variables) })
-      expect(await (await service.send(`/graphql?${query}`)).json()).toEqual({ data })
+      expect(await (await peer.send(`/graphql?${query}`)).json()).toEqual({ data })
     },
   )
 
-  test('that is unknown is refused, in every mode', async ({ running }) => {
+  test('that is unknown is refused, in every mode', async ({ service }) => {
     for (const mode of ['off', 'allow', 'only'] as const) {
-      const service = await running.another(trusted(mode))
-      const { status, body } = await ask(service, { documentId: 'f'.repeat(64) })
+      const peer = await service.startPeer(trusted(mode))
+      const { status, body } = await ask(peer, { documentId: 'f'.repeat(64) })
       expect([status, body.errors[0].extensions.code]).toEqual([400, 'INVALID_ARGUMENT'])
     }
   })
 
   test('may be sent beside its hash: in mode allow it is run, trusted or not, unless the hash is of another', async ({
-    running,
+    service,
   }) => {
-    const [allow, only] = [await running.another(trusted('allow')), await running.another(trusted('only'))]
+    const [allow, only] = [await service.startPeer(trusted('allow')), await service.startPeer(trusted('only'))]
     const query = '{ __typename }'
     const persisted = (sha256Hash: string) => ({ query, extensions: { persistedQuery: { version: 1, sha256Hash } } })
     const hash = createHash('sha256').update(query).digest('hex')
@@ -76,9 +76,9 @@ describe('a trusted document', () => {
     expect((await ask(only, persisted(hash))).status).toBe(400)
   })
 
-  test('is all that is run in mode only; in mode allow any document is', async ({ running }) => {
+  test('is all that is run in mode only; in mode allow any document is', async ({ service }) => {
     const query = '{ __typename }'
-    const [allow, only] = [await running.another(trusted('allow')), await running.another(trusted('only'))]
+    const [allow, only] = [await service.startPeer(trusted('allow')), await service.startPeer(trusted('only'))]
     expect((await ask(allow, { query })).body).toEqual({ data: { __typename: 'Query' } })
     const refused = await ask(only, { query })
     expect([refused.status, refused.body.errors[0].message]).toEqual([

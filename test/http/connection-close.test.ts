@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { HttpServer } from '../../src/http/connection/server.ts'
-import { parse, talk } from '../support/raw-http.ts'
+import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { app, createImpatientServer, get, head, refused, slow } from './short-timeouts.ts'
 
 const server = createImpatientServer()
@@ -29,7 +29,7 @@ describe.concurrent('a client that sends on behind its last answer sees it end, 
     socket.on('data', (text: string) => (received += text))
     await once(socket, 'end')
     await sendOn(socket)
-    expect(parse(received)).toMatchObject({ status, headers: { connection: 'close' } })
+    expect(parseResponse(received)).toMatchObject({ status, headers: { connection: 'close' } })
   })
 })
 
@@ -90,15 +90,15 @@ test('a client that resets behind CONNECT takes nobody with it', async () => {
     if (n % 2) await once(socket, 'data')
     socket.resetAndDestroy()
   }
-  expect(parse(await talk(port, get)).status).toBe(200)
+  expect(parseResponse(await sendRaw(port, get)).status).toBe(200)
   process.off('uncaughtExceptionMonitor', uncaught)
   expect(uncaught).not.toHaveBeenCalled()
 })
 
 test('a refusal without a request is told with its id, but not that of a client that never said a byte', async () => {
   refused.mockClear()
-  const { headers } = parse(await talk(port, 'GARBAGE\r\n\r\n'))
-  expect(parse(await talk(port, '')).status).toBe(408)
+  const { headers } = parseResponse(await sendRaw(port, 'GARBAGE\r\n\r\n'))
+  expect(parseResponse(await sendRaw(port, '')).status).toBe(408)
   expect(refused.mock.calls).toEqual([[{ requestId: headers['x-request-id'], status: 400, code: 'INVALID_ARGUMENT' }]])
 })
 

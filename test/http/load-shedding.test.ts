@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { onServer, type Running, test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
 
 const patience = { lockMs: 20_000, statementMs: 20_000, queryMs: 20_000, checkoutMs: 20_000 }
 const timeouts = { ...loadConfig({}).timeouts, ...patience }
@@ -15,18 +15,18 @@ async function expectShed(response: Response): Promise<void> {
 }
 
 /** Works while every connection is held by a lock and more requests wait for one than may. */
-async function whileFull(running: Running, queueLength: number, work: () => Promise<void>): Promise<void> {
-  const { pool } = running.service.database
-  await onServer(async (client) => {
-    await running.send('/v1/pets') // the key is known from now on
+async function whileFull(service: TestService, queueLength: number, work: () => Promise<void>): Promise<void> {
+  const { pool } = service.database
+  await withClient(async (client) => {
+    await service.send('/v1/pets') // the key is known from now on
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-    const held = Array.from({ length: 4 + queueLength + 1 }, (_, n) => running.send(`/v1/pets?limit=${n + 1}`))
+    const held = Array.from({ length: 4 + queueLength + 1 }, (_, n) => service.send(`/v1/pets?limit=${n + 1}`))
     await vi.waitUntil(() => pool.waitingCount > queueLength)
     await work()
     expect(pool.waitingCount).toBe(queueLength + 1) // nobody has got a connection meanwhile
     await client.query('ROLLBACK')
     expect((await Promise.all(held)).map(({ status }) => status)).toEqual(held.map(() => 200))
-  }, new URL(running.databaseUrl).pathname.slice(1))
+  }, new URL(service.databaseUrl).pathname.slice(1))
 }
 
 const neverShed = ['/livez', '/readyz', '/metrics']
@@ -37,8 +37,8 @@ describe('with more requests waiting for the database than may', () => {
   const queueLength = 2
   const shedding = { queueLength, queueMs: 0, delayMs: 0 }
 
-  test('a new one is 503 while all are held, on both faces, whether it has a key or not', async ({ running }) => {
-    const bounded = await running.another({ shedding, timeouts })
+  test('a new one is 503 while all are held, on both faces, whether it has a key or not', async ({ service }) => {
+    const bounded = await service.startPeer({ shedding, timeouts })
     await whileFull(bounded, queueLength, async () => {
       await expectShed(await bounded.send('/v1/pets'))
       await expectShed(await bounded.post('{'))
@@ -49,8 +49,8 @@ describe('with more requests waiting for the database than may', () => {
     expect((await bounded.send('/v1/pets')).status).toBe(200)
   })
 
-  test('health, metrics and the pages that need no key are served', async ({ running }) => {
-    const bounded = await running.another({ shedding, timeouts })
+  test('health, metrics and the pages that need no key are served', async ({ service }) => {
+    const bounded = await service.startPeer({ shedding, timeouts })
     await whileFull(bounded, queueLength, async () => {
       for (const path of [...neverShed, ...pages])
         expect((await bounded.send(path, { headers: html })).status, path).toBe(200)
@@ -59,29 +59,29 @@ describe('with more requests waiting for the database than may', () => {
     })
   })
 
-  test('with a bound of 0 every one waits', async ({ running }) => {
-    const unbounded = await running.another({ shedding: { queueLength: 0, queueMs: 0, delayMs: 0 }, timeouts })
+  test('with a bound of 0 every one waits', async ({ service }) => {
+    const unbounded = await service.startPeer({ shedding: { queueLength: 0, queueMs: 0, delayMs: 0 }, timeouts })
     await whileFull(unbounded, 20, async () => expect((await fetch(`${unbounded.base}/v1/pets`)).status).toBe(401))
   })
 })
 
 test('with the first of those who wait waiting for longer than a new one may, that is 503; the next is served again', async ({
-  running,
+  service,
 }) => {
-  const bounded = await running.another({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 }, timeouts })
+  const bounded = await service.startPeer({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 }, timeouts })
   await whileFull(bounded, 0, async () => {
-    await vi.waitUntil(() => bounded.service.database.pool.expectedWaitMs() > 500)
+    await vi.waitUntil(() => bounded.database.pool.expectedWaitMs() > 500)
     await expectShed(await bounded.send('/v1/pets'))
   })
-  expect(bounded.service.database.pool.expectedWaitMs()).toBe(0)
+  expect(bounded.database.pool.expectedWaitMs()).toBe(0)
   expect((await bounded.send('/v1/pets')).status).toBe(200)
 })
 
 test('under event-loop lag, requests to the APIs and the pages are 503, health and metrics are served', async ({
-  running,
+  service,
 }) => {
   const delayMs = 200
-  const { port, base, key } = await running.another({ shedding: { queueLength: 0, queueMs: 0, delayMs } })
+  const { port, base, key } = await service.startPeer({ shedding: { queueLength: 0, queueMs: 0, delayMs } })
   const paths = ['/v1/pets', '/graphql?query={__typename}', ...pages, ...neverShed]
   const clients = await Promise.all(paths.map(() => connectTo(port)))
   for (const [n, path] of paths.entries()) {
@@ -111,14 +111,14 @@ async function connectTo(port: number): Promise<Socket> {
   return client
 }
 
-test('with more requests than the database gets through, all that are let in are served', async ({ running }) => {
-  const bounded = await running.another({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 } })
-  await onServer(async (client) => {
+test('with more requests than the database gets through, all that are let in are served', async ({ service }) => {
+  const bounded = await service.startPeer({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 } })
+  await withClient(async (client) => {
     await client.query(
       'CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END $$',
     )
     await client.query('CREATE TRIGGER slow BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION slow()')
-  }, new URL(running.databaseUrl).pathname.slice(1))
+  }, new URL(service.databaseUrl).pathname.slice(1))
   const pet = { name: 'Rex', categoryId: 1 }
   for (let n = 0; n < 10; n++) await Promise.all(Array.from({ length: 8 }, () => bounded.post(pet)))
 

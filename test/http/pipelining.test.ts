@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { sharedTest } from '../support/harness.ts'
-import { talk } from '../support/raw-http.ts'
+import { testWithSharedService } from '../support/harness.ts'
+import { sendRaw } from '../support/raw-http.ts'
 import { app, createImpatientServer, get, times } from './short-timeouts.ts'
 
 const server = createImpatientServer()
@@ -51,14 +51,14 @@ describe('every pipelined request of a client that reads is answered, in order',
     { status: 200, bytes: () => 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\nID\r\n' },
   ]
 
-  sharedTest.for([
+  testWithSharedService.for([
     { title: 'three thousand in one go', kinds, rounds: 300, pieceLength: Number.POSITIVE_INFINITY },
     { title: 'in pieces of 997 bytes', kinds, rounds: 5, pieceLength: 997 },
     { title: 'byte by byte', kinds: kinds.filter(({ status }) => status !== 413), rounds: 2, pieceLength: 1 },
-  ])('$title', { timeout: 120_000 }, async ({ kinds, rounds, pieceLength }, { running }) => {
+  ])('$title', { timeout: 120_000 }, async ({ kinds, rounds, pieceLength }, { service }) => {
     const requests = Array.from({ length: rounds }, () => kinds).flat()
-    const bytes = requests.map((request, n) => request.bytes(running.key).replace('ID', `X-Request-Id: n${n}\r\n`))
-    const received = await sendInPieces(running.port, bytes.join('') + last, pieceLength)
+    const bytes = requests.map((request, n) => request.bytes(service.key).replace('ID', `X-Request-Id: n${n}\r\n`))
+    const received = await sendInPieces(service.port, bytes.join('') + last, pieceLength)
     expect(received.match(/(?<=^X-Request-Id: n)\d+/gm)).toEqual(requests.map((_request, n) => String(n)))
     const statuses = [...requests.map(({ status }) => String(status)), '404']
     expect(statusesIn(received).filter((status) => status !== '100')).toEqual(statuses)
@@ -74,17 +74,17 @@ describe('a client that reads nothing', () => {
     client.pause()
     await vi.waitUntil(() => parsed.mock.calls.length > 0)
     const others = 20
-    for (let n = 0; n < others; n++) await talk(port, last)
+    for (let n = 0; n < others; n++) await sendRaw(port, last)
     expect(parsed.mock.calls.length - others).toBe(1)
   })
 
   test.for([1, 2, 3])('also when the last %i bytes of its first head come later', async (count) => {
     const client = open(hold.slice(0, -count))
-    await talk(port, last) // the service has read the beginning
+    await sendRaw(port, last) // the service has read the beginning
     client.write(hold.slice(-count) + hold)
     const requests = () => held.mock.calls.filter(([{ socket }]) => socket.remotePort === client.localPort)
     await vi.waitUntil(() => requests().length > 0)
-    await talk(port, last)
+    await sendRaw(port, last)
     expect(requests()).toHaveLength(1)
     app.emit('release')
   })

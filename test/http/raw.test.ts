@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { describe, expect } from 'vitest'
-import { type Running, sharedTest, test } from '../support/harness.ts'
-import { parse, talk } from '../support/raw-http.ts'
+import { type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
+import { parseResponse, sendRaw } from '../support/raw-http.ts'
 
 /** The end of an Error body. */
 const enough = /"status":\d+\}/
@@ -45,94 +45,106 @@ describe('what no HTTP library sends', () => {
     ['another Expect', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: foo\r\n\r\n', 417, 'EXPECTATION_FAILED'],
   ]
   for (const [title, bytes, status, code] of broken) {
-    sharedTest(`${title} is ${status} as JSON, then closed`, async ({ running }) => {
-      const answer = await talk(running.port, bytes)
-      expect(parse(answer)).toMatchObject({ status, body: { status, code, message: expect.stringMatching(/\S/) } })
-      expect((await running.send('/v1/pets')).status).toBe(200)
+    testWithSharedService(`${title} is ${status} as JSON, then closed`, async ({ service }) => {
+      const answer = await sendRaw(service.port, bytes)
+      expect(parseResponse(answer)).toMatchObject({
+        status,
+        body: { status, code, message: expect.stringMatching(/\S/) },
+      })
+      expect((await service.send('/v1/pets')).status).toBe(200)
     })
   }
 
-  sharedTest('two Authorization headers are 401, even when the first is good', async ({ running }) => {
-    const auth = `Authorization: Bearer ${running.key}\r\n`
+  testWithSharedService('two Authorization headers are 401, even when the first is good', async ({ service }) => {
+    const auth = `Authorization: Bearer ${service.key}\r\n`
     for (const lines of [`${auth}Authorization: Bearer x\r\n`, auth + auth]) {
-      const answer = await talk(running.port, `GET /v1/pets HTTP/1.1\r\nHost: x\r\n${lines}Connection: close\r\n\r\n`)
-      expect(parse(answer)).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } })
+      const answer = await sendRaw(
+        service.port,
+        `GET /v1/pets HTTP/1.1\r\nHost: x\r\n${lines}Connection: close\r\n\r\n`,
+      )
+      expect(parseResponse(answer)).toMatchObject({ status: 401, body: { code: 'UNAUTHENTICATED' } })
     }
   })
 
-  sharedTest('a body too large without Content-Length is 413 before it is sent whole', async ({ running }) => {
-    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\n`
-    const type = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
-    const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`
-    const answer = await talk(running.port, head + type + chunk + chunk, { enough })
-    expect(parse(answer)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
-  })
+  testWithSharedService(
+    'a body too large without Content-Length is 413 before it is sent whole',
+    async ({ service }) => {
+      const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`
+      const type = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+      const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`
+      const answer = await sendRaw(service.port, head + type + chunk + chunk, { enough })
+      expect(parseResponse(answer)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
+    },
+  )
 
-  sharedTest('a declared length over the limit is 413 before the body is sent', async ({ running }) => {
-    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\n`
+  testWithSharedService('a declared length over the limit is 413 before the body is sent', async ({ service }) => {
+    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`
     const type = 'Content-Type: application/json\r\nContent-Length: 9999999\r\n\r\n'
-    const answer = await talk(running.port, head + type, { enough })
-    expect(parse(answer)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
+    const answer = await sendRaw(service.port, head + type, { enough })
+    expect(parseResponse(answer)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
   })
 
-  test('a client that goes away in the middle of its body leaves no animal and no crash', async ({ running }) => {
-    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\n`
-    const socket = connect(running.port, '127.0.0.1')
+  test('a client that goes away in the middle of its body leaves no animal and no crash', async ({ service }) => {
+    const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`
+    const socket = connect(service.port, '127.0.0.1')
     socket.write(`${head}Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{"name":"x",`)
     await new Promise((resolve) => setTimeout(resolve, 50))
     socket.resetAndDestroy()
-    expect(await (await running.send('/v1/pets')).text()).toBe('[]')
+    expect(await (await service.send('/v1/pets')).text()).toBe('[]')
   })
 
-  const head = (running: Running, more: string) =>
-    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${running.key}\r\nContent-Type: application/json\r\n${more}\r\n`
-  const post = (running: Running) => `${head(running, 'Content-Length: 27\r\n')}{"name":"x","categoryId":1}`
+  const head = (service: TestService, more: string) =>
+    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\nContent-Type: application/json\r\n${more}\r\n`
+  const post = (service: TestService) => `${head(service, 'Content-Length: 27\r\n')}{"name":"x","categoryId":1}`
 
   test.for([
     ['garbage', 'GARBAGE\r\n\r\n', '400'],
     ['an expectation that is none', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: foo\r\n\r\n', '417'],
     ['CONNECT', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', '405'],
-  ] as const)('%s behind a good request is answered behind it', async ([, bytes, status], { running }) => {
-    const answers = await talk(running.port, `${post(running)}${bytes}`)
+  ] as const)('%s behind a good request is answered behind it', async ([, bytes, status], { service }) => {
+    const answers = await sendRaw(service.port, `${post(service)}${bytes}`)
     expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(['201', status])
   })
 
   test('an expectation that is none is refused as the face does it, and told in log and metrics', async ({
-    running,
+    service,
   }) => {
     const lines = 'Host: x\r\nX-Request-Id: expecting\r\nExpect: foo\r\n\r\n'
-    const answer = parse(await talk(running.port, `POST /graphql HTTP/1.1\r\n${lines}`))
+    const answer = parseResponse(await sendRaw(service.port, `POST /graphql HTTP/1.1\r\n${lines}`))
     expect(answer.body).toMatchObject({ errors: [{ extensions: { code: 'EXPECTATION_FAILED', status: 417 } }] })
     expect(answer.headers).toMatchObject({ 'x-request-id': 'expecting', connection: 'close' })
-    expect(await running.log.line({ requestId: 'expecting' })).toMatchObject({ route: '/graphql', status: 417 })
-    const metrics = await (await running.send('/metrics')).text()
+    expect(await service.log.line({ requestId: 'expecting' })).toMatchObject({ route: '/graphql', status: 417 })
+    const metrics = await (await service.send('/metrics')).text()
     expect(metrics).toContain('petstore_errors_total{code="EXPECTATION_FAILED"} 1\n')
   })
 
-  test('a client of HTTP/1.0 is never sent 100 (RFC 9110 §10.1.1)', async ({ running }) => {
-    const request = post(running).replace('HTTP/1.1\r\n', 'HTTP/1.0\r\nExpect: 100-continue\r\n')
-    expect(parse(await talk(running.port, request))).toMatchObject({ status: 201, body: { name: 'x' } })
+  test('a client of HTTP/1.0 is never sent 100 (RFC 9110 §10.1.1)', async ({ service }) => {
+    const request = post(service).replace('HTTP/1.1\r\n', 'HTTP/1.0\r\nExpect: 100-continue\r\n')
+    expect(parseResponse(await sendRaw(service.port, request))).toMatchObject({ status: 201, body: { name: 'x' } })
   })
 
-  sharedTest('a body that is refused unread gets one answer, and 100 only when it is wanted', async ({ running }) => {
-    const expecting = 'Expect: 100-continue\r\n'
-    const tooLarge = await talk(running.port, head(running, `${expecting}Content-Length: 9999999\r\n`), { enough })
-    expect(tooLarge).toMatch(/^HTTP\/1\.1 413 /)
-    const noKey = head(running, `${expecting}Content-Length: 27\r\n`).replace(/Bearer \w+/, 'Bearer x')
-    expect(await talk(running.port, noKey, { enough })).toMatch(/^HTTP\/1\.1 401 /)
-    const good = await talk(running.port, post(running).replace('Host: x\r\n', `Host: x\r\n${expecting}`), {
-      enough: /categoryId/,
-    })
-    expect(good).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /)
-  })
+  testWithSharedService(
+    'a body that is refused unread gets one answer, and 100 only when it is wanted',
+    async ({ service }) => {
+      const expecting = 'Expect: 100-continue\r\n'
+      const tooLarge = await sendRaw(service.port, head(service, `${expecting}Content-Length: 9999999\r\n`), { enough })
+      expect(tooLarge).toMatch(/^HTTP\/1\.1 413 /)
+      const noKey = head(service, `${expecting}Content-Length: 27\r\n`).replace(/Bearer \w+/, 'Bearer x')
+      expect(await sendRaw(service.port, noKey, { enough })).toMatch(/^HTTP\/1\.1 401 /)
+      const good = await sendRaw(service.port, post(service).replace('Host: x\r\n', `Host: x\r\n${expecting}`), {
+        enough: /categoryId/,
+      })
+      expect(good).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /)
+    },
+  )
 
-  test('a silent connection does not hold up the end', async ({ running }) => {
-    const service = await running.another()
-    const silent = connect(service.port, '127.0.0.1')
+  test('a silent connection does not hold up the end', async ({ service }) => {
+    const peer = await service.startPeer()
+    const silent = connect(peer.port, '127.0.0.1')
     await new Promise((resolve) => silent.once('connect', resolve))
-    await service.send('/livez')
+    await peer.send('/livez')
     const began = Date.now()
-    await service.service.stop(0, 10_000)
+    await peer.stop(0, 10_000)
     expect(Date.now() - began).toBeLessThan(5_000)
     silent.destroy()
   })

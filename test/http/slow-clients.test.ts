@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Crowd, gather } from '../chaos/connections.ts'
-import { parse, talk } from '../support/raw-http.ts'
+import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { app, createImpatientServer, get, head, times } from './short-timeouts.ts'
 
 const server = createImpatientServer()
@@ -29,12 +29,12 @@ describe.concurrent('a client that takes too long gets 408 as JSON, and is close
     ['a body byte by byte', `drip:${head.replace('9', '99')}`],
   ]
   test.for(slow)('that sends %s', async ([, bytes], { expect }) => {
-    const answer = parse(await (bytes.startsWith('drip:') ? drip(bytes.slice(5)) : talk(port, bytes)))
+    const answer = parseResponse(await (bytes.startsWith('drip:') ? drip(bytes.slice(5)) : sendRaw(port, bytes)))
     expect(answer).toMatchObject({ status: 408, body: tooSlow, headers: { connection: 'close' } })
   })
 
   test('that sends half a body behind a good request gets both answers, in order', async ({ expect }) => {
-    const answers = await talk(port, `${get}${head}{"a"`)
+    const answers = await sendRaw(port, `${get}${head}{"a"`)
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 408'])
   })
 })
@@ -44,8 +44,8 @@ test('a thousand of them at once are all told so and closed, and others are serv
   const crowds: Crowd[] = []
   for (const [n, say] of kinds.entries()) crowds.push(await gather(port, 250, { say, ...(n === 3 && { drip: ' ' }) }))
   for (let n = 0; n < 20; n++) {
-    const [read, write] = await Promise.all([talk(port, last(get)), talk(port, `${last(head)}{"a":123}`)])
-    expect([parse(read).status, parse(write).status]).toEqual([200, 201])
+    const [read, write] = await Promise.all([sendRaw(port, last(get)), sendRaw(port, `${last(head)}{"a":123}`)])
+    expect([parseResponse(read).status, parseResponse(write).status]).toEqual([200, 201])
   }
   await Promise.all(crowds.map((crowd) => crowd.closed(10_000)))
   for (const { left, answered } of crowds)
@@ -55,11 +55,11 @@ test('a thousand of them at once are all told so and closed, and others are serv
 describe.concurrent('a client that closes its half of the connection', () => {
   const parts = [get.slice(0, 9), get.slice(0, -2), head, `${head}{"a"`]
   test.for(parts)('within a request, after %j, gets 400, and is closed', async (bytes, { expect }) => {
-    expect(parse(await talk(port, bytes, { end: true }))).toMatchObject({ status: 400, body: broken })
+    expect(parseResponse(await sendRaw(port, bytes, { end: true }))).toMatchObject({ status: 400, body: broken })
   })
 
   test('without a request is closed without an answer', async ({ expect }) => {
-    expect(await talk(port, '', { end: true })).toBe('')
+    expect(await sendRaw(port, '', { end: true })).toBe('')
   })
 })
 
@@ -80,7 +80,7 @@ test.concurrent(
 test.concurrent(
   'a connection without a next request is closed after its time, without an answer',
   async ({ expect }) => {
-    expect((await talk(port, get)).match(/HTTP/g)).toHaveLength(1)
+    expect((await sendRaw(port, get)).match(/HTTP/g)).toHaveLength(1)
   },
 )
 

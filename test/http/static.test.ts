@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, expect } from 'vitest'
-import { sharedTest, test } from '../support/harness.ts'
-import { parse, talk } from '../support/raw-http.ts'
+import { testWithSharedService, testWithService as test } from '../support/harness.ts'
+import { parseResponse, sendRaw } from '../support/raw-http.ts'
 
 const pages = ['/graphql', '/docs', '/openapi.json', '/docs/start.js', '/docs/swagger-ui-bundle.js']
 
@@ -10,12 +10,14 @@ const request = (method: string, path: string, headers = '') =>
   `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nX-Request-Id: one\r\n${headers}\r\n`
 
 describe('pages without a key', () => {
-  sharedTest.for(pages)('%s: HEAD has the headers of GET and no body', async (path, { running }) => {
-    const heads = await talk(
-      running.port,
+  testWithSharedService.for(pages)('%s: HEAD has the headers of GET and no body', async (path, { service }) => {
+    const heads = await sendRaw(
+      service.port,
       request('HEAD', path).repeat(20) + request('HEAD', path, 'Connection: close\r\n'),
     )
-    const { status, headers } = parse(await talk(running.port, request('GET', path, 'Connection: close\r\n')))
+    const { status, headers } = parseResponse(
+      await sendRaw(service.port, request('GET', path, 'Connection: close\r\n')),
+    )
     expect(status).toBe(200)
     expect(Number(headers['content-length'])).toBeGreaterThan(0)
     const responses = heads.split('\r\n\r\n')
@@ -23,14 +25,15 @@ describe('pages without a key', () => {
     expect(responses.pop()).toBe('')
     const comparable = ({ date: _date, connection: _connection, 'keep-alive': _keepAlive, ...rest }: typeof headers) =>
       rest
-    for (const head of responses) expect(comparable(parse(`${head}\r\n\r\n`).headers)).toEqual(comparable(headers))
+    for (const head of responses)
+      expect(comparable(parseResponse(`${head}\r\n\r\n`).headers)).toEqual(comparable(headers))
   })
 
   test('first visitors at the same moment who read nothing share one copy of the 9 MB of GraphiQL', async ({
-    running,
+    service,
     onTestFinished,
   }) => {
-    const clients = Array.from({ length: 40 }, () => connect(running.port, '127.0.0.1'))
+    const clients = Array.from({ length: 40 }, () => connect(service.port, '127.0.0.1'))
     onTestFinished(() => clients.forEach((client) => client.destroy()))
     await Promise.all(clients.map((client) => once(client, 'connect')))
     const before = process.memoryUsage().arrayBuffers

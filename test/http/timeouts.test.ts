@@ -3,28 +3,28 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { createDeadline } from '../../src/http/deadline.ts'
-import { onServer, type Running, test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
 
 const { timeouts } = loadConfig({})
 
-function open(running: Running, body: string): Socket {
+function open(service: TestService, body: string): Socket {
   const head = [
     'POST /v1/pets HTTP/1.1',
     'Host: localhost',
-    `Authorization: Bearer ${running.key}`,
+    `Authorization: Bearer ${service.key}`,
     'Content-Type: application/json',
     'X-Request-Id: slow',
     'Transfer-Encoding: chunked\r\n\r\n',
   ]
-  const socket = connect(running.port, '127.0.0.1')
+  const socket = connect(service.port, '127.0.0.1')
   socket.on('error', () => {}) // cut by the service
   socket.write(head.join('\r\n') + body)
   return socket
 }
 
 describe('a body that does not come whole', () => {
-  test('is 408, and the connection closed, once the request has taken too long', async ({ running }) => {
-    const hasty = await running.another({ timeouts: { ...timeouts, headersMs: 100, requestMs: 200 } })
+  test('is 408, and the connection closed, once the request has taken too long', async ({ service }) => {
+    const hasty = await service.startPeer({ timeouts: { ...timeouts, headersMs: 100, requestMs: 200 } })
     const answer = await text(open(hasty, '5\r\n{"nam'))
     expect(answer).toMatch(/^HTTP\/1\.1 408 /)
     expect(answer).toContain('{"code":"REQUEST_TIMEOUT",')
@@ -34,24 +34,24 @@ describe('a body that does not come whole', () => {
   test.for([
     ['broken', '5\r\n{"nam\r\nxyz\r\n', false],
     ['broken off', '5\r\n{"nam', true],
-  ] as const)('is 400 when it is %s, and nothing of it stays behind', async ([, body, hangUp], { running }) => {
-    const client = open(running, body)
+  ] as const)('is 400 when it is %s, and nothing of it stays behind', async ([, body, hangUp], { service }) => {
+    const client = open(service, body)
     if (hangUp) client.end()
     expect(await text(client)).toMatch(/^HTTP\/1\.1 400 [^]*"code":"INVALID_ARGUMENT"/)
-    expect(await running.log.line({ requestId: 'slow' })).toMatchObject({ status: 400 })
+    expect(await service.log.line({ requestId: 'slow' })).toMatchObject({ status: 400 })
   })
 })
 
 describe('a request that waits twice, for its key and for the table', () => {
   const handlerMs = 1_000
   /** Asks while both tables are locked: that of keys until half of a request's time is over, the other for good. */
-  async function whileLocked<T>(running: Running, ask: (impatient: Running) => Promise<T>): Promise<T> {
+  async function whileLocked<T>(service: TestService, ask: (impatient: TestService) => Promise<T>): Promise<T> {
     const patient = { ...timeouts, lockMs: 20_000, statementMs: 20_000, queryMs: 20_000, checkoutMs: 20_000 }
-    const impatient = await running.another({ timeouts: { ...patient, handlerMs } })
-    const database = new URL(running.databaseUrl).pathname.slice(1)
-    return onServer(
+    const impatient = await service.startPeer({ timeouts: { ...patient, handlerMs } })
+    const database = new URL(service.databaseUrl).pathname.slice(1)
+    return withClient(
       (keys) =>
-        onServer(async (animals) => {
+        withClient(async (animals) => {
           await keys.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
           await animals.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
           setTimeout(() => void keys.query('ROLLBACK'), handlerMs / 2)
@@ -61,15 +61,15 @@ describe('a request that waits twice, for its key and for the table', () => {
     )
   }
 
-  test('is 503 when it reads, though neither wait alone is too long', async ({ running }) => {
-    await whileLocked(running, async (impatient) => {
+  test('is 503 when it reads, though neither wait alone is too long', async ({ service }) => {
+    await whileLocked(service, async (impatient) => {
       const response = await impatient.send('/v1/pets')
       expect([response.status, await response.json()]).toEqual([503, expect.objectContaining({ code: 'UNAVAILABLE' })])
     })
   })
 
-  test('is 504 when it writes: nobody knows what comes of it', async ({ running }) => {
-    await whileLocked(running, async (impatient) => {
+  test('is 504 when it writes: nobody knows what comes of it', async ({ service }) => {
+    await whileLocked(service, async (impatient) => {
       const response = await impatient.post({ name: 'Rex', categoryId: 1 })
       expect([response.status, await response.json()]).toEqual([
         504,
@@ -80,19 +80,19 @@ describe('a request that waits twice, for its key and for the table', () => {
 })
 
 test('a query that is joined takes no time from one another: whoever has some left gets the answer', async ({
-  running,
+  service,
 }) => {
   const handlerMs = 2_000
   const patient = { ...timeouts, lockMs: 20_000, statementMs: 20_000, queryMs: 20_000, checkoutMs: 20_000 }
-  const service = await running.another({ timeouts: { ...patient, handlerMs } })
-  const database = new URL(running.databaseUrl).pathname.slice(1)
+  const peer = await service.startPeer({ timeouts: { ...patient, handlerMs } })
+  const database = new URL(service.databaseUrl).pathname.slice(1)
   const at = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms))
-  await onServer(
+  await withClient(
     (keys) =>
-      onServer(async (animals) => {
+      withClient(async (animals) => {
         await keys.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
         await animals.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-        const ask = () => service.graphql('{ pets { totalCount } }')
+        const ask = () => peer.graphql('{ pets { totalCount } }')
         const unlocked = Promise.all([
           at(1_500).then(() => keys.query('ROLLBACK')), // the two go on to the table together, the older one first
           at(2_500).then(() => animals.query('ROLLBACK')),

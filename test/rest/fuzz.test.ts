@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { toJson } from '../../src/http/json.ts'
-import { test } from '../support/harness.ts'
+import { testWithService as test } from '../support/harness.ts'
 import { document, validatorOf } from './document.ts'
 
 /** How many requests; `npm run fuzz` sends 10,000. A failure prints the seed: FUZZ_SEED repeats it. */
@@ -193,7 +193,7 @@ const request = fc.constantFrom(...operations).chain(({ path, method, operation 
 test(
   `${requests} generated requests: no 5xx, nothing undocumented, nothing invalid accepted (seed ${seed})`,
   { timeout: 600_000 },
-  async ({ running }) => {
+  async ({ service }) => {
     const accepted = { valid: 0, invalid: 0 }
     await fc.assert(
       fc.asyncProperty(request, async ({ path, method, parameters, body: payload }) => {
@@ -210,7 +210,7 @@ test(
         }
         // `send` holds the answer against the document.
         const init = { method, headers, ...(payload && { body: payload.value }) }
-        const response = await running.send(`/v1${address}${query && `?${query}`}`, init)
+        const response = await service.send(`/v1${address}${query && `?${query}`}`, init)
 
         const pieces = [...parameters, ...(payload ? [payload] : [])]
         expect(response.status).toBeLessThan(500)
@@ -225,6 +225,6 @@ test(
       { numRuns: requests, seed },
     )
     expect(Math.min(accepted.valid, accepted.invalid)).toBeGreaterThan(requests / 10)
-    expect(validatorOf('Pets')(JSON.parse(await (await running.send('/v1/pets?limit=100')).text()))).toBe(true)
+    expect(validatorOf('Pets')(JSON.parse(await (await service.send('/v1/pets?limit=100')).text()))).toBe(true)
   },
 )

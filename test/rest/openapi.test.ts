@@ -4,8 +4,8 @@ import owasp from '@stoplight/spectral-owasp-ruleset'
 import { oas } from '@stoplight/spectral-rulesets'
 import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { type Running, test } from '../support/harness.ts'
-import { parse, talk } from '../support/raw-http.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
+import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { deviations, document, exampleOf, paths } from './document.ts'
 
 /** OWASP rules that do not apply, each with its reason. */
@@ -52,13 +52,13 @@ describe('the examples of the OpenAPI document', () => {
     }),
   )
 
-  test.for(examples)('of $operationId work together ($summary)', async (example, { running }) => {
+  test.for(examples)('of $operationId work together ($summary)', async (example, { service }) => {
     const { path, method, parameters, value } = example
-    await running.service.database.prisma.animal.create({ data: { id: 42n, name: 'Rex', categoryId: 7n } })
+    await service.database.prisma.animal.create({ data: { id: 42n, name: 'Rex', categoryId: 7n } })
     const values = (place: string) =>
       parameters.filter((one) => one.in === place).map((one): [string, string] => [one.name, exampleOf(one)])
     const resolved = values('path').reduce((path, [name, value]) => path.replace(`{${name}}`, value), path)
-    const response = await running.send(`/v1${resolved}?${new URLSearchParams(values('query'))}`, {
+    const response = await service.send(`/v1${resolved}?${new URLSearchParams(values('query'))}`, {
       method: method.toUpperCase(),
       headers: { 'Content-Type': 'application/json', ...Object.fromEntries(values('header')) },
       ...(value !== undefined && { body: JSON.stringify(value) }),
@@ -75,9 +75,9 @@ describe('the OpenAPI document holds for responses', () => {
   ] as const
 
   /** Sends a request line and what follows it, as bytes, and holds the response against the document. */
-  async function send(running: Running, method: string, path: string, rest: string) {
-    const { status, headers, text } = parse(
-      await talk(running.port, `${method} ${path} HTTP/1.1\r\nHost: x\r\n${rest}`),
+  async function send(service: TestService, method: string, path: string, rest: string) {
+    const { status, headers, text } = parseResponse(
+      await sendRaw(service.port, `${method} ${path} HTTP/1.1\r\nHost: x\r\n${rest}`),
     )
     const response = new Response(null, { status, headers })
     expect(deviations(method, path, response, text.slice(text.indexOf('\r\n\r\n') + 4))).toEqual([])
@@ -86,28 +86,28 @@ describe('the OpenAPI document holds for responses', () => {
   const { rateLimits, timeouts } = loadConfig({})
   const hasty = { timeouts: { ...timeouts, headersMs: 1_000, requestMs: 1_000 } }
 
-  test.for(operations)('that Node’s HTTP server sends to %s %s', async ([method, path], { running }) => {
-    expect((await send(running, method, path, 'no header\r\n\r\n')).status).toBe(400)
-    expect((await send(running, method, path, `X: ${'x'.repeat(20_000)}\r\n\r\n`)).status).toBe(431)
-    expect((await send(await running.another(hasty), method, path, 'Late: ')).status).toBe(408)
+  test.for(operations)('that Node’s HTTP server sends to %s %s', async ([method, path], { service }) => {
+    expect((await send(service, method, path, 'no header\r\n\r\n')).status).toBe(400)
+    expect((await send(service, method, path, `X: ${'x'.repeat(20_000)}\r\n\r\n`)).status).toBe(431)
+    expect((await send(await service.startPeer(hasty), method, path, 'Late: ')).status).toBe(408)
   })
 
-  test('of createPet to a body that is late', async ({ running }) => {
-    const service = await running.another(hasty)
-    const known = async () => expect((await service.send('/v1/pets')).status).toBe(200)
+  test('of createPet to a body that is late', async ({ service }) => {
+    const peer = await service.startPeer(hasty)
+    const known = async () => expect((await peer.send('/v1/pets')).status).toBe(200)
     await vi.waitFor(known, { timeout: 15_000 }) // no lookup of the key takes a part of the time
-    const lines = [`Authorization: Bearer ${running.key}`, 'Content-Type: application/json', 'Content-Length: 9']
-    const response = await send(service, 'POST', '/v1/pets', `${lines.join('\r\n')}\r\n\r\n{`)
+    const lines = [`Authorization: Bearer ${service.key}`, 'Content-Type: application/json', 'Content-Length: 9']
+    const response = await send(peer, 'POST', '/v1/pets', `${lines.join('\r\n')}\r\n\r\n{`)
     expect([response.status, response.headers.has('ratelimit')]).toEqual([408, true])
   })
 
-  test.for(operations)('to %s %s before the rate limiter is asked', async ([method, path], { running }) => {
-    expect((await send(running, method, path, 'Expect: x\r\n\r\n')).status).toBe(417)
-    expect((await send(running, method, path, 'Connection: close\r\n\r\n')).status).toBe(401)
+  test.for(operations)('to %s %s before the rate limiter is asked', async ([method, path], { service }) => {
+    expect((await send(service, method, path, 'Expect: x\r\n\r\n')).status).toBe(417)
+    expect((await send(service, method, path, 'Connection: close\r\n\r\n')).status).toBe(401)
   })
 
-  test.for(operations)('to %s %s after too many failed authentications', async ([method, path], { running }) => {
-    const strict = await running.another({ rateLimits: { ...rateLimits, wrongKeys: 1 } })
+  test.for(operations)('to %s %s after too many failed authentications', async ([method, path], { service }) => {
+    const strict = await service.startPeer({ rateLimits: { ...rateLimits, wrongKeys: 1 } })
     const rest = 'Authorization: Bearer wrong\r\nConnection: close\r\n\r\n'
     expect((await send(strict, method, path, rest)).status).toBe(401)
     expect((await send(strict, method, path, rest)).status).toBe(429)

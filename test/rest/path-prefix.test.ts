@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect } from 'vitest'
 import { cases } from '../conformance/cases.ts'
 import { createClient } from '../conformance/client.ts'
-import { type Running, test as base } from '../support/harness.ts'
+import { type TestService, testWithService as base } from '../support/harness.ts'
 import { deviations } from './document.ts'
 
 const PREFIX = '/shop'
@@ -11,16 +11,16 @@ const PREFIX = '/shop'
 type Urls = { production?: string; staging?: string }
 
 /** `test` with a service that clients reach through a proxy, which strips a prefix of the path. */
-const test = base.extend<{ service: Running; proxied: string }>({
-  service: async ({ running }, use) => {
+const test = base.extend<{ prefixed: TestService; proxied: string }>({
+  prefixed: async ({ service }, use) => {
     const environments = { production: `https://pets.example${PREFIX}/v1`, staging: 'https://staging.example/v1' }
-    await use(await running.another({ environments }))
+    await use(await service.startPeer({ environments }))
   },
-  proxied: async ({ service }, use) => {
+  proxied: async ({ prefixed }, use) => {
     const proxy = createServer((req, res) => {
       const { method, headers, url = '' } = req
       if (!url.startsWith(`${PREFIX}/`)) return void res.writeHead(404).end()
-      const target = { port: service.port, path: url.slice(PREFIX.length), method, headers }
+      const target = { port: prefixed.port, path: url.slice(PREFIX.length), method, headers }
       const forward = request(target, (response) => {
         res.writeHead(response.statusCode ?? 502, response.headers)
         response.pipe(res)
@@ -36,7 +36,7 @@ const test = base.extend<{ service: Running; proxied: string }>({
 })
 
 /** A request of a client that knows the proxy's address only. */
-async function send({ key }: Running, url: string, init: RequestInit = {}): Promise<Response> {
+async function send({ key }: TestService, url: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(url, { ...init, headers: { Authorization: `Bearer ${key}`, ...init.headers } })
   const path = url.slice(url.indexOf(PREFIX) + PREFIX.length)
   expect(deviations(init.method ?? 'GET', path, response, await response.clone().text())).toEqual([])
@@ -49,25 +49,25 @@ function linked(response: Response, rel: string): string | undefined {
   return reference && new URL(reference, response.url).href
 }
 
-async function create(service: Running, url: string, n: number): Promise<Response> {
+async function create(prefixed: TestService, url: string, n: number): Promise<Response> {
   const body = JSON.stringify({ name: `animal ${n}`, categoryId: n, status: 'sold' })
-  return send(service, url, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } })
+  return send(prefixed, url, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } })
 }
 
 describe('behind a proxy that strips a path prefix', () => {
-  test('Location leads to the new animal', async ({ service, proxied }) => {
-    const created = await create(service, `${proxied}/pets`, 1)
+  test('Location leads to the new animal', async ({ prefixed, proxied }) => {
+    const created = await create(prefixed, `${proxied}/pets`, 1)
     const location = new URL(created.headers.get('location') ?? '', `${proxied}/pets`).href
     expect(location).toBe(`${proxied}/pets/1`)
-    expect(await (await send(service, location)).json()).toEqual(await created.json())
+    expect(await (await send(prefixed, location)).json()).toEqual(await created.json())
   })
 
-  test('next leads through the whole list, and first to its beginning', async ({ service, proxied }) => {
-    for (let n = 1; n <= 5; n++) await create(service, `${proxied}/pets`, n)
+  test('next leads through the whole list, and first to its beginning', async ({ prefixed, proxied }) => {
+    for (let n = 1; n <= 5; n++) await create(prefixed, `${proxied}/pets`, n)
     const seen: number[] = []
     let url: string | undefined = `${proxied}/pets?limit=2&status=sold`
     while (url) {
-      const page: Response = await send(service, url)
+      const page: Response = await send(prefixed, url)
       seen.push(...((await page.json()) as { id: number }[]).map(({ id }) => id))
       expect(linked(page, 'first')).toBe(`${proxied}/pets?limit=2&status=sold`)
       url = linked(page, 'next')
@@ -75,21 +75,21 @@ describe('behind a proxy that strips a path prefix', () => {
     expect(seen).toEqual([5, 4, 3, 2, 1])
   })
 
-  test('successor-version leads from every response of getPet to the list', async ({ service, proxied }) => {
-    await create(service, `${proxied}/pets`, 1)
+  test('successor-version leads from every response of getPet to the list', async ({ prefixed, proxied }) => {
+    await create(prefixed, `${proxied}/pets`, 1)
     for (const [path, status] of [
       ['/pets/1', 200],
       ['/pets/2', 404],
       ['/pets/a%2Fb', 404],
     ] as const) {
-      const response = await send(service, proxied + path)
+      const response = await send(prefixed, proxied + path)
       expect(response.status).toBe(status)
       expect(linked(response, 'successor-version')).toBe(`${proxied}/pets`)
     }
   })
 
-  test('the conformance kit finds nothing wrong', { timeout: 60_000 }, async ({ service, proxied }) => {
-    const client = createClient(proxied, service.key)
+  test('the conformance kit finds nothing wrong', { timeout: 60_000 }, async ({ prefixed, proxied }) => {
+    const client = createClient(proxied, prefixed.key)
     const failures: string[] = []
     for (const { source, title, run } of cases) {
       await run(client).catch((error: Error) => failures.push(`${source}: ${title}: ${error.message}`))
@@ -102,9 +102,9 @@ base.for([
   {},
   { production: 'https://pets.example/v1' },
   { production: 'https://pets.example:8443/v1', staging: 'https://staging.example/v1' },
-])('references are paths from the root when the environments are %j', async (urls: Urls, { running }) => {
+])('references are paths from the root when the environments are %j', async (urls: Urls, { service }) => {
   const { production, staging } = urls
-  const { post, send } = await running.another({ environments: { production, staging } })
+  const { post, send } = await service.startPeer({ environments: { production, staging } })
   expect((await post({ name: 'x', categoryId: 1 })).headers.get('location')).toBe('/v1/pets/1')
   expect((await send('/v1/pets?limit=3')).headers.get('link')).toBe('</v1/pets?limit=3>; rel="first"')
   expect((await send('/v1/pets/1')).headers.get('link')).toBe('</v1/pets>; rel="successor-version"')

@@ -1,53 +1,53 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { type Running, test } from '../support/harness.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
 
 const pet = { name: 'x', categoryId: 1 }
 
 describe('a conditional read', () => {
-  const again = (running: Running, path: string, etag: string, init: RequestInit = {}) =>
-    running.send(path, { ...init, headers: { 'If-None-Match': etag } })
-  const etagOf = async (running: Running, path: string) => (await running.send(path)).headers.get('etag') ?? ''
+  const again = (service: TestService, path: string, etag: string, init: RequestInit = {}) =>
+    service.send(path, { ...init, headers: { 'If-None-Match': etag } })
+  const etagOf = async (service: TestService, path: string) => (await service.send(path)).headers.get('etag') ?? ''
 
   test.for(['/v1/pets', '/v1/pets?status=sold', '/v1/pets/1'])(
     'of %s is 304 while nothing changes',
-    async (path, { running }) => {
-      await running.post(pet)
-      const etag = await etagOf(running, path)
+    async (path, { service }) => {
+      await service.post(pet)
+      const etag = await etagOf(service, path)
       for (const match of [etag, `W/${etag}`, `"a", ${etag}`, '*']) {
-        const response = await again(running, path, match)
+        const response = await again(service, path, match)
         expect([response.status, await response.text()]).toEqual([304, ''])
         expect(response.headers.get('etag')).toBe(etag)
         expect(response.headers.get('cache-control')).toBe('private, no-cache')
       }
-      expect((await again(running, path, etag, { method: 'HEAD' })).status).toBe(304)
-      expect((await again(running, path, '"other"')).status).toBe(200)
+      expect((await again(service, path, etag, { method: 'HEAD' })).status).toBe(304)
+      expect((await again(service, path, '"other"')).status).toBe(200)
     },
   )
 
-  test.for(['/v1/pets', '/v1/pets/1'])('of %s ignores If-Match (RFC 9110 §13.1.1)', async (path, { running }) => {
-    await running.post(pet)
-    const etag = await etagOf(running, path)
+  test.for(['/v1/pets', '/v1/pets/1'])('of %s ignores If-Match (RFC 9110 §13.1.1)', async (path, { service }) => {
+    await service.post(pet)
+    const etag = await etagOf(service, path)
     for (const match of ['"other"', '*', etag]) {
-      expect((await running.send(path, { headers: { 'If-Match': match } })).status).toBe(200)
+      expect((await service.send(path, { headers: { 'If-Match': match } })).status).toBe(200)
       const both = { 'If-Match': match, 'If-None-Match': etag }
-      expect((await running.send(path, { headers: both })).status).toBe(304)
+      expect((await service.send(path, { headers: both })).status).toBe(304)
     }
   })
 
-  test('is never stale: after a write on any instance the list is 200 with the new animal', async ({ running }) => {
-    const other = await running.another()
+  test('is never stale: after a write on any instance the list is 200 with the new animal', async ({ service }) => {
+    const other = await service.startPeer()
     for (let n = 0; n < 20; n++) {
-      const etag = await etagOf(running, '/v1/pets')
-      await (n % 2 ? running : other).post(pet)
-      const response = await again(n % 3 ? running : other, '/v1/pets', etag)
+      const etag = await etagOf(service, '/v1/pets')
+      await (n % 2 ? service : other).post(pet)
+      const response = await again(n % 3 ? service : other, '/v1/pets', etag)
       expect(response.status).toBe(200)
       expect(((await response.json()) as unknown[]).length).toBe(Math.min(n + 1, 20))
     }
   })
 
-  test('an error and a new animal carry no validator and may not be kept', async ({ running }) => {
-    for (const response of [await running.send('/v1/pets/9'), await running.post(pet), await running.send('/v1/x')]) {
+  test('an error and a new animal carry no validator and may not be kept', async ({ service }) => {
+    for (const response of [await service.send('/v1/pets/9'), await service.post(pet), await service.send('/v1/x')]) {
       expect(response.headers.get('etag')).toBeNull()
       expect(response.headers.get('cache-control')).toBe('no-store')
     }
@@ -55,7 +55,7 @@ describe('a conditional read', () => {
 })
 
 test('a walk meets every animal that was there before it exactly once, whatever is added meanwhile', async ({
-  running,
+  service,
 }) => {
   const status = fc.constantFrom('available', 'pending', 'sold', undefined)
   const added = fc.array(fc.array(status, { maxLength: 4 }), { maxLength: 6 })
@@ -67,17 +67,17 @@ test('a walk meets every animal that was there before it exactly once, whatever 
       fc.integer({ min: 1, max: 7 }),
       status,
       async (before, meanwhile, limit, filter) => {
-        for (const s of before) await running.post({ ...pet, status: s })
+        for (const s of before) await service.post({ ...pet, status: s })
         known += before.length
-        const expected = await everyId(running, filter)
+        const expected = await everyId(service, filter)
 
         const met: number[] = []
         let address: string | undefined = `/v1/pets?limit=${limit}${filter ? `&status=${filter}` : ''}`
         for (let page = 0; address; page++) {
-          const response: Response = await running.send(address)
+          const response: Response = await service.send(address)
           met.push(...((await response.json()) as { id: number }[]).map(({ id }) => id))
           address = /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
-          for (const s of meanwhile[page] ?? []) await running.post({ ...pet, status: s })
+          for (const s of meanwhile[page] ?? []) await service.post({ ...pet, status: s })
         }
         expect(met).toEqual(expected)
       },
@@ -88,8 +88,8 @@ test('a walk meets every animal that was there before it exactly once, whatever 
 })
 
 /** The ids of the filter, newest first, in one look. */
-async function everyId(running: Running, status?: string): Promise<number[]> {
-  const { animal } = running.service.database.prisma
+async function everyId(service: TestService, status?: string): Promise<number[]> {
+  const { animal } = service.database.prisma
   const rows = await animal.findMany({ select: { id: true, status: true }, orderBy: { id: 'desc' } })
   return rows.filter((row) => !status || row.status === status).map(({ id }) => Number(id))
 }
@@ -97,10 +97,10 @@ async function everyId(running: Running, status?: string): Promise<number[]> {
 describe('getPet on its way out', () => {
   const at = (date: string) => ({ now: () => new Date(date) })
 
-  test('answers until 5 December 2030, and 410 with the successor from then on', async ({ running }) => {
-    await running.post(pet)
-    const before = await running.another(at('2030-12-04T23:59:59.999Z'))
-    const after = await running.another(at('2030-12-05T00:00:00Z'))
+  test('answers until 5 December 2030, and 410 with the successor from then on', async ({ service }) => {
+    await service.post(pet)
+    const before = await service.startPeer(at('2030-12-04T23:59:59.999Z'))
+    const after = await service.startPeer(at('2030-12-05T00:00:00Z'))
     expect((await before.send('/v1/pets/1')).status).toBe(200)
     const gone = await after.send('/v1/pets/1')
     expect(await gone.json()).toEqual({ code: 'GONE', status: 410, message: expect.stringContaining('GET /v1/pets') })
@@ -108,11 +108,11 @@ describe('getPet on its way out', () => {
     expect((await after.send('/v1/pets')).status).toBe(200)
   })
 
-  test('operators see which keys still call it, how often, and when last', async ({ running }) => {
-    const instance = await running.another(at('2029-05-06T07:08:09Z'))
+  test('operators see which keys still call it, how often, and when last', async ({ service }) => {
+    const instance = await service.startPeer(at('2029-05-06T07:08:09Z'))
     for (const path of ['/v1/pets/1', '/v1/pets/2', '/v1/pets']) await instance.send(path)
-    await instance.service.stop(0, 0)
-    const [used] = await running.service.keys.list()
+    await instance.stop(0, 0)
+    const [used] = await service.keys.list()
     expect(used?.deprecatedCalls).toBe(2n)
     expect(used?.deprecatedLastCallAt).toEqual(new Date('2029-05-06T07:08:09Z'))
   })

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import openapiTypescript, { astToString } from 'openapi-typescript'
 import { expect } from 'vitest'
-import { test } from '../support/harness.ts'
+import { testWithService as test } from '../support/harness.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 // Below the project, so that the client finds openapi-fetch as a team's would.
@@ -13,10 +13,10 @@ const folder = `${root}dist/typed-client`
 test(
   'the types made from /openapi.json compile, and drive every operation',
   { timeout: 60_000 },
-  async ({ running }) => {
+  async ({ service }) => {
     await rm(folder, { recursive: true, force: true })
     await mkdir(folder, { recursive: true })
-    const types = await openapiTypescript(new URL(`${running.base}/openapi.json`))
+    const types = await openapiTypescript(new URL(`${service.base}/openapi.json`))
     await writeFile(`${folder}/openapi.d.ts`, astToString(types))
     await cp(`${root}test/rest/typed-client/client.ts`, `${folder}/client.ts`)
     const options = [
@@ -38,7 +38,7 @@ test(
     const client = (await import(/* @vite-ignore */ `${folder}/client.js`)) as {
       everyOperation(baseUrl: string, key: string): Promise<unknown>
     }
-    expect(await client.everyOperation(`${running.base}/v1`, running.key)).toEqual({
+    expect(await client.everyOperation(`${service.base}/v1`, service.key)).toEqual({
       id: 1,
       names: ['Rex'],
       status: 'available',

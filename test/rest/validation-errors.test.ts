@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { sharedTest as test } from '../support/harness.ts'
+import { testWithSharedService as test } from '../support/harness.ts'
 
 // Nothing here is stored, so the tests share a store, which stays empty.
 
@@ -17,24 +17,24 @@ describe('listPets (§4.1)', () => {
   bad.push('limit=0x10', 'limit=1.0', 'limit=%D9%A3', 'limit=NaN', 'limit=99999999999999999999', 'limit=5&limit=6')
   bad.push('status=', 'status=Sold', 'status=sold%20', 'status=sold&status=sold', 'status=%00')
   bad.push('cursor=', 'cursor=x', 'cursor=c29sZDox', 'cursor=YWxsOjE&cursor=YWxsOjE', 'cursor=YWxsOjE%3D')
-  test.for(bad)('?%s is 400', async (query, { running }) => {
-    await expectError(await running.send(`/v1/pets?${query}`), 400, 'INVALID_ARGUMENT')
+  test.for(bad)('?%s is 400', async (query, { service }) => {
+    await expectError(await service.send(`/v1/pets?${query}`), 400, 'INVALID_ARGUMENT')
   })
 
-  test('a message names every parameter that is wrong', async ({ running }) => {
-    const response = await running.send('/v1/pets?limit=0&status=x')
+  test('a message names every parameter that is wrong', async ({ service }) => {
+    const response = await service.send('/v1/pets?limit=0&status=x')
     expect(((await response.json()) as { message: string }).message).toBe(
       'limit: must be an integer from 1 to 100; status: must be one of available, pending, sold',
     )
   })
 
-  test('a wrong parameter does not hide behind a thousand others', async ({ running }) => {
-    await expectError(await running.send(`/v1/pets?${'a&'.repeat(1_000)}limit=0`), 400, 'INVALID_ARGUMENT')
-    await expectError(await running.send(`/v1/pets?limit=1&${'a&'.repeat(1_000)}limit=2`), 400, 'INVALID_ARGUMENT')
+  test('a wrong parameter does not hide behind a thousand others', async ({ service }) => {
+    await expectError(await service.send(`/v1/pets?${'a&'.repeat(1_000)}limit=0`), 400, 'INVALID_ARGUMENT')
+    await expectError(await service.send(`/v1/pets?limit=1&${'a&'.repeat(1_000)}limit=2`), 400, 'INVALID_ARGUMENT')
   })
 
-  test('unknown parameters are ignored', async ({ running }) => {
-    expect((await running.send('/v1/pets?page=3&foo=bar&__proto__=x')).status).toBe(200)
+  test('unknown parameters are ignored', async ({ service }) => {
+    expect((await service.send('/v1/pets?page=3&foo=bar&__proto__=x')).status).toBe(200)
   })
 })
 
@@ -82,14 +82,14 @@ describe('createPet (§4.2)', () => {
     ['members only in a prototype', '{"__proto__":{"name":"x","categoryId":12345678901234567890}}', /^name: /],
   ]
   for (const [title, body, message] of refused) {
-    test(`${title} is 400 and stores nothing`, async ({ running }) => {
-      const response = await running.post(body)
+    test(`${title} is 400 and stores nothing`, async ({ service }) => {
+      const response = await service.post(body)
       expect(await response.json()).toEqual({
         ...errorBody(400, 'INVALID_ARGUMENT'),
         message: expect.stringMatching(message),
       })
       expect(response.status).toBe(400)
-      expect(await (await running.send('/v1/pets')).text()).toBe('[]')
+      expect(await (await service.send('/v1/pets')).text()).toBe('[]')
     })
   }
 
@@ -102,8 +102,8 @@ describe('createPet (§4.2)', () => {
     ['an unknown encoding', { 'Content-Encoding': 'x' }],
   ]
   for (const [title, headers] of types) {
-    test(`${title} is 415`, async ({ running }) => {
-      const response = await running.post('{"name":"x","categoryId":1}', headers)
+    test(`${title} is 415`, async ({ service }) => {
+      const response = await service.post('{"name":"x","categoryId":1}', headers)
       // RFC 9110 §12.5.3: for this reason and for no other.
       expect(response.headers.get('accept-encoding')).toBe('Content-Encoding' in headers ? 'identity' : null)
       await expectError(response, 415, 'UNSUPPORTED_MEDIA_TYPE')
@@ -120,8 +120,8 @@ describe('addresses and methods', () => {
   )
   methods.push(['POST', '/v1/pets/1', 'GET, HEAD, OPTIONS'])
   for (const [method, path, allow] of methods) {
-    test(`${method} ${path} is 405 with Allow: ${allow}`, async ({ running }) => {
-      const response = await running.send(path, { method })
+    test(`${method} ${path} is 405 with Allow: ${allow}`, async ({ service }) => {
+      const response = await service.send(path, { method })
       expect(response.headers.get('allow')).toBe(allow)
       await expectError(response, 405, 'METHOD_NOT_ALLOWED')
     })
@@ -131,8 +131,8 @@ describe('addresses and methods', () => {
     ['/v1/pets', 'GET, HEAD, POST, OPTIONS'],
     ['/v1/pets/1', 'GET, HEAD, OPTIONS'],
     ['/graphql', 'GET, HEAD, POST, OPTIONS'],
-  ] as const)('OPTIONS %s is 204 with Allow: %s and no body', async ([path, allow], { running }) => {
-    const response = await running.send(path, { method: 'OPTIONS' })
+  ] as const)('OPTIONS %s is 204 with Allow: %s and no body', async ([path, allow], { service }) => {
+    const response = await service.send(path, { method: 'OPTIONS' })
     expect([response.status, await response.text()]).toEqual([204, ''])
     expect(response.headers.get('allow')).toBe(allow)
   })
@@ -148,26 +148,26 @@ describe('addresses and methods', () => {
     '/v1/store/orders',
   ]
   nowhere.push('/', '/V1/pets', '/x', '/favicon.ico', '//v1/pets')
-  test.for(nowhere)('%s is 404 as JSON', async (path, { running }) => {
-    const response = await running.send(path)
+  test.for(nowhere)('%s is 404 as JSON', async (path, { service }) => {
+    const response = await service.send(path)
     expect(response.status).toBe(404)
     expect(response.headers.get('content-type')).toMatch(/^application\/json/)
   })
 
   test.for(['/livez', '/readyz', '/docs', '/openapi.json', '/docs/swagger-ui.css'])(
     '%s takes GET and HEAD, says so, and is never a fault of ours',
-    async (path, { running }) => {
-      const post = await running.send(path, { method: 'POST' })
+    async (path, { service }) => {
+      const post = await service.send(path, { method: 'POST' })
       expect(post.headers.get('allow')).toBe('GET, HEAD, OPTIONS')
       await expectError(post, 405, 'METHOD_NOT_ALLOWED')
-      expect((await running.send(path, { method: 'OPTIONS' })).status).toBe(204)
+      expect((await service.send(path, { method: 'OPTIONS' })).status).toBe(204)
       for (const headers of [{ Range: 'bytes=99999999-' }, { 'If-Match': '"x"' }]) {
-        expect((await running.send(path, { headers })).status).toBe(200)
+        expect((await service.send(path, { headers })).status).toBe(200)
       }
     },
   )
 
-  test('no Access-Control header, whatever the Origin', async ({ running }) => {
+  test('no Access-Control header, whatever the Origin', async ({ service }) => {
     const preflight = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' }
     for (const path of [
       '/v1/pets',
@@ -178,15 +178,15 @@ describe('addresses and methods', () => {
       '/openapi.json',
     ]) {
       for (const [method, more] of [['GET'], ['OPTIONS'], ['POST'], ['GET', { Authorization: 'Bearer x' }]] as const) {
-        const response = await running.send(path, { method, headers: { ...preflight, ...more } })
+        const response = await service.send(path, { method, headers: { ...preflight, ...more } })
         expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
       }
     }
   })
 
-  test('every answer has a request id: the client’s when it is sane', async ({ running }) => {
-    const own = await running.send('/v1/pets', { headers: { 'X-Request-Id': 'abc-123' } })
-    const odd = await running.send('/v1/nothing', { headers: { 'X-Request-Id': 'a b<c>' } })
+  test('every answer has a request id: the client’s when it is sane', async ({ service }) => {
+    const own = await service.send('/v1/pets', { headers: { 'X-Request-Id': 'abc-123' } })
+    const odd = await service.send('/v1/nothing', { headers: { 'X-Request-Id': 'a b<c>' } })
     expect(own.headers.get('x-request-id')).toBe('abc-123')
     expect(odd.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
   })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { expect, inject, test as base } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { createService, type Service, type ServiceOptions } from '../../src/service.ts'
 import { loadConfig } from '../../src/config.ts'
 import { type ApiKeys, Scope } from '../../src/auth/api-keys.ts'
@@ -9,8 +9,7 @@ import { collectLog, keepKey, type Log } from './output.ts'
 import { deviations } from '../rest/document.ts'
 
 /** A running service on a database of its own, and what a client needs to talk to it. */
-export interface Running {
-  service: Service
+export interface TestService extends Service {
   databaseUrl: string
   base: string
   port: number
@@ -21,25 +20,27 @@ export interface Running {
   /** POST /v1/pets with a body as JSON, or as it is when it is text or bytes. */
   post(body: unknown, headers?: Record<string, string>): Promise<Response>
   /** POST /graphql; the answer's body. */
-  graphql(query: string, variables?: object): Promise<GraphQLAnswer>
+  graphql(query: string, variables?: object): Promise<GraphQLResponseBody>
   /** Another instance of the service on the same database, with the same key. */
-  another(options?: Partial<ServiceOptions>): Promise<Running>
+  startPeer(options?: Partial<ServiceOptions>): Promise<TestService>
 }
 
-export interface GraphQLAnswer {
+export interface GraphQLResponseBody {
   data?: Record<string, never> | null // each test knows what it selected
   errors?: { message: string; path?: (string | number)[]; extensions: { code: string; status: number } }[]
 }
 
-/** `test` with `running`: the service, started for this test alone. */
-export const test = base.extend<{ running: Running }>({ running: withRunning })
+/** A test with a service of its own on a database of its own. */
+export const testWithService = test.extend<{ service: TestService }>({ service: provideService })
 
-/** The same, started once for a file: for tests that no animal and no key of another can disturb. */
-export const sharedTest = base.extend<{ running: Running }>({ running: [withRunning, { scope: 'file' }] })
+/** A test with a service that all tests of the file share: their animals and keys must not disturb one another. */
+export const testWithSharedService = test.extend<{ service: TestService }>({
+  service: [provideService, { scope: 'file' }],
+})
 
 // Vitest reads the fixture's first parameter and wants a pattern there.
 // oxlint-disable-next-line no-empty-pattern
-async function withRunning({}, use: (running: Running) => Promise<void>): Promise<void> {
+async function provideService({}, use: (service: TestService) => Promise<void>): Promise<void> {
   const stops: (() => Promise<void>)[] = []
   const databaseUrl = await cloneDatabase()
   await use(await startService(databaseUrl, stops))
@@ -75,7 +76,7 @@ function atDatabase(name: string): string {
 }
 
 /** Runs SQL on the tests' server, in a database that is nobody's template. */
-export async function onServer<T>(work: (client: pg.Client) => Promise<T>, database = 'template1'): Promise<T> {
+export async function withClient<T>(work: (client: pg.Client) => Promise<T>, database = 'template1'): Promise<T> {
   const client = new pg.Client({ connectionString: atDatabase(database) })
   client.on('error', () => {})
   await client.connect()
@@ -86,7 +87,7 @@ export async function startService(
   databaseUrl: string,
   stops: (() => Promise<void>)[],
   { key: known, ...options }: Partial<ServiceOptions> & { key?: string } = {},
-): Promise<Running> {
+): Promise<TestService> {
   const log = collectLog()
   const created = createService({
     ...loadConfig({}),
@@ -96,13 +97,13 @@ export async function startService(
     ...options,
     databaseUrl,
   })
-  const service = { ...created, keys: keepingKeys(created.keys) }
-  const port = await service.start({ port: 0, host: '127.0.0.1' })
-  stops.push(() => service.stop(0, 0))
+  const keys = recordNewKeys(created.keys)
+  const port = await created.start({ port: 0, host: '127.0.0.1' })
+  stops.push(() => created.stop(0, 0))
   const address = `http://127.0.0.1:${port}`
-  const key = known ?? (await service.keys.issue('test', { scopes: Scope.options }))
+  const key = known ?? (await keys.issue('test', { scopes: Scope.options }))
 
-  const send: Running['send'] = async (path, init = {}) => {
+  const send: TestService['send'] = async (path, init = {}) => {
     const response = await fetch(address + path, {
       ...init,
       headers: { Authorization: `Bearer ${key}`, ...init.headers },
@@ -112,7 +113,8 @@ export async function startService(
     return response
   }
   return {
-    service,
+    ...created,
+    keys,
     databaseUrl,
     base: address,
     port,
@@ -133,14 +135,14 @@ export async function startService(
         headers: { 'Content-Type': 'application/json' },
         body: JSON.stringify({ query, variables }),
       })
-      return (await response.json()) as GraphQLAnswer
+      return (await response.json()) as GraphQLResponseBody
     },
-    another: (more) => startService(databaseUrl, stops, { ...options, key, ...more }),
+    startPeer: (more) => startService(databaseUrl, stops, { ...options, key, ...more }),
   }
 }
 
 /** The same, with every new key kept for the search at the end of the run. */
-function keepingKeys(keys: ApiKeys): ApiKeys {
+function recordNewKeys(keys: ApiKeys): ApiKeys {
   return {
     ...keys,
     issue: async (...options) => keepKey(await keys.issue(...options)),

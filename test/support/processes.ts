@@ -5,13 +5,13 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { inject, test as base, vi } from 'vitest'
-import { dropDatabase, onServer } from './harness.ts'
+import { inject, test, vi } from 'vitest'
+import { dropDatabase, withClient } from './harness.ts'
 import { keepKey, keepOutput } from './output.ts'
 
 type Env = Record<string, string>
 
-export interface Ended {
+export interface ProgramResult {
   code: number | null
   stdout: string
   stderr: string
@@ -24,14 +24,14 @@ export interface ServiceProcess {
   /** What it has printed until it listened. */
   printed: string
   /** Sends a signal as a terminal does: to it and all that it runs in its process group. @returns its end */
-  signal(name: NodeJS.Signals): Promise<Ended>
+  signal(name: NodeJS.Signals): Promise<ProgramResult>
 }
 
 /** A data folder, and the built programs working on it. Nothing of them outlives the test. */
 export interface Sandbox {
   dataDir: string
   /** Runs a program of dist/ to its end. */
-  run(program: string, args?: string[], env?: Env): Promise<Ended>
+  run(program: string, args?: string[], env?: Env): Promise<ProgramResult>
   /** Starts the service, on a free port if nothing else is said, and waits until it listens. */
   start(env?: Env): Promise<ServiceProcess>
   /** The process of the folder's PostgreSQL, which keeps it in a file while it runs (and leaves it when killed). */
@@ -46,14 +46,14 @@ export async function withSandbox({}, use: (sandbox: Sandbox) => Promise<void>):
   await use(sandbox).finally(close)
 }
 
-/** `test` with a sandbox of its own and, for those who ask, an empty database on the tests' server. */
-export const test = base.extend<{ sandbox: Sandbox; emptyDatabase: string }>({
+/** A test with a sandbox of its own and, if it names `emptyDatabase`, an empty database on the tests' server. */
+export const testWithProcess = test.extend<{ sandbox: Sandbox; emptyDatabase: string }>({
   sandbox: withSandbox,
   // oxlint-disable-next-line no-empty-pattern
   emptyDatabase: async ({}, use) => {
     const url = new URL(inject('templateUrl'))
     url.pathname = `test_${randomUUID().replaceAll('-', '')}`
-    await onServer((client) => client.query(`CREATE DATABASE ${url.pathname.slice(1)} TEMPLATE template0`))
+    await withClient((client) => client.query(`CREATE DATABASE ${url.pathname.slice(1)} TEMPLATE template0`))
     await use(url.href).finally(() => dropDatabase(url.href))
   },
 })
@@ -114,7 +114,7 @@ function launch(program: string, args: string[], env: Env) {
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   child.on('error', (error) => (stderr += error.message)) // it could not be started, which ends it too
-  const ended = new Promise<Ended>((resolve) => {
+  const ended = new Promise<ProgramResult>((resolve) => {
     child.once('close', (code) => {
       keepOutput(withoutTheKey(stdout) + stderr)
       resolve({ code, stdout, stderr })
@@ -129,7 +129,7 @@ function launch(program: string, args: string[], env: Env) {
         void ended.then((how) => reject(new Error(`It ended too early: ${JSON.stringify(how)}`)))
       })
     },
-    signal(name: NodeJS.Signals): Promise<Ended> {
+    signal(name: NodeJS.Signals): Promise<ProgramResult> {
       if (child.pid && child.exitCode === null && child.signalCode === null) kill(-child.pid, name)
       return ended
     },
@@ -172,6 +172,6 @@ export async function freePort(): Promise<number> {
 }
 
 /** The address of a database on a port where nothing listens. */
-export async function deadDatabase(): Promise<string> {
+export async function unreachableDatabaseUrl(): Promise<string> {
   return `postgresql://postgres:secret@127.0.0.1:${await freePort()}/postgres`
 }

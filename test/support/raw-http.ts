@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-export interface Answer {
+export interface RawResponse {
   status: number
   /** Names in lower case; the last of several with one name. */
   headers: Record<string, string>
@@ -10,7 +10,7 @@ export interface Answer {
   text: string
 }
 
-interface Talk {
+interface SendRawOptions {
   /** Close our own half of the connection behind the bytes. */
   end?: boolean
   /** Hang up as soon as this is in what came. */
@@ -18,7 +18,11 @@ interface Talk {
 }
 
 /** Sends bytes as they are and gives back all that comes until the other side closes, or until it is enough. */
-export function talk(port: number, bytes: string | Buffer, { end = false, enough }: Talk = {}): Promise<string> {
+export function sendRaw(
+  port: number,
+  bytes: string | Buffer,
+  { end = false, enough }: SendRawOptions = {},
+): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = ''
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => {
@@ -36,7 +40,7 @@ export function talk(port: number, bytes: string | Buffer, { end = false, enough
 }
 
 /** The one answer in what came. */
-export function parse(text: string): Answer {
+export function parseResponse(text: string): RawResponse {
   const cut = text.indexOf('\r\n\r\n')
   const [first = '', ...lines] = text.slice(0, cut).split('\r\n')
   const headers = Object.fromEntries(

@@ -3,16 +3,20 @@ import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
-import { onServer, type Running, sharedTest, test } from '../support/harness.ts'
+import { withClient, type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
 import { collectLog } from '../support/output.ts'
-import { test as withProcesses } from '../support/processes.ts'
-import { parse, talk } from '../support/raw-http.ts'
+import { testWithProcess } from '../support/processes.ts'
+import { parseResponse, sendRaw } from '../support/raw-http.ts'
 
 const number = expect.any(Number)
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
 /** The line of the one request that is sent with these headers. */
-async function lineOf({ send, log }: Running, path: string, init: RequestInit = {}): Promise<Record<string, unknown>> {
+async function lineOf(
+  { send, log }: TestService,
+  path: string,
+  init: RequestInit = {},
+): Promise<Record<string, unknown>> {
   const response = await send(path, init)
   const requestId = response.headers.get('x-request-id')
   const line = await log.line({ requestId, msg: 'request' })
@@ -27,11 +31,11 @@ const operation = (query: string, operationName?: string): RequestInit => ({
 })
 
 describe('each request is one line', () => {
-  sharedTest(
+  testWithSharedService(
     'REST: id, traceparent, prefix of the key, method, route, status, time and time in the database',
-    async ({ running }) => {
-      const line = await lineOf(running, '/v1/pets?limit=3', { headers: { 'X-Request-Id': 'mine-1', traceparent } })
-      const key = running.key.slice(0, 13)
+    async ({ service }) => {
+      const line = await lineOf(service, '/v1/pets?limit=3', { headers: { 'X-Request-Id': 'mine-1', traceparent } })
+      const key = service.key.slice(0, 13)
       const told = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
       const frame = { level: 30, pid: process.pid, time: expect.any(String), version: '1.0.0', msg: 'request' }
       expect(line).toEqual({ ...frame, ...told, ms: number, databaseMs: number })
@@ -40,71 +44,76 @@ describe('each request is one line', () => {
     },
   )
 
-  sharedTest(
+  testWithSharedService(
     'what went wrong has its code; a path that is no address of ours is told as "other"',
-    async ({ running }) => {
-      expect(await lineOf(running, '/v1/pets/1')).toMatchObject({
+    async ({ service }) => {
+      expect(await lineOf(service, '/v1/pets/1')).toMatchObject({
         route: '/v1/pets/{petId}',
         status: 404,
         code: 'NOT_FOUND',
       })
-      expect(await lineOf(running, '/v1/secret-things')).toMatchObject({
+      expect(await lineOf(service, '/v1/secret-things')).toMatchObject({
         route: 'other',
         status: 404,
         code: 'NOT_FOUND',
       })
-      const noKey = await lineOf(running, '/v1/pets', { headers: { Authorization: '' } })
+      const noKey = await lineOf(service, '/v1/pets', { headers: { Authorization: '' } })
       expect(noKey).toMatchObject({ route: '/v1/pets', status: 401, code: 'UNAUTHENTICATED' })
       expect(noKey).not.toHaveProperty('key')
     },
   )
 
-  sharedTest('GraphQL: type and name of the operation, and the code also where HTTP says 200', async ({ running }) => {
-    const query =
-      'query Two { pets { nodes { id } } } mutation Three { createPet(input: {name: "a", categoryId: 1}) { id } }'
-    expect(await lineOf(running, '/graphql', operation(query, 'Two'))).toMatchObject({ operation: 'query Two' })
-    expect(await lineOf(running, '/graphql', operation(query, 'Three'))).toMatchObject({ operation: 'mutation Three' })
-    const anonymous = await lineOf(running, '/graphql', operation('{ pet(id: 99) { id } }'))
-    expect(anonymous).toMatchObject({ operation: 'query', route: '/graphql', status: 200, code: 'NOT_FOUND' })
-    expect(anonymous.databaseMs).toBeGreaterThan(0)
-  })
+  testWithSharedService(
+    'GraphQL: type and name of the operation, and the code also where HTTP says 200',
+    async ({ service }) => {
+      const query =
+        'query Two { pets { nodes { id } } } mutation Three { createPet(input: {name: "a", categoryId: 1}) { id } }'
+      expect(await lineOf(service, '/graphql', operation(query, 'Two'))).toMatchObject({ operation: 'query Two' })
+      expect(await lineOf(service, '/graphql', operation(query, 'Three'))).toMatchObject({
+        operation: 'mutation Three',
+      })
+      const anonymous = await lineOf(service, '/graphql', operation('{ pet(id: 99) { id } }'))
+      expect(anonymous).toMatchObject({ operation: 'query', route: '/graphql', status: 200, code: 'NOT_FOUND' })
+      expect(anonymous.databaseMs).toBeGreaterThan(0)
+    },
+  )
 
-  test('GraphQL: those who join one execution have each waited for the database themselves', async ({ running }) => {
-    await running.send('/v1/pets') // the key is known from now on
-    const { pool } = running.service.database
+  test('GraphQL: those who join one execution have each waited for the database themselves', async ({ service }) => {
+    await service.send('/v1/pets') // the key is known from now on
+    const { pool } = service.database
     const queries = vi.spyOn(pool, 'query')
     const ids = ['a', 'b', 'c', 'd', 'e']
-    await onServer(async (sql) => {
+    await withClient(async (sql) => {
       await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
       const init = operation('{ pets { nodes { id } } }')
       const sent = ids.map((id) =>
-        running.send('/graphql', { ...init, headers: { ...init.headers, 'X-Request-Id': id } }),
+        service.send('/graphql', { ...init, headers: { ...init.headers, 'X-Request-Id': id } }),
       )
       await vi.waitUntil(() => pool.totalCount > pool.idleCount)
       await sql.query('ROLLBACK')
       expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(ids.map(() => 200))
-    }, new URL(running.databaseUrl).pathname.slice(1))
+    }, new URL(service.databaseUrl).pathname.slice(1))
     for (const requestId of ids) {
-      expect((await running.log.line({ requestId, msg: 'request' })).databaseMs).toBeGreaterThan(0)
+      expect((await service.log.line({ requestId, msg: 'request' })).databaseMs).toBeGreaterThan(0)
     }
     expect(queries.mock.calls.length).toBeLessThan(ids.length) // some have joined
   })
 
-  test('a client that goes away before its answer is told so', async ({ running }) => {
-    await onServer(async (sql) => {
+  test('a client that goes away before its answer is told so', async ({ service }) => {
+    await withClient(async (sql) => {
       await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-      const headers = { Authorization: `Bearer ${running.key}`, 'X-Request-Id': 'gone' }
-      const client = request(`${running.base}/v1/pets`, { headers }).end()
+      const headers = { Authorization: `Bearer ${service.key}`, 'X-Request-Id': 'gone' }
+      const client = request(`${service.base}/v1/pets`, { headers }).end()
       client.on('error', () => {}) // its own hanging up
-      const { pool } = running.service.database
+      const { pool } = service.database
       await vi.waitUntil(() => pool.totalCount > pool.idleCount)
       client.destroy()
-      expect(await running.log.line({ requestId: 'gone' })).toMatchObject({
+      expect(await service.log.line({ requestId: 'gone' })).toMatchObject({
         msg: 'client went away',
         route: '/v1/pets',
         status: 499,
       })
-    }, new URL(running.databaseUrl).pathname.slice(1))
+    }, new URL(service.databaseUrl).pathname.slice(1))
   })
 })
 
@@ -114,40 +123,40 @@ describe('what never was a request', () => {
     ['CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405, 'METHOD_NOT_ALLOWED'],
     ['GET / HTTP/1.1\r\n', 408, 'REQUEST_TIMEOUT'],
     [`GET /${'x'.repeat(17_000)}`, 431, 'HEADERS_TOO_LARGE'],
-  ] as const)('%.20s is one line with the id that the client was told, and counted', async (one, { running }) => {
+  ] as const)('%.20s is one line with the id that the client was told, and counted', async (one, { service }) => {
     const [bytes, status, code] = one
     const { timeouts } = loadConfig({})
-    const hasty = await running.another({ timeouts: { ...timeouts, headersMs: 100 } })
-    const { headers } = parse(await talk(hasty.port, bytes))
+    const hasty = await service.startPeer({ timeouts: { ...timeouts, headersMs: 100 } })
+    const { headers } = parseResponse(await sendRaw(hasty.port, bytes))
     const line = await hasty.log.line({ requestId: headers['x-request-id'] })
     expect(line).toMatchObject({ level: 30, status, code, msg: 'request refused' })
     const metrics = await (await hasty.send('/metrics')).text()
     expect(metrics).toContain(`petstore_errors_total{code="${code}"} 1\n`)
   })
 
-  test('is none where a client never said a byte', async ({ running }) => {
+  test('is none where a client never said a byte', async ({ service }) => {
     const { timeouts } = loadConfig({})
-    const hasty = await running.another({ timeouts: { ...timeouts, headersMs: 100 } })
-    expect(parse(await talk(hasty.port, '')).status).toBe(408)
+    const hasty = await service.startPeer({ timeouts: { ...timeouts, headersMs: 100 } })
+    expect(parseResponse(await sendRaw(hasty.port, '')).status).toBe(408)
     await lineOf(hasty, '/v1/pets')
     expect(hasty.log.lines).toHaveLength(1)
   })
 })
 
 describe('what a client sends cannot spoil the log', () => {
-  sharedTest.for([
+  testWithSharedService.for([
     ['two lines', 'a\r\nb'],
     ['a blank', 'a b'],
     ['JSON', '{"a":1}'],
     ['129 characters', 'x'.repeat(129)],
-  ])('an X-Request-Id with %s is not taken', async ([, id], { running }) => {
+  ])('an X-Request-Id with %s is not taken', async ([, id], { service }) => {
     // fetch refuses to send line breaks, and so does HTTP: percent-encoded is as near as they come.
     const sent = String(id).replace('\r\n', '%0D%0A')
-    const line = await lineOf(running, '/v1/pets', { headers: { 'X-Request-Id': sent } })
+    const line = await lineOf(service, '/v1/pets', { headers: { 'X-Request-Id': sent } })
     expect(line.requestId).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
   })
 
-  sharedTest.for([
+  testWithSharedService.for([
     'nonsense',
     '00-00000000000000000000000000000000-b7ad6b7169203331-01',
     '00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01',
@@ -155,21 +164,21 @@ describe('what a client sends cannot spoil the log', () => {
     '00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01',
     `${traceparent}-more`,
     `01${traceparent.slice(2)}-${'x'.repeat(5_000)}`,
-  ])('a traceparent that is none is left out: %s', async (wrong, { running }) => {
-    expect(await lineOf(running, '/v1/pets', { headers: { traceparent: wrong } })).not.toHaveProperty('traceparent')
+  ])('a traceparent that is none is left out: %s', async (wrong, { service }) => {
+    expect(await lineOf(service, '/v1/pets', { headers: { traceparent: wrong } })).not.toHaveProperty('traceparent')
   })
 
-  sharedTest('a long name of an operation is cut', async ({ running }) => {
-    const line = await lineOf(running, '/graphql', operation(`query ${'x'.repeat(60_000)} { pets { totalCount } }`))
+  testWithSharedService('a long name of an operation is cut', async ({ service }) => {
+    const line = await lineOf(service, '/graphql', operation(`query ${'x'.repeat(60_000)} { pets { totalCount } }`))
     expect(line.operation).toBe(`query ${'x'.repeat(100)}`)
   })
 
-  sharedTest('line breaks and control characters in names stay in one line', async ({ running }) => {
+  testWithSharedService('line breaks and control characters in names stay in one line', async ({ service }) => {
     const name = 'Rex\r\n{"level":60,"msg":"forged"}\u2028\u2029\u0085\u001b[31m'
-    expect((await running.post({ name, categoryId: 1 }, { 'X-Request-Id': 'names' })).status).toBe(201)
-    expect((await running.post({ name, categoryId: name }, { 'X-Request-Id': 'names' })).status).toBe(400)
-    await running.log.line({ requestId: 'names', status: 400 })
-    expect(running.log.lines.filter(({ msg }) => msg === 'forged')).toEqual([])
+    expect((await service.post({ name, categoryId: 1 }, { 'X-Request-Id': 'names' })).status).toBe(201)
+    expect((await service.post({ name, categoryId: name }, { 'X-Request-Id': 'names' })).status).toBe(400)
+    await service.log.line({ requestId: 'names', status: 400 })
+    expect(service.log.lines.filter(({ msg }) => msg === 'forged')).toEqual([])
   })
 
   test('whatever is logged is one line, in which of a key nothing is left but its prefix', () => {
@@ -184,7 +193,7 @@ describe('what a client sends cannot spoil the log', () => {
   })
 })
 
-withProcesses(
+testWithProcess(
   'the program logs keys nowhere, wherever a client has put them: header, path, query, operation, name',
   async ({ sandbox }) => {
     const service = await sandbox.start()

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test as plain } from 'vitest'
 import { SUNSET_AT } from '../../src/rest/deprecation.ts'
-import { test } from '../support/harness.ts'
+import { testWithService as test } from '../support/harness.ts'
 import { hasPromtool, whySkipped } from './promtool.ts'
 
 const alertsFile = fileURLToPath(new URL('../../deploy/prometheus/alerts.yaml', import.meta.url))
@@ -29,11 +29,11 @@ const dashboard = JSON.parse(dashboardText) as {
 const namesIn = (text: string) => new Set(text.match(/\b(?:petstore|nodejs|process)_[a-z_0-9]+/g) ?? [])
 
 describe('the dashboard and the alerts', () => {
-  test('name only metrics, labels and values that a running service tells', async ({ running }) => {
-    await running.send('/v1/pets/1')
-    await running.graphql('{ pets { totalCount } }')
-    await fetch(`${running.base}/v1/pets`)
-    const text = await (await running.send('/metrics')).text()
+  test('name only metrics, labels and values that a running service tells', async ({ service }) => {
+    await service.send('/v1/pets/1')
+    await service.graphql('{ pets { totalCount } }')
+    await fetch(`${service.base}/v1/pets`)
+    const text = await (await service.send('/metrics')).text()
     const told = namesIn(text.replace(/^#.*$/gm, ''))
     const wanted = [...namesIn(alerts + dashboardText)]
     expect(wanted.length).toBeGreaterThan(12)

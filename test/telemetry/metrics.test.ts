@@ -4,18 +4,18 @@ import { METHODS } from 'node:http'
 import { connect } from 'node:net'
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { type Running, test } from '../support/harness.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
 import { hasPromtool, whySkipped } from './promtool.ts'
 import { occupyPort } from '../support/processes.ts'
 
-const metricsOf = async ({ send }: Running) => (await send('/metrics')).text()
+const metricsOf = async ({ send }: TestService) => (await send('/metrics')).text()
 
 /** The series of ours in a text, without their values. */
 const seriesOf = (text: string) =>
   text.split('\n').flatMap((line) => (line.startsWith('petstore_') ? [line.slice(0, line.lastIndexOf(' '))] : []))
 
 /** Writes requests without waiting for answers, which is quick, and waits for all of them. */
-async function pipeline({ port }: Running, requests: string[]): Promise<void> {
+async function pipeline({ port }: TestService, requests: string[]): Promise<void> {
   const client = connect(port, '127.0.0.1').setEncoding('latin1')
   const end = once(client, 'close')
   let received = 0
@@ -29,38 +29,38 @@ async function pipeline({ port }: Running, requests: string[]): Promise<void> {
 const random = () => Math.random().toString(36).slice(2)
 
 describe('/metrics', () => {
-  test('takes a key on the port of the service', async ({ running }) => {
-    const refused = await fetch(`${running.base}/metrics`)
+  test('takes a key on the port of the service', async ({ service }) => {
+    const refused = await fetch(`${service.base}/metrics`)
     expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="petstore"'])
-    const told = await running.send('/metrics')
+    const told = await service.send('/metrics')
     expect([told.status, told.headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
-    const wrong = await running.send('/metrics', { method: 'POST' })
+    const wrong = await service.send('/metrics', { method: 'POST' })
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
   })
 
-  test('on a port of its own takes none, and is nowhere else', async ({ running }) => {
+  test('on a port of its own takes none, and is nowhere else', async ({ service }) => {
     const { server, port } = await occupyPort()
     await new Promise((resolve) => server.close(resolve))
-    const service = await running.another({ metricsPort: port })
-    expect((await service.send('/metrics')).status).toBe(404)
+    const peer = await service.startPeer({ metricsPort: port })
+    expect((await peer.send('/metrics')).status).toBe(404)
     const told = await fetch(`http://127.0.0.1:${port}/metrics`)
     expect(told.status).toBe(200)
     expect(await told.text()).toContain('route="/metrics",method="GET",operation="",status="404"')
     const nothing = await fetch(`http://127.0.0.1:${port}/v1/pets`)
     expect([nothing.status, await nothing.json()]).toMatchObject([404, { code: 'NOT_FOUND' }])
-    await service.service.stop(0, 0)
+    await peer.stop(0, 0)
     await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow('fetch failed')
   })
 
   test('tells requests by route, method, operation and status; errors by code; deprecated calls by key', async ({
-    running,
+    service,
   }) => {
-    await running.post({ name: 'Rex', categoryId: 1 })
-    await running.send('/v1/pets/1')
-    await running.send('/v1/pets/2')
-    await running.graphql('{ pets { totalCount } pet(id: 3) { id } }')
-    await fetch(`${running.base}/v1/pets`)
-    const text = await metricsOf(running)
+    await service.post({ name: 'Rex', categoryId: 1 })
+    await service.send('/v1/pets/1')
+    await service.send('/v1/pets/2')
+    await service.graphql('{ pets { totalCount } pet(id: 3) { id } }')
+    await fetch(`${service.base}/v1/pets`)
+    const text = await metricsOf(service)
     const count = 'petstore_request_duration_seconds_count'
     expect(text.split('\n')).toEqual(
       expect.arrayContaining([
@@ -71,7 +71,7 @@ describe('/metrics', () => {
         `${count}{route="/v1/pets",method="GET",operation="",status="401"} 1`,
         'petstore_errors_total{code="NOT_FOUND"} 2',
         'petstore_errors_total{code="UNAUTHENTICATED"} 1',
-        `petstore_deprecated_calls_total{key_prefix="${running.key.slice(0, 13)}"} 2`,
+        `petstore_deprecated_calls_total{key_prefix="${service.key.slice(0, 13)}"} 2`,
         'petstore_key_lookups_total{result="miss"} 1',
         'petstore_key_lookups_total{result="hit"} 4',
         'petstore_shed_total{reason="queue"} 0',
@@ -89,21 +89,21 @@ describe('/metrics', () => {
     expect(text).toMatch(/^process_resident_memory_bytes \d/m)
   })
 
-  test('counts who was refused by a budget', async ({ running }) => {
-    const service = await running.another({ rateLimits: { ...loadConfig({}).rateLimits, points: 2, wrongKeys: 1 } })
-    for (let n = 0; n < 5; n++) await service.send('/v1/pets')
-    for (let n = 0; n < 3; n++) await service.send('/v1/pets', { headers: { Authorization: 'Bearer wrong' } })
-    const text = await metricsOf(service)
+  test('counts who was refused by a budget', async ({ service }) => {
+    const peer = await service.startPeer({ rateLimits: { ...loadConfig({}).rateLimits, points: 2, wrongKeys: 1 } })
+    for (let n = 0; n < 5; n++) await peer.send('/v1/pets')
+    for (let n = 0; n < 3; n++) await peer.send('/v1/pets', { headers: { Authorization: 'Bearer wrong' } })
+    const text = await metricsOf(peer)
     expect(text).toContain('petstore_rate_limited_total{budget="key"} 3\n')
     expect(text).toContain('petstore_rate_limited_total{budget="wrong-keys"} 2\n')
     expect(text).toContain('petstore_errors_total{code="RESOURCE_EXHAUSTED"} 5\n')
   })
 
   test('has no more series after 10,000 requests with random paths, methods and names of operations', async ({
-    running,
+    service,
   }) => {
     const methods = METHODS.filter((method) => method !== 'CONNECT')
-    const auth = `Host: localhost\r\nAuthorization: Bearer ${running.key}\r\n`
+    const auth = `Host: localhost\r\nAuthorization: Bearer ${service.key}\r\n`
     const request = (method: string, path: string) => `${method} ${path} HTTP/1.1\r\n${auth}\r\n`
     const operation = (name: string) => {
       const body = JSON.stringify({ query: `query ${name} { __typename }`, operationName: name })
@@ -115,15 +115,15 @@ describe('/metrics', () => {
       ...Array.from({ length: 10 }, () => operation(`q${random()}`)),
       request('GET', `/docs/${random()}`),
     ]
-    await pipeline(running, some(0))
-    const before = seriesOf(await metricsOf(running))
+    await pipeline(service, some(0))
+    const before = seriesOf(await metricsOf(service))
     let requests = 0
     for (let n = 1; requests < 10_000; n++) {
       const more = some(n)
-      await pipeline(running, more)
+      await pipeline(service, more)
       requests += more.length
     }
-    const after = seriesOf(await metricsOf(running))
+    const after = seriesOf(await metricsOf(service))
     // The first look at the metrics is a request, too.
     expect(after.filter((one) => !before.includes(one) && !one.includes('route="/metrics"'))).toEqual([])
     expect(after.length).toBeLessThan(1_000)
@@ -131,10 +131,10 @@ describe('/metrics', () => {
 
   test.skipIf(!hasPromtool)(
     `is what promtool takes for metrics without complaint${whySkipped}`,
-    async ({ running }) => {
-      await running.send('/v1/pets/1')
+    async ({ service }) => {
+      await service.send('/v1/pets/1')
       const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], {
-        input: await metricsOf(running),
+        input: await metricsOf(service),
         encoding: 'utf8',
       })
       // Names that prom-client gives to what every Node process tells.

@@ -1,24 +1,24 @@
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { pino } from 'pino'
 import { describe, expect, vi } from 'vitest'
-import { onServer, type Running, test as base } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as base } from '../support/harness.ts'
 import { type Client, finished, startClient, tracer, tree } from './memory-exporter.ts'
 
 /** `test` with a service that makes spans, and what it logs. The key is known, so that no span is of looking it up. */
-const test = base.extend<{ traced: Running; lines: Record<string, unknown>[] }>({
+const test = base.extend<{ traced: TestService; lines: Record<string, unknown>[] }>({
   // Vitest reads the fixture's first parameter and wants a pattern there.
   // oxlint-disable-next-line no-empty-pattern
   lines: async ({}, use) => use([]),
-  traced: async ({ running, lines }, use) => {
+  traced: async ({ service, lines }, use) => {
     const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
-    const traced = await running.another({ tracer, log, databasePoolSize: 1 })
+    const traced = await service.startPeer({ tracer, log, databasePoolSize: 1 })
     await traced.send('/v1/pets')
     lines.length = 0
     await use(traced)
   },
 })
 
-const graphql = (client: Client, { send }: Running, query: string) =>
+const graphql = (client: Client, { send }: TestService, query: string) =>
   send('/graphql', {
     method: 'POST',
     headers: { ...client.headers, 'Content-Type': 'application/json' },
@@ -72,7 +72,7 @@ describe('one trace goes from the client through the service to PostgreSQL', () 
 
   test('a key that is looked up first', async ({ traced }) => {
     const client = startClient()
-    const Authorization = `Bearer ${await traced.service.keys.issue('another')}`
+    const Authorization = `Bearer ${await traced.keys.issue('another')}`
     await traced.send('/v1/pets/1', { headers: { ...client.headers, Authorization } })
     const spans = await client.spans(3)
     expect(tree(spans, client.spanId)).toEqual([
@@ -161,7 +161,7 @@ describe('the span of a request', () => {
   test('is an error when the client does not wait for the answer', async ({ traced }) => {
     const client = startClient()
     const { pathname } = new URL(traced.databaseUrl)
-    const [span] = await onServer(async (other) => {
+    const [span] = await withClient(async (other) => {
       await other.query('BEGIN; LOCK TABLE animal')
       const leave = new AbortController()
       const answer = traced.send('/v1/pets', { headers: client.headers, signal: leave.signal })
@@ -240,13 +240,13 @@ describe('the span of a statement', () => {
 
   test('names the process in which PostgreSQL runs it', async ({ traced }) => {
     const client = startClient()
-    const { rows } = await client.within(() => traced.service.database.pool.query('SELECT pg_backend_pid() AS pid'))
+    const { rows } = await client.within(() => traced.database.pool.query('SELECT pg_backend_pid() AS pid'))
     const [span] = await client.spans(1)
     expect(span).toMatchObject({ name: 'SELECT', attributes: { 'postgresql.backend.pid': rows[0].pid } })
   })
 
   test('tells a failure by its SQLSTATE and makes an error of every span above', async ({ traced }) => {
-    await traced.service.database.pool.query('ALTER TABLE animal RENAME TO gone')
+    await traced.database.pool.query('ALTER TABLE animal RENAME TO gone')
     const client = startClient()
     await graphql(client, traced, '{ pets { nodes { id } } }')
     await traced.send('/v1/pets', { headers: client.headers })
@@ -264,7 +264,7 @@ describe('the span of a statement', () => {
 
   test('is made of each statement of a transaction', async ({ traced }) => {
     const client = startClient()
-    await client.within(() => traced.service.keys.rotate(traced.key.slice(0, 13), 0))
+    await client.within(() => traced.keys.rotate(traced.key.slice(0, 13), 0))
     const names = (await client.spans(7)).map(({ name }) => name)
     expect(names).toEqual([
       'BEGIN',
@@ -279,7 +279,7 @@ describe('the span of a statement', () => {
 
   test('is made of a statement with a callback too', async ({ traced }) => {
     const client = startClient()
-    const { pool } = traced.service.database
+    const { pool } = traced.database
     const error = await new Promise((resolve) => client.within(() => void pool.query('SELECT nonsense', resolve)))
     expect(error).toMatchObject({ code: '42703' })
     const [span] = await client.spans(1)

@@ -5,7 +5,12 @@ import { describe, expect } from 'vitest'
 import { issueKey } from '../chaos/cluster.ts'
 import { cloneDatabase, dropDatabase } from '../support/harness.ts'
 import { keepKey } from '../support/output.ts'
-import { deadDatabase, type Sandbox, type ServiceProcess, test as base } from '../support/processes.ts'
+import {
+  unreachableDatabaseUrl,
+  type Sandbox,
+  type ServiceProcess,
+  testWithProcess as base,
+} from '../support/processes.ts'
 import { type Collector, type ReceivedSpan, startCollector } from './collector.ts'
 
 /** `test` with a collector, and for all of them one database for services that run as processes, with a key. */
@@ -133,7 +138,7 @@ describe('trouble with the collector harms nobody', () => {
   }
 
   test('when it is not there', async ({ sandbox, env, key }) => {
-    const { port } = new URL(await deadDatabase())
+    const { port } = new URL(await unreachableDatabaseUrl())
     await useFor(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` })
   })
 
