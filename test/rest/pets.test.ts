@@ -45,7 +45,7 @@ describe('listPets (§4.1)', () => {
     const link = (await running.send('/v1/pets?limit=1&status=sold')).headers.get('link') ?? ''
     const cursor = /cursor=([^>&]+)/.exec(link)?.[1]
     const response = await running.send(`/v1/pets?cursor=${cursor}`)
-    expect(((await response.json()) as { message: string }).message).toContain('another status filter')
+    expect(((await response.json()) as { message: string }).message).toContain('the same status filter')
   })
 })
 
