@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Request, type Response, Router } from 'express'
 import { z } from 'zod'
-import { DEFAULT_PAGE_SIZE, NewPet, PageSize, PetStatus } from '../animals/animal.ts'
+import { NewPet, PAGE_SIZE, PageSize, PetStatus } from '../animals/animal.ts'
 import { parseCursor, toCursor } from '../animals/cursor.ts'
 import { createCoalescer } from '../coalesce.ts'
 import type { Animals } from '../animals/service.ts'
@@ -24,7 +24,7 @@ export const ListPets = z.object({
     .string(NO_REPEAT)
     .transform((digits) => (/^\d{1,9}$/.test(digits) ? Number(digits) : Number.NaN))
     .pipe(PageSize)
-    .default(DEFAULT_PAGE_SIZE),
+    .default(PAGE_SIZE.default),
   status: z.string(NO_REPEAT).pipe(PetStatus).optional(),
   cursor: z.string(NO_REPEAT).optional(),
 })

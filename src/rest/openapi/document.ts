@@ -1,4 +1,4 @@
-import { Animal, DEFAULT_PAGE_SIZE, Int64, NewPet, PageSize, PetStatus } from '../../animals/animal.ts'
+import { Animal, Int64, NewPet, PAGE_SIZE, PageSize, PetStatus } from '../../animals/animal.ts'
 import { IDEMPOTENCY_HOURS } from '../../animals/idempotency.ts'
 import { errorSchema, json, type Json, ref, toSchema } from './components.ts'
 import { CURSOR_EXAMPLE, DEPRECATION_HEADERS, errors, HEADER_COMPONENTS, headers } from './responses.ts'
@@ -91,7 +91,7 @@ const listPets = () => ({
       name: 'limit',
       in: 'query',
       description: 'Maximum number of animals to return.',
-      schema: { ...toSchema(PageSize), format: 'int32', default: DEFAULT_PAGE_SIZE },
+      schema: { ...toSchema(PageSize), format: 'int32', default: PAGE_SIZE.default },
     },
     {
       name: 'status',
