@@ -107,7 +107,8 @@ export function createService(options: ServiceOptions): Service {
 function createPools({ databaseUrl: url, databasePoolSize, rateLimits, timeouts, log, tracer }: ServiceOptions) {
   const onIdleError = (err: Error) => log.warn({ err }, 'connection lost')
   // Short timeouts: a slow rate-limit store never delays requests.
-  const rateLimitTimeouts = { ...timeouts, checkoutMs: 500, queryMs: 500 }
+  const storeMs = timeouts.checkoutMs / 2
+  const rateLimitTimeouts = { ...timeouts, checkoutMs: storeMs, queryMs: storeMs }
   return {
     database: createDatabase({ url, size: databasePoolSize, timeouts, onIdleError, tracer }),
     rateLimitPool: rateLimits.shared

@@ -1,11 +1,12 @@
-import { describe, expect, vi } from 'vitest'
+import { describe, expect } from 'vitest'
 import { listMigrations } from '../src/database/migrate.ts'
 import { issueKey } from './chaos/cluster.ts'
 import { cloneDatabase, dropDatabase, withClient } from './support/harness.ts'
 import { keepKey } from './support/output.ts'
 import { freePort, kill, occupyPort, testWithProcess as test } from './support/processes.ts'
+import { waitFor, waitUntil } from './support/timeouts.ts'
 
-describe('several workers', { timeout: 60_000 }, () => {
+describe('several workers', () => {
   test('share a port and their metrics; one that is killed is replaced; SIGTERM ends them all in order', async ({
     sandbox,
     emptyDatabase,
@@ -14,19 +15,19 @@ describe('several workers', { timeout: 60_000 }, () => {
     const PORT = String(await freePort())
     const service = await sandbox.start({ DATABASE_URL: emptyDatabase, PORT, WORKERS: '2', MIGRATE_ON_START: 'true' })
     const ready = async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
-    await vi.waitFor(ready, 20_000)
+    await waitFor(ready)
     const headers = { Authorization: `Bearer ${keepKey(await issueKey(emptyDatabase))}` }
     const metric = async (name: string) => {
       const text = await (await fetch(`${service.base}/metrics`, { headers })).text()
       return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1])
     }
     const bothServe = async () => expect(await metric('petstore_database_connections_max')).toBe(20)
-    await vi.waitFor(bothServe, 20_000)
+    await waitFor(bothServe)
 
     const pid = Number(/"pid":(\d+)[^\n]*"msg":"listening"/.exec(service.printed)?.[1])
     expect(kill(pid, 'SIGKILL')).toBe(true)
-    await vi.waitUntil(() => !kill(pid, 0), 20_000)
-    await vi.waitFor(bothServe, 20_000) // the dead one does not count
+    await waitUntil(() => !kill(pid, 0))
+    await waitFor(bothServe) // the dead one does not count
     expect((await fetch(`${service.base}/v1/pets`, { headers })).status).toBe(200)
 
     const end = await service.signal('SIGTERM')
@@ -62,7 +63,7 @@ describe('several workers', { timeout: 60_000 }, () => {
     const port = await freePort()
     const service = await sandbox.start({ DATABASE_URL: emptyDatabase, WORKERS: '2', METRICS_PORT: String(port) })
     const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`)
-    await vi.waitFor(async () => expect(await (await metrics()).text()).toMatch(/^petstore_\w+_max 20$/m), 20_000)
+    await waitFor(async () => expect(await (await metrics()).text()).toMatch(/^petstore_\w+_max 20$/m))
     const pid = Number(/"pid":(\d+)[^\n]*"msg":"listening"/.exec(service.printed)?.[1])
     kill(pid, 'SIGSTOP')
     // One of them may go to the worker that does not answer at all.
@@ -82,7 +83,7 @@ describe('several workers', { timeout: 60_000 }, () => {
       const tries = async () =>
         (await sql(`SELECT 1 FROM _prisma_migrations WHERE migration_name = '${last}'`)).rowCount
       const service = await sandbox.start({ DATABASE_URL: databaseUrl, WORKERS: workers, MIGRATE_ON_START: 'true' })
-      await vi.waitFor(async () => expect(await tries()).toBe(Number(workers)), 20_000)
+      await waitFor(async () => expect(await tries()).toBe(Number(workers)))
       await new Promise((resolve) => setTimeout(resolve, 2_000))
       const status = async (path: string) => (await fetch(service.base + path)).status
       expect([await status('/livez'), await status('/readyz'), await tries()]).toEqual([200, 503, Number(workers)])

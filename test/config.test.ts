@@ -103,7 +103,7 @@ describe('a secret by file', () => {
   })
 })
 
-describe('the program', { concurrent: true, timeout: 60_000 }, () => {
+describe('the program', { concurrent: true }, () => {
   test('tells every variable with its default and its sentence with --help, and does nothing else', async ({
     sandbox,
   }) => {

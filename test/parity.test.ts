@@ -160,7 +160,7 @@ describe('both faces decide alike', () => {
     expect(graphql).toMatchObject({ code: 'INVALID_ARGUMENT', message: 'first: must be an integer from 1 to 100' })
   })
 
-  test('any name, integer and status get the same decision', { timeout: 60_000 }, async ({ service }) => {
+  test('any name, integer and status get the same decision', async ({ service }) => {
     const edges = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, -(2n ** 53n), 0n].flatMap((n) => [n - 1n, n, n + 1n])
     const integer = fc.oneof(fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }), fc.constantFrom(...edges))
     const name = fc.oneof(

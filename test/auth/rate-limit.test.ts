@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { createRateLimiter, deleteExpiredWindows, MAX_CLIENTS } from '../../src/auth/rate-limiter.ts'
 import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
+import { waitFor } from '../support/timeouts.ts'
 
 const defaults = loadConfig({}).rateLimits
 const HOUR_MS = 3_600_000
@@ -106,8 +107,8 @@ describe('the budget of a key', () => {
 
   test('is whole again after its window', async ({ service }) => {
     const { send } = await withBudget(service, 2, { windowSeconds: 1 })
-    await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(429), { interval: 1 })
-    await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(200), { timeout: 5_000 })
+    await waitFor(async () => expect((await send('/v1/pets')).status).toBe(429))
+    await waitFor(async () => expect((await send('/v1/pets')).status).toBe(200))
   })
 
   test('is each key’s own, and nobody’s without a key', async ({ service }) => {
@@ -158,7 +159,7 @@ describe('a budget that instances share', () => {
     ])
     await query(service, 'ALTER TABLE lost RENAME TO rate_limit')
     // The store is not used for a second; then it goes on from what it knew.
-    await vi.waitFor(async () => expect(left(await send('/v1/pets'))).toBe(998), { timeout: 15_000 })
+    await waitFor(async () => expect(left(await send('/v1/pets'))).toBe(998))
   })
 
   test('rejects a client that has nothing left without a query to the store', async ({ service }) => {
@@ -207,9 +208,9 @@ describe.for([{ shared: false }, { shared: true }])('a budget (%j), when the clo
 
   test('is whole again after its window', async ({ service }) => {
     const { send } = await withBudget(service, 2, { ...store, windowSeconds: 1 })
-    await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(429), { interval: 1 })
+    await waitFor(async () => expect((await send('/v1/pets')).status).toBe(429))
     setClockBy(-HOUR_MS)
-    await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(200), { timeout: 5_000 })
+    await waitFor(async () => expect((await send('/v1/pets')).status).toBe(200))
   })
 })
 

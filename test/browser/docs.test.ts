@@ -3,7 +3,7 @@ import { beforeAll, describe, expect } from 'vitest'
 import { testWithService as base } from '../support/harness.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
-describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, { timeout: 60_000 }, () => {
+describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await launch()

@@ -4,7 +4,7 @@ import { schema } from '../../src/graphql/schema/index.ts'
 import { testWithService as base } from '../support/harness.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
-describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, { timeout: 60_000 }, () => {
+describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await launch()

@@ -8,7 +8,9 @@ import { createDatabase } from '../../src/database/client.ts'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { createApiKeys, Scope } from '../../src/auth/api-keys.ts'
+import { loadConfig } from '../../src/config.ts'
 import { freePort, kill } from '../support/processes.ts'
+import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
 import type { Defer } from './assertions.ts'
 
 /** A PostgreSQL of our own that keeps its promises: on a disk, and flushed to it. It can be killed and comes back. */
@@ -65,8 +67,8 @@ export async function createStore(url: string): Promise<Store> {
 }
 
 export async function issueKey(url: string): Promise<string> {
-  const patience = { checkoutMs: 5_000, lockMs: 5_000, statementMs: 5_000, queryMs: 5_000 }
-  const database = createDatabase({ url, size: 1, timeouts: patience })
+  const { timeouts } = loadConfig(GENEROUS_TIMEOUTS)
+  const database = createDatabase({ url, size: 1, timeouts })
   return createApiKeys(database)
     .issue('chaos', { scopes: Scope.options })
     .finally(() => database.close())

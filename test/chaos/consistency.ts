@@ -1,7 +1,7 @@
 import { type Client, createClient, createPet, type Face, type Reply } from './client.ts'
 import { animalsIn, createStore, startCluster, type Store } from './cluster.ts'
 import { definePart, type Defer, exactly, type Figure, told } from './assertions.ts'
-import { startInstance, unhurried } from './instance.ts'
+import { startInstance, UNHURRIED } from './instance.ts'
 
 interface Sizes {
   creations: number
@@ -19,7 +19,7 @@ export async function acrossInstances(
   { url, key }: Store,
   { creations, keys }: Sizes,
 ): Promise<Figure[]> {
-  const both = await Promise.all([1, 2].map(() => startInstance(defer, { DATABASE_URL: url, ...unhurried })))
+  const both = await Promise.all([1, 2].map(() => startInstance(defer, { DATABASE_URL: url, ...UNHURRIED })))
   const [a, b] = both.map(({ port }) => createClient(port, key))
   if (!a || !b) throw new Error('Two instances were started')
   defer(() => [a, b].forEach((client) => client.close()))

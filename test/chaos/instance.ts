@@ -7,20 +7,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../support/processes.ts'
+import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
 import type { Defer } from './assertions.ts'
 
 const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
-/** For parts in which nothing is wrong with the database: that this machine is busy is no fault of the service. */
-export const unhurried = {
-  DATABASE_CHECKOUT_TIMEOUT_MS: 10_000,
-  DATABASE_LOCK_TIMEOUT_MS: 10_000,
-  DATABASE_STATEMENT_TIMEOUT_MS: 11_000,
-  DATABASE_QUERY_TIMEOUT_MS: 12_000,
-  HANDLER_TIMEOUT_MS: 25_000,
-  REQUEST_TIMEOUT_MS: 30_000,
-  SHED_DELAY_MS: 0,
-}
+/** For parts in which nothing is wrong with the database: a busy machine is no fault of the service. */
+export const UNHURRIED = { ...GENEROUS_TIMEOUTS, SHED_DELAY_MS: 0, SHED_QUEUE_MS: 0 }
 
 /** The built service as a process. */
 export interface Instance {

@@ -98,7 +98,8 @@ export async function underTroubles(
     const before = ledger.statuses()
     const writing = ledger.write(client, concurrency)
     const until = performance.now() + seconds * 1_000
-    while (performance.now() < until) await strike(line)
+    const isSeen = () => !seen || ledger.statuses(before).has(seen)
+    while (performance.now() < until || !isSeen()) await strike(line)
     line.mend()
     const acknowledged = ledger.acknowledged
     await ledger.reaches(acknowledged + concurrency) // it is well again by itself

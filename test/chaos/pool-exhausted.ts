@@ -8,7 +8,7 @@ import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { createClient } from './client.ts'
 import { createStore, issueKey, startCluster } from './cluster.ts'
 import { atLeast, atMost, definePart, exactly, onQuietMachine, quantile, told } from './assertions.ts'
-import { startInstance, unhurried } from './instance.ts'
+import { startInstance, UNHURRIED } from './instance.ts'
 import { whileHeld } from './pool.ts'
 
 /** Longest that a flood of GraphQL takes to be refused when the service has nothing else to do, in milliseconds. */
@@ -20,7 +20,7 @@ const cases = [...keyCases, ...bodyCases, ...addressCases, ...protocolCases, ...
 export const held = definePart({ atOnce: 20 }, async (defer, { atOnce }) => {
   const { url } = await startCluster(defer)
   await createStore(url)
-  const service = await startInstance(defer, { DATABASE_URL: url, ...unhurried })
+  const service = await startInstance(defer, { DATABASE_URL: url, ...UNHURRIED })
   const wrong: string[] = []
   const times: number[] = []
   let leastHeld = Number.POSITIVE_INFINITY

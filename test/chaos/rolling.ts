@@ -3,7 +3,7 @@ import { type Client, createClient, type Reply } from './client.ts'
 import { animalsIn, createStore, settled, startCluster, type Store } from './cluster.ts'
 import { atLeast, definePart, type Defer, exactly, type Figure, onQuietMachine, quantile, told } from './assertions.ts'
 import { hasHaproxy, startHaproxy } from './haproxy.ts'
-import { type Instance, startInstance, unhurried } from './instance.ts'
+import { type Instance, startInstance, UNHURRIED } from './instance.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 
 /** Two instances behind HAProxy are restarted one after the other, while clients go on asking at a steady rate. */
@@ -19,7 +19,7 @@ export async function rollUnderLoad(
   { rounds, rate, drainMs }: { rounds: number; rate: number; drainMs: number },
 ): Promise<Figure[]> {
   const start = (port?: number) =>
-    startInstance(defer, { DATABASE_URL: url, ...unhurried, DRAIN_DELAY_MS: drainMs, ...(port && { port }) })
+    startInstance(defer, { DATABASE_URL: url, ...UNHURRIED, DRAIN_DELAY_MS: drainMs, ...(port && { port }) })
   const instances = [await start(), await start()]
   const balancer = await startHaproxy(
     defer,

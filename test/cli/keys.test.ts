@@ -28,7 +28,7 @@ async function listed(keys: (...args: string[]) => Promise<string>, key: string)
   return known.find(({ prefix }) => prefix === prefixOf(key))
 }
 
-describe('the keys command', { timeout: 60_000 }, () => {
+describe('the keys command', () => {
   test('creates a key with scopes and an end, and lists it as a table and as JSON without its secret', async ({
     service,
     keys,

@@ -7,7 +7,6 @@ const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 
 test.skipIf(spawnSync('curl', ['--version']).error)(
   'the commands of the quick start work on a first start',
-  { timeout: 60_000 },
   async ({ sandbox }) => {
     const commands = /```sh\n(KEY=[^]*?)```/.exec(readme)?.[1] ?? ''
     const { base } = await sandbox.start()

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, vi } from 'vitest'
+import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { issueKey } from '../chaos/cluster.ts'
 import { cloneDatabase, dropDatabase, withClient } from '../support/harness.ts'
@@ -15,6 +15,7 @@ import {
   type ServiceProcess,
   testWithProcess as test,
 } from '../support/processes.ts'
+import { waitFor, waitUntil } from '../support/timeouts.ts'
 
 const oneLine = /^[^\n]+\n$/
 const keyAlone = /^pets_[0-9a-z]{57}\n$/
@@ -34,28 +35,28 @@ async function create({ base }: ServiceProcess, key: string, name: string): Prom
   return response.json()
 }
 
-const list = async (peer: ServiceProcess, key: string): Promise<unknown> =>
-  (await get(peer, '/v1/pets?limit=100', key)).json()
+const list = async (service: ServiceProcess, key: string): Promise<unknown> =>
+  (await get(service, '/v1/pets?limit=100', key)).json()
 
 const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
 
 /** Most that an idle service may take to end: far more than it needs, far less than the time of its drain. */
 const promptMs = 3_000
 
-describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_000 }, () => {
+describe('the service on its own PostgreSQL', { concurrent: true }, () => {
   test('a first start in an empty folder prints addresses and a key that reads the sample animals and the metrics', async ({
     sandbox,
   }) => {
-    const peer = await sandbox.start()
+    const service = await sandbox.start()
     const key = await devKey(sandbox)
-    expect(peer.printed).toContain(`http://localhost:${peer.port}/graphql#key=${key}\n`)
-    expect(peer.printed).toContain(`http://localhost:${peer.port}/v1/pets\n`)
-    expect(peer.printed).toContain(join(sandbox.dataDir, 'dev-key'))
+    expect(service.printed).toContain(`http://localhost:${service.port}/graphql#key=${key}\n`)
+    expect(service.printed).toContain(`http://localhost:${service.port}/v1/pets\n`)
+    expect(service.printed).toContain(join(sandbox.dataDir, 'dev-key'))
     expect((await stat(join(sandbox.dataDir, 'dev-key'))).mode & 0o777).toBe(0o600)
     const samples = ['Biscuit', 'Ziggy 🦜'].map((name) => expect.objectContaining({ name }))
-    expect(await list(peer, key)).toEqual(expect.arrayContaining(samples))
-    expect((await get(peer, '/metrics', key)).status).toBe(200)
-    expect((await get(peer, '/v1/pets')).status).toBe(401)
+    expect(await list(service, key)).toEqual(expect.arrayContaining(samples))
+    expect((await get(service, '/metrics', key)).status).toBe(200)
+    expect((await get(service, '/v1/pets')).status).toBe(401)
   })
 
   test('the service gives the development key to nobody, neither on this machine nor through a proxy on it', async ({
@@ -133,28 +134,25 @@ describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_00
   })
 })
 
-describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
+describe('the keys command', { concurrent: true }, () => {
   test('beside a running service it makes a key that works and takes it back within 5 s', async ({ sandbox }) => {
-    const peer = await sandbox.start()
+    const service = await sandbox.start()
     const postgres = await sandbox.postgresPid()
     const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
     expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
     const key = created.stdout.trim()
     const prefix = key.slice(0, 13)
-    expect((await get(peer, '/v1/pets', key)).status).toBe(200)
+    expect((await get(service, '/v1/pets', key)).status).toBe(200)
 
     const listed = await sandbox.run('cli/keys.js', ['list'])
     expect(listed).toMatchObject({ code: 0, stderr: '' })
     expect(listed.stdout).toMatch(new RegExp(`^${prefix} +web `, 'm'))
     expect(listed.stdout).not.toContain(key.slice(0, 14))
 
-    expect((await get(peer, '/v1/pets', key)).status).toBe(200) // the service remembers the key from now on
+    expect((await get(service, '/v1/pets', key)).status).toBe(200) // the service remembers the key from now on
     expect(await sandbox.run('cli/keys.js', ['revoke', prefix])).toMatchObject({ code: 0, stdout: '' })
-    await vi.waitFor(async () => expect((await get(peer, '/v1/pets', key)).status).toBe(401), {
-      timeout: 7_000,
-      interval: 100,
-    })
-    expect((await get(peer, '/v1/pets', await devKey(sandbox))).status).toBe(200)
+    await waitFor(async () => expect((await get(service, '/v1/pets', key)).status).toBe(401))
+    expect((await get(service, '/v1/pets', await devKey(sandbox))).status).toBe(200)
     expect(await sandbox.postgresPid()).toBe(postgres)
   })
 
@@ -194,23 +192,23 @@ describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
   })
 })
 
-describe('the service on a database of others', { concurrent: true, timeout: 60_000 }, () => {
+describe('the service on a database of others', { concurrent: true }, () => {
   test('on an old schema it is alive but not ready, until migrate deploy has run, without a restart', async ({
     sandbox,
     emptyDatabase,
   }) => {
     const env = { DATABASE_URL: emptyDatabase }
     const statusLines = (state: string) => migrations.map((name) => `${state}  ${name}\n`).join('')
-    const peer = await sandbox.start(env)
-    expect((await get(peer, '/livez')).status).toBe(200)
-    const behind = await get(peer, '/readyz')
+    const service = await sandbox.start(env)
+    expect((await get(service, '/livez')).status).toBe(200)
+    const behind = await get(service, '/readyz')
     expect([behind.status, await behind.json()]).toEqual([503, unavailable])
     const pending = { code: 1, stdout: statusLines('pending'), stderr: '' }
     expect(await sandbox.run('cli/migrate.js', ['status'], env)).toEqual(pending)
 
     const applied = { code: 0, stdout: migrations.map((name) => `Applied ${name}.\n`).join(''), stderr: '' }
     expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toEqual(applied)
-    expect((await get(peer, '/readyz')).status).toBe(200)
+    expect((await get(service, '/readyz')).status).toBe(200)
     const current = { code: 0, stdout: statusLines('applied'), stderr: '' }
     expect(await sandbox.run('cli/migrate.js', ['status'], env)).toEqual(current)
     const nothing = { code: 0, stdout: 'Nothing to apply.\n', stderr: '' }
@@ -218,19 +216,19 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
   })
 
   test('with MIGRATE_ON_START it makes an old schema current by itself', async ({ sandbox, emptyDatabase }) => {
-    const peer = await sandbox.start({ DATABASE_URL: emptyDatabase, MIGRATE_ON_START: 'true' })
-    const isReady = async () => (await get(peer, '/readyz')).status === 200
-    await vi.waitUntil(isReady, { timeout: 15_000, interval: 50 })
+    const service = await sandbox.start({ DATABASE_URL: emptyDatabase, MIGRATE_ON_START: 'true' })
+    const isReady = async () => (await get(service, '/readyz')).status === 200
+    await waitUntil(isReady)
   })
 
   test('while the database is down it is alive, not ready, and passes no verdict on a key', async ({ sandbox }) => {
-    const peer = await sandbox.start({ DATABASE_URL: await unreachableDatabaseUrl() })
-    expect((await get(peer, '/livez')).status).toBe(200)
+    const service = await sandbox.start({ DATABASE_URL: await unreachableDatabaseUrl() })
+    expect((await get(service, '/livez')).status).toBe(200)
     for (const path of ['/readyz', '/v1/pets']) {
-      const response = await get(peer, path, mintKey())
+      const response = await get(service, path, mintKey())
       expect([path, response.status, await response.json()]).toEqual([path, 503, unavailable])
     }
-    expect(await peer.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
+    expect(await service.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
   })
 
   test('a request in flight when SIGTERM comes is completed, and then the process ends', async ({
@@ -241,9 +239,9 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
     onTestFinished(() => dropDatabase(databaseUrl))
     const env = { DATABASE_URL: databaseUrl }
     const key = keepKey(await issueKey(databaseUrl))
-    const peer = await sandbox.start(env)
+    const service = await sandbox.start(env)
 
-    const client = connect(peer.port, '127.0.0.1').setEncoding('utf8')
+    const client = connect(service.port, '127.0.0.1').setEncoding('utf8')
     onTestFinished(() => void client.destroy())
     let received = ''
     client.on('data', (text: string) => (received += text))
@@ -259,10 +257,10 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
         'Expect: 100-continue\r\n\r\n',
       ].join('\r\n'),
     )
-    await vi.waitFor(() => expect(received).toMatch(/^HTTP\/1\.1 100 /), 5_000)
+    await waitFor(() => expect(received).toMatch(/^HTTP\/1\.1 100 /))
     client.write(body.slice(0, 9))
-    const ended = peer.signal('SIGTERM')
-    await vi.waitFor(() => expect(get(peer, '/livez')).rejects.toThrow('fetch failed'), 5_000) // the signal has come
+    const ended = service.signal('SIGTERM')
+    await waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed')) // the signal has come
     const began = performance.now()
     client.write(body.slice(9))
     const end = await ended
@@ -276,20 +274,20 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
   })
 })
 
-test('a second signal ends it at once, while it drains', { timeout: 60_000 }, async ({ sandbox }) => {
-  const peer = await sandbox.start({ DATABASE_URL: await unreachableDatabaseUrl(), DRAIN_DELAY_MS: '600000' })
-  const ended = peer.signal('SIGTERM')
-  await vi.waitFor(async () => {
-    const response = await get(peer, '/readyz')
+test('a second signal ends it at once, while it drains', async ({ sandbox }) => {
+  const service = await sandbox.start({ DATABASE_URL: await unreachableDatabaseUrl(), DRAIN_DELAY_MS: '600000' })
+  const ended = service.signal('SIGTERM')
+  await waitFor(async () => {
+    const response = await get(service, '/readyz')
     expect(await response.json()).toMatchObject({ message: 'The service is shutting down.' })
-  }, 5_000)
+  })
   const began = performance.now()
-  void peer.signal('SIGTERM')
+  void service.signal('SIGTERM')
   expect(await ended).toMatchObject({ code: 1 })
   expect(performance.now() - began).toBeLessThan(promptMs)
 })
 
-describe('a wrong configuration', { concurrent: true, timeout: 60_000 }, () => {
+describe('a wrong configuration', { concurrent: true }, () => {
   const wrong: { variable: string; env: Record<string, string> }[] = [
     { variable: 'PORT', env: { PORT: 'abc' } },
     { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslrootcert=/nowhere' } },
@@ -315,4 +313,4 @@ test('eight migrate deploy at once succeed and apply each migration once', async
   const query = 'SELECT migration_name FROM _prisma_migrations ORDER BY 1'
   const { rows } = await withClient((client) => client.query(query), database)
   expect(rows).toEqual(migrations.map((migration_name) => ({ migration_name })))
-}, 60_000)
+})

@@ -1,4 +1,4 @@
-import { describe, expect, vi } from 'vitest'
+import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { openLine } from '../chaos/tcp-proxy.ts'
 import {
@@ -10,6 +10,7 @@ import {
   testWithService as test,
 } from '../support/harness.ts'
 import { expectPoolHealthy } from './expect-pool-healthy.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
 const { timeouts } = loadConfig({})
 
@@ -67,7 +68,7 @@ describe('connections that end', () => {
     expect(await ask()).toEqual([200, 200])
     await terminate(service)
     const lost = () => peer.log.lines.filter(({ msg }) => msg === 'connection lost')
-    await vi.waitUntil(() => lost().length >= 3) // of requests, of rateLimits and of readiness
+    await waitUntil(() => lost().length >= 3) // of requests, of rateLimits and of readiness
     expect(await ask()).toEqual([200, 200])
   })
 })

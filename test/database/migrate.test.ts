@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { listMigrations, migrate, pendingMigrations, withMigrationLock } from '../../src/database/migrate.ts'
 import { cloneDatabase, dropDatabase } from '../support/harness.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
 const migrations = listMigrations()
 const scriptOf = (name: string) =>
@@ -59,7 +60,7 @@ test('nobody touches the history while somebody migrates', async () => {
       migrating = migrate(url)
       const waiting =
         "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-      await vi.waitUntil(async () => (await client.query(waiting)).rowCount === 1, 5_000)
+      await waitUntil(async () => (await client.query(waiting)).rowCount === 1)
       expect((await client.query(unfinished)).rows).toEqual([{ n: migrations.length }])
       await client.query('UPDATE _prisma_migrations SET finished_at = now()')
     })

@@ -4,7 +4,7 @@ import { issueKey, type Store } from '../chaos/cluster.ts'
 import { cloneDatabase, dropDatabase } from '../support/harness.ts'
 
 /** What a part started ends with the test, also after a failure. */
-export const defer: Defer = (end) => onTestFinished(end, 20_000)
+export const defer: Defer = (end) => onTestFinished(end, 120_000)
 
 /** A database of its own on the tests' server, for parts that do not kill it. */
 export async function cloneStore(): Promise<Store> {

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { expect, vi } from 'vitest'
+import { expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
 const body = JSON.stringify({ name: 'Rex', categoryId: 1, status: 'sold' })
 
@@ -64,12 +65,12 @@ test('a client that goes away while its animal is being written: no crash, and t
       socket.write(request)
       return socket
     })
-    await vi.waitUntil(() => pool.totalCount - pool.idleCount === sockets.length)
+    await waitUntil(() => pool.totalCount - pool.idleCount === sockets.length)
     sockets.forEach((socket, n) => (n < 2 ? socket.destroy() : socket.resetAndDestroy()))
     const gone = () => patient.log.lines.filter(({ msg }) => msg === 'client went away')
-    await vi.waitUntil(() => gone().length === sockets.length)
+    await waitUntil(() => gone().length === sockets.length)
     await client.query('ROLLBACK')
-    await vi.waitUntil(() => pool.idleCount === pool.totalCount)
+    await waitUntil(() => pool.idleCount === pool.totalCount)
   }, new URL(service.databaseUrl).pathname.slice(1))
   expect(await animalsOf(service)).toEqual([rex, rex, rex, rex])
   expect((await service.post({ name: 'last', categoryId: 1 })).status).toBe(201)

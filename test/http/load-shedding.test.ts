@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, vi } from 'vitest'
+import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
+import { waitFor, waitUntil } from '../support/timeouts.ts'
 
 const patience = { lockMs: 20_000, statementMs: 20_000, queryMs: 20_000, checkoutMs: 20_000 }
 const timeouts = { ...loadConfig({}).timeouts, ...patience }
@@ -21,7 +22,7 @@ async function whileFull(service: TestService, queueLength: number, work: () => 
     await service.send('/v1/pets') // the key is known from now on
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
     const held = Array.from({ length: 4 + queueLength + 1 }, (_, n) => service.send(`/v1/pets?limit=${n + 1}`))
-    await vi.waitUntil(() => pool.waitingCount > queueLength)
+    await waitUntil(() => pool.waitingCount > queueLength)
     await work()
     expect(pool.waitingCount).toBe(queueLength + 1) // nobody has got a connection meanwhile
     await client.query('ROLLBACK')
@@ -70,7 +71,7 @@ test('with the first of those who wait waiting for longer than a new one may, th
 }) => {
   const bounded = await service.startPeer({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 }, timeouts })
   await whileFull(bounded, 0, async () => {
-    await vi.waitUntil(() => bounded.database.pool.expectedWaitMs() > 500)
+    await waitUntil(() => bounded.database.pool.expectedWaitMs() > 500)
     await expectShed(await bounded.send('/v1/pets'))
   })
   expect(bounded.database.pool.expectedWaitMs()).toBe(0)
@@ -97,7 +98,7 @@ test('under event-loop lag, requests to the APIs and the pages are 503, health a
     expect(responses[n], path).toMatch(neverShed.includes(path) ? /^HTTP\/1\.1 200 / : shed)
   }
   for (const path of ['/v1/pets', ...pages])
-    await vi.waitFor(async () => expect((await fetch(base + path, { headers: html })).status).not.toBe(503), 15_000)
+    await waitFor(async () => expect((await fetch(base + path, { headers: html })).status).not.toBe(503))
   const metrics = await (await fetch(`${base}/metrics`, { headers: { Authorization: `Bearer ${key}` } })).text()
   expect(metrics).toMatch(/^petstore_shed_total\{reason="queue"\} 0$/m)
 })

@@ -2,11 +2,12 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Spectral, type ISpectralDiagnostic, type RulesetDefinition } from '@stoplight/spectral-core'
 import owasp from '@stoplight/spectral-owasp-ruleset'
 import { oas } from '@stoplight/spectral-rulesets'
-import { describe, expect, vi } from 'vitest'
+import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { deviations, document, exampleOf, paths } from './document.ts'
+import { waitFor } from '../support/timeouts.ts'
 
 /** OWASP rules that do not apply, each with its reason. */
 const waived = {
@@ -95,7 +96,7 @@ describe('the OpenAPI document holds for responses', () => {
   test('of createPet to a body that is late', async ({ service }) => {
     const peer = await service.startPeer(hasty)
     const known = async () => expect((await peer.send('/v1/pets')).status).toBe(200)
-    await vi.waitFor(known, { timeout: 15_000 }) // no lookup of the key takes a part of the time
+    await waitFor(known) // no lookup of the key takes a part of the time
     const lines = [`Authorization: Bearer ${service.key}`, 'Content-Type: application/json', 'Content-Length: 9']
     const response = await send(peer, 'POST', '/v1/pets', `${lines.join('\r\n')}\r\n\r\n{`)
     expect([response.status, response.headers.has('ratelimit')]).toEqual([408, true])

@@ -88,7 +88,7 @@ describe('behind a proxy that strips a path prefix', () => {
     }
   })
 
-  test('the conformance kit finds nothing wrong', { timeout: 60_000 }, async ({ prefixed, proxied }) => {
+  test('the conformance kit finds nothing wrong', async ({ prefixed, proxied }) => {
     const client = createClient(proxied, prefixed.key)
     const failures: string[] = []
     for (const { source, title, run } of cases) {

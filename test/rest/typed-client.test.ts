@@ -10,39 +10,35 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 // Below the project, so that the client finds openapi-fetch as a team's would.
 const folder = `${root}dist/typed-client`
 
-test(
-  'the types made from /openapi.json compile, and drive every operation',
-  { timeout: 60_000 },
-  async ({ service }) => {
-    await rm(folder, { recursive: true, force: true })
-    await mkdir(folder, { recursive: true })
-    const types = await openapiTypescript(new URL(`${service.base}/openapi.json`))
-    await writeFile(`${folder}/openapi.d.ts`, astToString(types))
-    await cp(`${root}test/rest/typed-client/client.ts`, `${folder}/client.ts`)
-    const options = [
-      '--strict',
-      '--target',
-      'es2022',
-      '--module',
-      'nodenext',
-      '--rewriteRelativeImportExtensions',
-      '--skipLibCheck',
-    ]
-    await promisify(execFile)(process.execPath, [
-      `${root}node_modules/typescript/bin/tsc`,
-      ...options,
-      `${folder}/client.ts`,
-    ])
+test('the types made from /openapi.json compile, and drive every operation', async ({ service }) => {
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true })
+  const types = await openapiTypescript(new URL(`${service.base}/openapi.json`))
+  await writeFile(`${folder}/openapi.d.ts`, astToString(types))
+  await cp(`${root}test/rest/typed-client/client.ts`, `${folder}/client.ts`)
+  const options = [
+    '--strict',
+    '--target',
+    'es2022',
+    '--module',
+    'nodenext',
+    '--rewriteRelativeImportExtensions',
+    '--skipLibCheck',
+  ]
+  await promisify(execFile)(process.execPath, [
+    `${root}node_modules/typescript/bin/tsc`,
+    ...options,
+    `${folder}/client.ts`,
+  ])
 
-    // Compiled a moment ago, so the compiler here knows nothing of it.
-    const client = (await import(/* @vite-ignore */ `${folder}/client.js`)) as {
-      everyOperation(baseUrl: string, key: string): Promise<unknown>
-    }
-    expect(await client.everyOperation(`${service.base}/v1`, service.key)).toEqual({
-      id: 1,
-      names: ['Rex'],
-      status: 'available',
-      code: 'NOT_FOUND',
-    })
-  },
-)
+  // Compiled a moment ago, so the compiler here knows nothing of it.
+  const client = (await import(/* @vite-ignore */ `${folder}/client.js`)) as {
+    everyOperation(baseUrl: string, key: string): Promise<unknown>
+  }
+  expect(await client.everyOperation(`${service.base}/v1`, service.key)).toEqual({
+    id: 1,
+    names: ['Rex'],
+    status: 'available',
+    code: 'NOT_FOUND',
+  })
+})

@@ -6,7 +6,14 @@ import { loadConfig } from '../../src/config.ts'
 import { type ApiKeys, Scope } from '../../src/auth/api-keys.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { collectLog, keepKey, type Log } from './output.ts'
+import { GENEROUS_TIMEOUTS } from './timeouts.ts'
 import { deviations } from '../rest/document.ts'
+
+/** What differs from the configuration of tests; timeouts that are not named are generous. */
+export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'timeouts'>> {
+  timeouts?: Partial<ServiceOptions['timeouts']>
+  key?: string
+}
 
 /** A running service on a database of its own, and what a client needs to talk to it. */
 export interface TestService extends Service {
@@ -22,7 +29,7 @@ export interface TestService extends Service {
   /** POST /graphql; the answer's body. */
   graphql(query: string, variables?: object): Promise<GraphQLResponseBody>
   /** Another instance of the service on the same database, with the same key. */
-  startPeer(options?: Partial<ServiceOptions>): Promise<TestService>
+  startPeer(options?: TestServiceOptions): Promise<TestService>
 }
 
 export interface GraphQLResponseBody {
@@ -86,22 +93,24 @@ export async function withClient<T>(work: (client: pg.Client) => Promise<T>, dat
 export async function startService(
   databaseUrl: string,
   stops: (() => Promise<void>)[],
-  { key: known, ...options }: Partial<ServiceOptions> & { key?: string } = {},
+  { key: existingKey, timeouts, ...options }: TestServiceOptions = {},
 ): Promise<TestService> {
   const log = collectLog()
+  const config = loadConfig(GENEROUS_TIMEOUTS)
   const created = createService({
-    ...loadConfig({}),
+    ...config,
     databasePoolSize: 4,
     shedding: { queueLength: 0, queueMs: 0, delayMs: 0 }, // tests share two cores
     log: createLogger('info', log),
     ...options,
+    timeouts: { ...config.timeouts, ...timeouts },
     databaseUrl,
   })
   const keys = recordNewKeys(created.keys)
   const port = await created.start({ port: 0, host: '127.0.0.1' })
   stops.push(() => created.stop(0, 0))
   const address = `http://127.0.0.1:${port}`
-  const key = known ?? (await keys.issue('test', { scopes: Scope.options }))
+  const key = existingKey ?? (await keys.issue('test', { scopes: Scope.options }))
 
   const send: TestService['send'] = async (path, init = {}) => {
     const response = await fetch(address + path, {
@@ -137,7 +146,7 @@ export async function startService(
       })
       return (await response.json()) as GraphQLResponseBody
     },
-    startPeer: (more) => startService(databaseUrl, stops, { ...options, key, ...more }),
+    startPeer: (more) => startService(databaseUrl, stops, { ...options, ...(timeouts && { timeouts }), key, ...more }),
   }
 }
 

@@ -5,9 +5,10 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { inject, test, vi } from 'vitest'
+import { inject, test } from 'vitest'
 import { dropDatabase, withClient } from './harness.ts'
 import { keepKey, keepOutput } from './output.ts'
+import { GENEROUS_TIMEOUTS, waitUntil } from './timeouts.ts'
 
 type Env = Record<string, string>
 
@@ -65,7 +66,13 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
 
   function add(program: string, args: string[], env: Env) {
     if (closed) throw new Error('The test is over') // one that timed out may still go on
-    const added = launch(program, args, { DATA_DIR: dataDir, PORT: '0', HOST: '127.0.0.1', ...env })
+    const added = launch(program, args, {
+      ...GENEROUS_TIMEOUTS,
+      DATA_DIR: dataDir,
+      PORT: '0',
+      HOST: '127.0.0.1',
+      ...env,
+    })
     programs.push(added)
     return added
   }
@@ -93,7 +100,7 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
       if (pid && kill(pid, 'SIGQUIT')) {
         // What it still writes would be in the way of the removal; one that hangs gets no mercy.
         const gone = async () => (await postgresPid()) === undefined
-        await vi.waitUntil(gone, { timeout: 5_000 }).catch(() => kill(pid, 'SIGKILL'))
+        await waitUntil(gone).catch(() => kill(pid, 'SIGKILL'))
       }
       await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
     },

@@ -7,6 +7,7 @@ import { withClient, type TestService, testWithSharedService, testWithService as
 import { collectLog } from '../support/output.ts'
 import { testWithProcess } from '../support/processes.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
 const number = expect.any(Number)
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
@@ -89,7 +90,7 @@ describe('each request is one line', () => {
       const sent = ids.map((id) =>
         service.send('/graphql', { ...init, headers: { ...init.headers, 'X-Request-Id': id } }),
       )
-      await vi.waitUntil(() => pool.totalCount > pool.idleCount)
+      await waitUntil(() => pool.totalCount > pool.idleCount)
       await sql.query('ROLLBACK')
       expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(ids.map(() => 200))
     }, new URL(service.databaseUrl).pathname.slice(1))
@@ -106,7 +107,7 @@ describe('each request is one line', () => {
       const client = request(`${service.base}/v1/pets`, { headers }).end()
       client.on('error', () => {}) // its own hanging up
       const { pool } = service.database
-      await vi.waitUntil(() => pool.totalCount > pool.idleCount)
+      await waitUntil(() => pool.totalCount > pool.idleCount)
       client.destroy()
       expect(await service.log.line({ requestId: 'gone' })).toMatchObject({
         msg: 'client went away',

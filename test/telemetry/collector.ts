@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { vi } from 'vitest'
+import { waitFor } from '../support/timeouts.ts'
 
 /** A span as OTLP has it in JSON, as far as it is looked at. */
 export interface ReceivedSpan {
@@ -54,14 +54,11 @@ export async function startCollector({ answers = true } = {}): Promise<Collector
     url: `http://127.0.0.1:${port}`,
     types,
     spans: (traceId, count) =>
-      vi.waitFor(
-        () => {
-          const ours = spans.filter((span) => span.traceId === traceId)
-          if (ours.length !== count) throw new Error(`${count} spans: ${ours.map(({ name }) => name).join()}`)
-          return ours
-        },
-        { timeout: 10_000 },
-      ),
+      waitFor(() => {
+        const ours = spans.filter((span) => span.traceId === traceId)
+        if (ours.length !== count) throw new Error(`${count} spans: ${ours.map(({ name }) => name).join()}`)
+        return ours
+      }),
     close() {
       server.close()
       server.closeAllConnections()

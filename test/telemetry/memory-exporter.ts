@@ -1,8 +1,8 @@
 import { context, propagation, SpanKind, trace } from '@opentelemetry/api'
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { pino } from 'pino'
-import { vi } from 'vitest'
 import { startTracing } from '../../src/telemetry/tracing.ts'
+import { waitFor } from '../support/timeouts.ts'
 
 /** In the order in which they began: their times are no finer than a millisecond. */
 const begun: ReadableSpan[] = []
@@ -48,7 +48,7 @@ export function startClient(): Client {
     headers,
     within: (work) => context.with(within, work),
     spans: (count) =>
-      vi.waitFor(() => {
+      waitFor(() => {
         const ours = finished().filter((one) => one.spanContext().traceId === traceId)
         if (ours.length !== count) throw new Error(`${count} spans: ${ours.map(({ name }) => name).join()}`)
         return ours

@@ -127,7 +127,7 @@ describe('/metrics', () => {
     // The first look at the metrics is a request, too.
     expect(after.filter((one) => !before.includes(one) && !one.includes('route="/metrics"'))).toEqual([])
     expect(after.length).toBeLessThan(1_000)
-  }, 120_000)
+  })
 
   test.skipIf(!hasPromtool)(
     `is what promtool takes for metrics without complaint${whySkipped}`,

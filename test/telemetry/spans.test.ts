@@ -1,8 +1,9 @@
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { pino } from 'pino'
-import { describe, expect, vi } from 'vitest'
+import { describe, expect } from 'vitest'
 import { withClient, type TestService, testWithService as base } from '../support/harness.ts'
 import { type Client, finished, startClient, tracer, tree } from './memory-exporter.ts'
+import { waitFor } from '../support/timeouts.ts'
 
 /** `test` with a service that makes spans, and what it logs. The key is known, so that no span is of looking it up. */
 const test = base.extend<{ traced: TestService; lines: Record<string, unknown>[] }>({
@@ -149,7 +150,7 @@ describe('the span of a request', () => {
     const before = finished().length
     await traced.send('/v1/pets', { headers: client.headers })
     await traced.send('/v1/pets')
-    await vi.waitFor(() => expect(lines).toHaveLength(2))
+    await waitFor(() => expect(lines).toHaveLength(2))
     const servers = finished()
       .slice(before)
       .filter(({ kind }) => kind === SpanKind.SERVER)
@@ -181,7 +182,7 @@ describe('the span of a request', () => {
     const before = finished().length
     const traceId = '0af7651916cd43dd8448eb211c80319c'
     await traced.send('/v1/pets', { headers: { traceparent: `00-${traceId}-b7ad6b7169203331-00` } })
-    await vi.waitFor(() => expect(lines).toHaveLength(1))
+    await waitFor(() => expect(lines).toHaveLength(1))
     expect(finished()).toHaveLength(before)
     expect(lines[0]?.traceparent).toMatch(new RegExp(`^00-${traceId}-(?!b7ad6b7169203331)[\\da-f]{16}-00$`))
   })
