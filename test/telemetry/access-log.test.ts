@@ -1,6 +1,5 @@
 import { request } from 'node:http'
 import { describe, expect, vi } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { withClient, type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
@@ -126,8 +125,7 @@ describe('what never was a request', () => {
     [`GET /${'x'.repeat(17_000)}`, 431, 'HEADERS_TOO_LARGE'],
   ] as const)('%.20s is one line with the id that the client was told, and counted', async (one, { service }) => {
     const [bytes, status, code] = one
-    const { timeouts } = loadConfig({})
-    const hasty = await service.startPeer({ timeouts: { ...timeouts, headersMs: 100 } })
+    const hasty = await service.startPeer({ timeouts: { headersMs: 100 } })
     const { headers } = parseResponse(await sendRaw(hasty.port, bytes))
     const line = await hasty.log.line({ requestId: headers['x-request-id'] })
     expect(line).toMatchObject({ level: 30, status, code, msg: 'request refused' })
@@ -136,8 +134,7 @@ describe('what never was a request', () => {
   })
 
   test('is none where a client never said a byte', async ({ service }) => {
-    const { timeouts } = loadConfig({})
-    const hasty = await service.startPeer({ timeouts: { ...timeouts, headersMs: 100 } })
+    const hasty = await service.startPeer({ timeouts: { headersMs: 100 } })
     expect(parseResponse(await sendRaw(hasty.port, '')).status).toBe(408)
     await lineOf(hasty, '/v1/pets')
     expect(hasty.log.lines).toHaveLength(1)

@@ -128,12 +128,17 @@ test('service, attributes and sampler are those of the OTEL_* variables, and the
 
 describe('trouble with the collector harms nobody', () => {
   const useFor = async (sandbox: Sandbox, key: string, env: Record<string, string>) => {
-    const service = await sandbox.start({ ...env, OTEL_BSP_SCHEDULE_DELAY: '50', OTEL_BSP_MAX_QUEUE_SIZE: '10' })
+    const service = await sandbox.start({
+      ...env,
+      OTEL_BSP_SCHEDULE_DELAY: '50',
+      OTEL_BSP_MAX_QUEUE_SIZE: '10',
+      // Longer than a test may take: the service does not wait for the export when it shuts down.
+      OTEL_BSP_EXPORT_TIMEOUT: '600000',
+      OTEL_EXPORTER_OTLP_TIMEOUT: '600000',
+    })
     for (let i = 0; i < 20; i++) expect((await ask(service, key, '/v1/pets')).status).toBe(200)
-    const began = performance.now()
     const { stdout, stderr, code } = await service.signal('SIGTERM')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(performance.now() - began).toBeLessThan(4_000)
     expect(linesOf(stdout).filter(({ level }) => Number(level) > 30).length).toBeLessThanOrEqual(1)
   }
 
