@@ -3,7 +3,7 @@ import type { PrismaClient } from '../database/generated/client.ts'
 import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
 import { createOnce, type IdempotencyRequest } from './idempotency.ts'
-import { createCoalescer } from '../coalesce.ts'
+import { createBatcher } from '../coalesce.ts'
 import { createRunStatement, createQueries } from './queries.ts'
 
 /** Which animals: those between two ids (both exclusive) with a status, counted from the newest or from the oldest. */
@@ -55,21 +55,11 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
     return animal
   }
 
-  const join = createCoalescer<Map<bigint, Animal>>()
-  let pendingIds = new Set<bigint>()
-
   /** Reads an animal in one query with all others that are requested at the same time. */
-  async function byId(id: bigint): Promise<Animal | undefined> {
-    pendingIds.add(id)
-    return (await join('', readPending)).get(id)
-  }
-
-  async function readPending(): Promise<Map<bigint, Animal>> {
-    const ids = pendingIds
-    pendingIds = new Set()
+  const byId = createBatcher(async (ids: Set<bigint>) => {
     const animals = await statements.byIds(ids)
     return new Map(animals.map((animal) => [animal.id, animal]))
-  }
+  })
 
   /**
    * createPet (§4.2). One statement; it resolves only after the commit.
