@@ -25,7 +25,7 @@ async function status(running: Running, key: string): Promise<number> {
   return (await fetch(`${running.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status
 }
 
-describe('a request without a valid key is 401 on both faces', () => {
+describe('a request without a valid key is 401 in both APIs', () => {
   const noKey = [
     undefined,
     '',
@@ -101,7 +101,7 @@ describe('a valid key', () => {
     expect((await fetch(`${running.base}/v1/pets`, { headers })).status).toBe(200)
   })
 
-  test('is stored as its SHA-256 only: no dump of the database has it', async ({ running }) => {
+  test('is stored only as its SHA-256: no dump of the database contains it', async ({ running }) => {
     const service = await running.another({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
     await service.post({ name: 'x', categoryId: 1 }, { 'Idempotency-Key': 'once' })
     await status(service, mintKey())
@@ -130,7 +130,7 @@ describe('a valid key', () => {
     expect(await calls(running)).toBe(before)
   })
 
-  test('is refused on another instance, too, within five seconds of its revocation', async ({ running }) => {
+  test('is rejected by other instances within five seconds of its revocation', async ({ running }) => {
     const other = await running.another()
     expect([await status(running, running.key), await status(other, running.key)]).toEqual([200, 200])
     expect(await running.service.keys.revoke(running.key.slice(0, 13))).toBe(true)

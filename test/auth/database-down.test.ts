@@ -9,7 +9,7 @@ import { mintKey } from '../../src/auth/api-key.ts'
 import { type Running, startService, test } from '../support/harness.ts'
 
 describe('while the database is down', () => {
-  test('a key that nobody asked for before is 503, never 401; one that is known counts for five seconds', async ({
+  test('a key without a cached lookup is 503, never 401; a cached one is valid for five seconds', async ({
     running,
     onTestFinished,
   }) => {
@@ -32,9 +32,9 @@ describe('while the database is down', () => {
   })
 })
 
-describe('ten thousand different wrong keys', () => {
+describe('ten thousand different invalid keys', () => {
   test(
-    'are 401 each, leave nothing in memory, and cost no query where the checksum is wrong',
+    'are 401 each, retain no memory, and cost no query when the checksum is wrong',
     { timeout: 60_000 },
     async ({ running }) => {
       const service = await running.another({ log: pino({ level: 'silent' }) })

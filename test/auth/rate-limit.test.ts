@@ -45,8 +45,8 @@ async function expectSpent(response: Response): Promise<void> {
   expect(await response.text()).toMatch(/"code":"RESOURCE_EXHAUSTED".*"status":429/)
 }
 
-describe('the budget of a key', () => {
-  test('is one for both faces: a REST call costs 1, a GraphQL operation its cost; the headers count down', async ({
+describe('the rate limit of a key', () => {
+  test('is shared by both APIs: a REST request costs 1, a GraphQL operation its cost; the headers count down', async ({
     running,
   }) => {
     const { send } = await withBudget(running, 100)
@@ -68,7 +68,9 @@ describe('the budget of a key', () => {
     }
   })
 
-  test('once spent, is 429 with Retry-After on both faces, before path and body are looked at', async ({ running }) => {
+  test('once exceeded, is 429 with Retry-After in both APIs, before path and body are examined', async ({
+    running,
+  }) => {
     const { send, post } = await withBudget(running, 3)
     await send('/graphql', costing(3))
     for (const response of [
@@ -86,7 +88,7 @@ describe('the budget of a key', () => {
     await expectSpent(getPet)
   })
 
-  test('with too little left for an operation rejects it for 1 point, and the rest can still be consumed', async ({
+  test('rejects an operation that exceeds the remaining points for 1 point; the rest can still be consumed', async ({
     running,
   }) => {
     const { send } = await withBudget(running, 60)
@@ -97,20 +99,20 @@ describe('the budget of a key', () => {
     expect(left(await send('/graphql', costing(39)))).toBe(0)
   })
 
-  test('of several operations at once runs those that it has points for', async ({ running }) => {
+  test('allows those of several concurrent operations for which points remain', async ({ running }) => {
     const { send } = await withBudget(running, 100)
     await send('/v1/pets')
     const answers = await Promise.all(Array.from({ length: 5 }, () => send('/graphql', costing(40))))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429, 429])
   })
 
-  test('is whole again after its window', async ({ running }) => {
+  test('is replenished after its window', async ({ running }) => {
     const { send } = await withBudget(running, 2, { windowSeconds: 1 })
     await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(429), { interval: 1 })
     await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(200), { timeout: 5_000 })
   })
 
-  test('is each key’s own, and nobody’s without a key', async ({ running }) => {
+  test('is separate for each key, and does not apply without a key', async ({ running }) => {
     const { send, base } = await withBudget(running, 1)
     const other = await running.service.keys.issue('other')
     expect((await send('/v1/pets')).status).toBe(200)
@@ -120,7 +122,7 @@ describe('the budget of a key', () => {
     expect([nobody.status, nobody.headers.get('ratelimit')]).toEqual([401, null])
   })
 
-  test('of 0 is none: no header, no limit', async ({ running }) => {
+  test('of 0 disables it: no header, no limit', async ({ running }) => {
     const { send } = await withBudget(running, 0)
     for (const answer of [await send('/v1/pets'), await send('/graphql', costing(50))]) {
       expect(answer.status).toBe(200)
@@ -129,10 +131,10 @@ describe('the budget of a key', () => {
   })
 })
 
-describe('a budget that instances share', () => {
+describe('a rate limit that instances share', () => {
   const shared = { shared: true }
 
-  test('counts down over both of them and both faces, and is spent on both', async ({ running }) => {
+  test('counts requests to both instances and both APIs, and rejects in both', async ({ running }) => {
     const [one, two] = [await withBudget(running, 20, shared), await withBudget(running, 20, shared)]
     expect(left(await one.send('/v1/pets'))).toBe(19)
     expect(left(await two.send('/graphql', costing(10)))).toBe(9)
@@ -144,7 +146,7 @@ describe('a budget that instances share', () => {
     }
   })
 
-  test('whose store is lost: each instance counts on alone from what it knew, and one warning says so', async ({
+  test('without its store: each instance continues to count from its last known state, and logs one warning', async ({
     running,
   }) => {
     const { send, log } = await withBudget(running, 1_000, shared)
@@ -161,7 +163,7 @@ describe('a budget that instances share', () => {
     await vi.waitFor(async () => expect(left(await send('/v1/pets'))).toBe(998), { timeout: 15_000 })
   })
 
-  test('rejects a client that has nothing left without a query to the store', async ({ running }) => {
+  test('rejects a client without remaining points without a query to the store', async ({ running }) => {
     const { send } = await withBudget(running, 1, shared)
     expect((await send('/v1/pets')).status).toBe(200)
     await query(running, 'TRUNCATE rate_limit')
@@ -177,7 +179,7 @@ describe('a budget that instances share', () => {
     expect(parameters(response, 'ratelimit').t).toBeLessThanOrEqual(defaults.windowSeconds)
   })
 
-  test('keeps no windows that are over', async ({ running }) => {
+  test('deletes expired windows', async ({ running }) => {
     const { send } = await withBudget(running, 20, shared)
     await send('/v1/pets')
     await query(running, `INSERT INTO rate_limit SELECT 'key:over', 1, expire - ${HOUR_MS} FROM rate_limit`)
@@ -186,32 +188,35 @@ describe('a budget that instances share', () => {
   })
 })
 
-describe.for([{ shared: false }, { shared: true }])('a budget (%j), when the clock of the machine is set', (store) => {
-  test('goes on counting down in its window, and refuses for no longer than that', async ({ running }) => {
-    const { send } = await withBudget(running, 3, store)
-    const answers = [await send('/v1/pets')]
-    for (const ms of [-HOUR_MS, 25 * HOUR_MS, -48 * HOUR_MS]) {
-      setClockBy(ms)
-      answers.push(await send('/v1/pets'))
-    }
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429])
-    expect(answers.map(left)).toEqual([2, 1, 0, 0])
-    for (const answer of answers) {
-      const { t } = parameters(answer, 'ratelimit')
-      expect(t).toBeGreaterThan(0)
-      expect(t).toBeLessThanOrEqual(defaults.windowSeconds)
-    }
-    setClockBy(72 * HOUR_MS)
-    await expectSpent(await send('/v1/pets'))
-  })
+describe.for([{ shared: false }, { shared: true }])(
+  'a rate limit (%j) when the clock of the machine is set',
+  (store) => {
+    test('continues in its window, and rejects for no longer than that', async ({ running }) => {
+      const { send } = await withBudget(running, 3, store)
+      const answers = [await send('/v1/pets')]
+      for (const ms of [-HOUR_MS, 25 * HOUR_MS, -48 * HOUR_MS]) {
+        setClockBy(ms)
+        answers.push(await send('/v1/pets'))
+      }
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429])
+      expect(answers.map(left)).toEqual([2, 1, 0, 0])
+      for (const answer of answers) {
+        const { t } = parameters(answer, 'ratelimit')
+        expect(t).toBeGreaterThan(0)
+        expect(t).toBeLessThanOrEqual(defaults.windowSeconds)
+      }
+      setClockBy(72 * HOUR_MS)
+      await expectSpent(await send('/v1/pets'))
+    })
 
-  test('is whole again after its window', async ({ running }) => {
-    const { send } = await withBudget(running, 2, { ...store, windowSeconds: 1 })
-    await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(429), { interval: 1 })
-    setClockBy(-HOUR_MS)
-    await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(200), { timeout: 5_000 })
-  })
-})
+    test('is replenished after its window', async ({ running }) => {
+      const { send } = await withBudget(running, 2, { ...store, windowSeconds: 1 })
+      await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(429), { interval: 1 })
+      setClockBy(-HOUR_MS)
+      await vi.waitFor(async () => expect((await send('/v1/pets')).status).toBe(200), { timeout: 5_000 })
+    })
+  },
+)
 
 test('instances whose clocks differ by a day share one window', async ({ running }) => {
   const [one, two] = [await withBudget(running, 20, { shared: true }), await withBudget(running, 20, { shared: true })]
@@ -230,7 +235,7 @@ test('instances whose clocks differ by a day share one window', async ({ running
   expect(counts).toEqual([19, 18, 17, 16])
 })
 
-test('addresses without end take no memory without end: those that came last are counted', async () => {
+test('any number of IP addresses takes bounded memory: the most recent ones are counted', async () => {
   const limiter = createRateLimiter({ name: 'test', points: 1, windowSeconds: 60 })
   await limiter.consume('first', 1)
   expect(limiter.peek('first').allowed).toBe(false)

@@ -21,7 +21,7 @@ describe('a key without the scope is 403 insufficient_scope', () => {
   const mutation = 'mutation { createPet(input: {name: "Rex", categoryId: 1}) { id } }'
   const mediaTypes = ['application/json', 'application/graphql-response+json', '*/*']
 
-  test('pets:write, on both faces and for every media type; reading goes on', async ({ running }) => {
+  test('pets:write, in both APIs and for every media type; reads are allowed', async ({ running }) => {
     const key = await running.service.keys.issue('reader', { scopes: ['pets:read'] })
     await expectDenied(await running.post(pet, { Authorization: `Bearer ${key}` }), 'pets:write')
     for (const type of mediaTypes) await expectDenied(await graphql(running, key, mutation, type), 'pets:write')
@@ -31,7 +31,7 @@ describe('a key without the scope is 403 insufficient_scope', () => {
     expect((await running.send('/v1/pets', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
   })
 
-  test('pets:read, on both faces and for every media type; writing goes on', async ({ running }) => {
+  test('pets:read, in both APIs and for every media type; writes are allowed', async ({ running }) => {
     const key = await running.service.keys.issue('writer', { scopes: ['pets:write'] })
     const headers = { Authorization: `Bearer ${key}` }
     await expectDenied(await running.send('/v1/pets', { headers }), 'pets:read')
@@ -46,7 +46,7 @@ describe('a key without the scope is 403 insufficient_scope', () => {
     expect(await (await graphql(running, key, mutation)).json()).toEqual({ data: { createPet: { id: '2' } } })
   })
 
-  test('metrics:read, which a new key has only when it is asked for', async ({ running }) => {
+  test('metrics:read, which a new key has only when requested', async ({ running }) => {
     const key = await running.service.keys.issue('client')
     const scraper = await running.service.keys.issue('scraper', { scopes: ['metrics:read'] })
     await expectDenied(await running.send('/metrics', { headers: { Authorization: `Bearer ${key}` } }), 'metrics:read')
@@ -56,7 +56,7 @@ describe('a key without the scope is 403 insufficient_scope', () => {
     await expectDenied(await running.post(pet, headers), 'pets:write')
   })
 
-  test('before the body is asked for, read or parsed', async ({ running }) => {
+  test('before 100 Continue is sent and the body is read or parsed', async ({ running }) => {
     const key = await running.service.keys.issue('reader', { scopes: ['pets:read'] })
     for (const body of ['', '{', 'x'.repeat(100_000)]) {
       await expectDenied(await running.post(body, { Authorization: `Bearer ${key}` }), 'pets:write')
@@ -71,7 +71,7 @@ describe('a key without the scope is 403 insufficient_scope', () => {
   })
 })
 
-test('an expired key is 401 invalid_token on both faces from its end on, however well it was known', async ({
+test('an expired key is 401 invalid_token in both APIs from its expiry on, even while its lookup is cached', async ({
   running,
 }) => {
   let now = Date.now()
@@ -93,7 +93,7 @@ test('an expired key is 401 invalid_token on both faces from its end on, however
 })
 
 describe('when a key was last used', () => {
-  test('is written in the background: no request waits for it, and a stop loses nothing', async ({ running }) => {
+  test('is written in the background: no request waits for it, and a shutdown loses nothing', async ({ running }) => {
     const service = await running.another()
     const since = Date.now()
     const read = () =>
@@ -119,7 +119,9 @@ describe('when a key was last used', () => {
     expect(use?.deprecated_last_call_at?.getTime()).toBeGreaterThanOrEqual(since)
   })
 
-  test('is one statement for all keys; what fails is written the next time, each call once', async ({ running }) => {
+  test('is written in one statement for all keys; a failed flush is repeated, and counts each call once', async ({
+    running,
+  }) => {
     const { keys, database } = running.service
     const ids = await onServer(async (client) => {
       for (let n = 0; n < 20; n++) await keys.issue(`key ${n}`)

@@ -70,8 +70,8 @@ const states: [string, string, object][] = [
   ['XX001', 'data corrupted', internal],
 ]
 
-describe('a write that PostgreSQL refuses, in every way in', () => {
-  test('503 where certainly nothing happened, 504 where that is unknown, else 500', async ({ running }) => {
+describe('a write that PostgreSQL rejects, in both APIs', () => {
+  test('is 503 when it was certainly not executed, 504 when that is unknown, else 500', async ({ running }) => {
     await onServer(
       (client) =>
         client.query(`
@@ -87,7 +87,10 @@ describe('a write that PostgreSQL refuses, in every way in', () => {
     expect(await (await running.send('/v1/pets')).text()).toBe('[]')
   })
 
-  test('503 while nothing listens there, for a key that is known still', async ({ running, onTestFinished }) => {
+  test('is 503 while the database does not listen, for a key whose lookup is cached', async ({
+    running,
+    onTestFinished,
+  }) => {
     const line = await openLine(running.databaseUrl)
     const stops: (() => Promise<void>)[] = []
     onTestFinished(() => stops[0]?.())
@@ -105,16 +108,16 @@ const authenticationOk = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0])
 /** What a server does to those who connect. */
 const unwelcoming: Record<string, (socket: Socket) => unknown> = {
   'is silent': () => {},
-  'closes at once': (socket) => socket.end(),
-  'resets at once': (socket) => socket.resetAndDestroy(),
-  'closes when asked for a session': (socket) => socket.once('data', () => socket.end()),
-  'resets when asked for a session': (socket) => socket.once('data', () => socket.resetAndDestroy()),
-  'closes when the password was right': (socket) => socket.once('data', () => socket.end(authenticationOk)),
+  'closes immediately': (socket) => socket.end(),
+  'resets immediately': (socket) => socket.resetAndDestroy(),
+  'closes on the startup message': (socket) => socket.once('data', () => socket.end()),
+  'resets on the startup message': (socket) => socket.once('data', () => socket.resetAndDestroy()),
+  'closes after authentication': (socket) => socket.once('data', () => socket.end(authenticationOk)),
 }
 
-describe('a write whose connection never comes to be is 503, in every way in', () => {
+describe('a write that obtains no connection is 503, in both APIs', () => {
   for (const [what, welcome] of Object.entries(unwelcoming)) {
-    test(`since the server ${what}`, async ({ running, onTestFinished }) => {
+    test(`when the server ${what}`, async ({ running, onTestFinished }) => {
       const line = await openLine(running.databaseUrl)
       const stops: (() => Promise<void>)[] = []
       const service = await startService(line.url, stops, { key: running.key })

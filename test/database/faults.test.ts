@@ -16,7 +16,7 @@ async function expectUnavailable(response: Response): Promise<void> {
 }
 
 describe('a locked table', () => {
-  test('writes and reads are 503 within the budget, and nothing was written', async ({ running }) => {
+  test('writes and reads are 503 within the deadline, and nothing was written', async ({ running }) => {
     await running.send('/v1/pets')
     await onServer(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
@@ -31,7 +31,9 @@ describe('a locked table', () => {
     await expectWholePool(running)
   })
 
-  test('with every connection held, bad requests are still answered, and good ones after', async ({ running }) => {
+  test('with every connection in use, invalid requests get responses, and valid ones afterwards', async ({
+    running,
+  }) => {
     await running.send('/v1/pets')
     await onServer(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
@@ -53,8 +55,8 @@ describe('a locked table', () => {
   })
 })
 
-describe('connections that end', () => {
-  test('idle ones of every pool are replaced without an error, and the log says so', async ({ running }) => {
+describe('lost connections', () => {
+  test('that were idle are replaced in every pool without an error, and logged', async ({ running }) => {
     const service = await running.another({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
     const ask = async () => (await Promise.all(['/v1/pets', '/readyz'].map((path) => service.send(path)))).map(statusOf)
     expect(await ask()).toEqual([200, 200])
@@ -71,8 +73,8 @@ async function terminate(running: Running): Promise<void> {
   )
 }
 
-describe('the line to the database', () => {
-  test('cut after the commit and before the answer: 504, and the animal is there; a retry with the same key finds it', async () => {
+describe('the connection to the database', () => {
+  test('lost after the commit and before its response: 504, and the animal exists; a retry with the same key returns it', async () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
     const line = await openLine(databaseUrl)
@@ -99,7 +101,7 @@ describe('the line to the database', () => {
     await dropDatabase(databaseUrl)
   })
 
-  test('silent when a connection is made: a write is 503, for it was never sent', async ({
+  test('without a response to the startup message: a write is 503, for it was never sent', async ({
     running,
     onTestFinished,
   }) => {
@@ -117,7 +119,9 @@ describe('the line to the database', () => {
     for (const outcome of await Promise.all(ways)) expect(outcome).toEqual({ code: 'UNAVAILABLE', status: 503 })
   })
 
-  test('down at start: 503 on both faces and on /readyz, never 401; all is well once it is up', async ({ running }) => {
+  test('refused at startup: 503 in both APIs and on /readyz, never 401; served once it is available', async ({
+    running,
+  }) => {
     const stops: (() => Promise<void>)[] = []
     const line = await openLine(running.databaseUrl)
     await line.down()
@@ -136,7 +140,7 @@ describe('the line to the database', () => {
     await line.down()
   })
 
-  test('slow: /readyz is 200 for all who ask at once', async ({ running }) => {
+  test('slow: /readyz is 200 for all concurrent requests', async ({ running }) => {
     const stops: (() => Promise<void>)[] = []
     const line = await openLine(running.databaseUrl)
     const { base } = await startService(line.url, stops, { key: running.key })
@@ -148,7 +152,7 @@ describe('the line to the database', () => {
     await line.down()
   })
 
-  test('silent: a read is 503 and a write 504 within the budget', async () => {
+  test('without responses: a read is 503 and a write 504 within the deadline', async () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
     const line = await openLine(databaseUrl)

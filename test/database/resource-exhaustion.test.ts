@@ -27,7 +27,7 @@ async function statuses(running: Running): Promise<{ writes: number[]; reads: nu
 const onlyReads = { writes: [503, 503, 503], reads: [200, 200, 200] }
 const well = { writes: [201, 201, 201], reads: [200, 200, 200] }
 
-test('a database that became read-only: 503 on writes, reads go on, and all is well once it takes them again', async ({
+test('a database that became read-only: writes are 503, reads are served, and writes succeed once it accepts them again', async ({
   running,
 }) => {
   expect(await statuses(running)).toEqual(well)
@@ -43,7 +43,7 @@ test('a database that became read-only: 503 on writes, reads go on, and all is w
   expect(await statuses(running)).toEqual(well)
 })
 
-test('a statement that is too slow is ended: 503, and nothing was written', async ({ running }) => {
+test('a statement that exceeds its timeout is 503, and nothing was written', async ({ running }) => {
   await running.post(pet)
   await inDatabase(
     running,
@@ -60,7 +60,7 @@ test('a statement that is too slow is ended: 503, and nothing was written', asyn
   await expectWholePool(running)
 })
 
-test('no connection to be had beyond the first: 2xx or 503, as many animals as 201, and well once there are more', async ({
+test('with one available connection: 2xx or 503, as many animals as 201, and all succeed once there are more', async ({
   onTestFinished,
 }) => {
   const databaseUrl = await cloneDatabase()
@@ -120,8 +120,12 @@ function tinyDisk(kilobytes: number): { dir: string; grow(): void; remove(): voi
   }
 }
 
-describe('a disk that is full', () => {
-  test('503 on writes, reads go on, and all is well once there is room', async ({ running, skip, onTestFinished }) => {
+describe('a full disk', () => {
+  test('writes are 503, reads are served, and writes succeed once there is space', async ({
+    running,
+    skip,
+    onTestFinished,
+  }) => {
     const disk = tinyDisk(128)
     if (!disk) return skip('only root can mount a file system that is small enough to be filled')
     const space = `space_${nameOf(running.databaseUrl)}`

@@ -6,8 +6,8 @@ import { describe, expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { onServer, type Running, test } from '../support/harness.ts'
 
-const patience = { lockMs: 20_000, statementMs: 20_000, queryMs: 20_000, checkoutMs: 20_000 }
-const timeouts = { ...loadConfig({}).timeouts, ...patience }
+const longTimeouts = { lockMs: 20_000, statementMs: 20_000, queryMs: 20_000, checkoutMs: 20_000 }
+const timeouts = { ...loadConfig({}).timeouts, ...longTimeouts }
 
 async function expectShed(response: Response): Promise<void> {
   expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
@@ -18,12 +18,12 @@ async function expectShed(response: Response): Promise<void> {
 async function whileFull(running: Running, queueLength: number, work: () => Promise<void>): Promise<void> {
   const { pool } = running.service.database
   await onServer(async (client) => {
-    await running.send('/v1/pets') // the key is known from now on
+    await running.send('/v1/pets') // caches the lookup of the key
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
     const held = Array.from({ length: 4 + queueLength + 1 }, (_, n) => running.send(`/v1/pets?limit=${n + 1}`))
     await vi.waitUntil(() => pool.waitingCount > queueLength)
     await work()
-    expect(pool.waitingCount).toBe(queueLength + 1) // nobody has got a connection meanwhile
+    expect(pool.waitingCount).toBe(queueLength + 1) // no request obtained a connection
     await client.query('ROLLBACK')
     expect((await Promise.all(held)).map(({ status }) => status)).toEqual(held.map(() => 200))
   }, new URL(running.databaseUrl).pathname.slice(1))
@@ -33,11 +33,11 @@ const neverShed = ['/livez', '/readyz', '/metrics']
 const pages = ['/graphql', '/docs', '/docs/start.js', '/openapi.json']
 const html = { Accept: 'text/html' }
 
-describe('with more requests waiting for the database than may', () => {
+describe('with more requests waiting for the database than the limit', () => {
   const queueLength = 2
   const shedding = { queueLength, queueMs: 0, delayMs: 0 }
 
-  test('a new one is 503 while all are held, on both faces, whether it has a key or not', async ({ running }) => {
+  test('a new request is 503 in both APIs, with and without a key', async ({ running }) => {
     const bounded = await running.another({ shedding, timeouts })
     await whileFull(bounded, queueLength, async () => {
       await expectShed(await bounded.send('/v1/pets'))
@@ -59,13 +59,13 @@ describe('with more requests waiting for the database than may', () => {
     })
   })
 
-  test('with a bound of 0 every one waits', async ({ running }) => {
+  test('with a limit of 0 every request waits', async ({ running }) => {
     const unbounded = await running.another({ shedding: { queueLength: 0, queueMs: 0, delayMs: 0 }, timeouts })
     await whileFull(unbounded, 20, async () => expect((await fetch(`${unbounded.base}/v1/pets`)).status).toBe(401))
   })
 })
 
-test('with the first of those who wait waiting for longer than a new one may, that is 503; the next is served again', async ({
+test('while the oldest waiter exceeds the limit of the expected wait a new request is 503; afterwards it is served', async ({
   running,
 }) => {
   const bounded = await running.another({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 }, timeouts })
@@ -111,7 +111,7 @@ async function connectTo(port: number): Promise<Socket> {
   return client
 }
 
-test('with more requests than the database gets through, all that are let in are served', async ({ running }) => {
+test('with more requests than the database can serve, every admitted request is served', async ({ running }) => {
   const bounded = await running.another({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 } })
   await onServer(async (client) => {
     await client.query(

@@ -26,7 +26,7 @@ describe('pages without a key', () => {
     for (const head of responses) expect(comparable(parse(`${head}\r\n\r\n`).headers)).toEqual(comparable(headers))
   })
 
-  test('first visitors at the same moment who read nothing share one copy of the 9 MB of GraphiQL', async ({
+  test('concurrent clients that read nothing share one copy of the 9 MB of GraphiQL', async ({
     running,
     onTestFinished,
   }) => {

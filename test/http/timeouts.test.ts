@@ -22,7 +22,7 @@ function open(running: Running, body: string): Socket {
   return socket
 }
 
-describe('a body that does not come whole', () => {
+describe('an incomplete body', () => {
   test('is 408, and the connection closed, once the request has taken too long', async ({ running }) => {
     const hasty = await running.another({ timeouts: { ...timeouts, headersMs: 100, requestMs: 200 } })
     const answer = await text(open(hasty, '5\r\n{"nam'))
@@ -68,7 +68,7 @@ describe('a request that waits twice, for its key and for the table', () => {
     })
   })
 
-  test('is 504 when it writes: nobody knows what comes of it', async ({ running }) => {
+  test('is 504 when it writes: the outcome is unknown', async ({ running }) => {
     await whileLocked(running, async (impatient) => {
       const response = await impatient.post({ name: 'Rex', categoryId: 1 })
       expect([response.status, await response.json()]).toEqual([
@@ -79,7 +79,7 @@ describe('a request that waits twice, for its key and for the table', () => {
   })
 })
 
-test('a query that is joined takes no time from one another: whoever has some left gets the answer', async ({
+test('a shared query does not reduce the deadlines of others: every request with time left gets the response', async ({
   running,
 }) => {
   const handlerMs = 2_000
@@ -108,7 +108,7 @@ test('a query that is joined takes no time from one another: whoever has some le
   )
 })
 
-test('what is done for several requests counts for each as it waited for the database, or wholly when it fails', async ({
+test('shared work adds its database time to each request, or the whole wait when it fails', async ({
   onTestFinished,
 }) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
@@ -128,9 +128,7 @@ test('what is done for several requests counts for each as it waited for the dat
   expect(time.databaseMs).toBe(650)
 })
 
-test('all waits of a request share its one limit, and what comes after that is not even asked', async ({
-  onTestFinished,
-}) => {
+test('all waits of a request share its one limit, and no operation starts after it', async ({ onTestFinished }) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const time = createDeadline(1_000)
