@@ -87,7 +87,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
     const both = await Promise.all([rotate(running.key), rotate(running.key)])
     const [won, lost] = both.sort((a, b) => (a.code ?? 0) - (b.code ?? 0))
     const next = won?.stdout.trim() ?? ''
-    const refused = `${prefixOf(running.key)} was rotated already: ${prefixOf(next)} takes its place.\n`
+    const refused = `${prefixOf(running.key)} was rotated already: its successor is ${prefixOf(next)}.\n`
     expect([won?.code, lost]).toEqual([0, { code: 1, stdout: '', stderr: refused }])
     const all = await keys('list', '--json')
     expect(await listed(keys, next)).toMatchObject({ expiresAt: null })
