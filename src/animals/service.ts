@@ -46,10 +46,7 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
   }
 
   /** Reads an animal in one query with all others that are requested at the same time. */
-  const byId = createBatcher(async (ids: Set<bigint>) => {
-    const animals = await statements.byIds(ids)
-    return new Map(animals.map((animal) => [animal.id, animal]))
-  })
+  const byId = createBatcher(async (ids: Set<bigint>) => indexById(await statements.byIds(ids)))
 
   /**
    * createPet (§4.2). Resolves after the commit.
@@ -67,4 +64,8 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
   }
 
   return { list, count, get, create }
+}
+
+function indexById(animals: Animal[]): Map<bigint, Animal> {
+  return new Map(animals.map((animal) => [animal.id, animal]))
 }

@@ -30,7 +30,7 @@ export interface AuthenticateDependencies {
 /**
  * Bearer authentication for both APIs (specification §5, RFC 6750): sets `req.caller`.
  * Responds 401 without a valid key, 429 when the IP address exceeded the limit of failed authentications and the key was
- * not valid at its last lookup, and 503 when the database that knows the keys does not answer.
+ * not valid at its last lookup, and 503 when the database is not available.
  */
 export function authenticate({ keyLookup, failedAuthLimiter, recordUse }: AuthenticateDependencies): RequestHandler {
   async function findCaller(req: Request, token: string): Promise<Caller | undefined> {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { useEmbeddedPostgres } from './embedded.ts'
 
-/** `DATABASE_URL` names what cannot be read, such as a certificate; the message is one line. */
+/** `DATABASE_URL` refers to a file that cannot be read, such as a certificate. The message is one line. */
 export class DatabaseUrlError extends Error {}
 
 export interface DatabaseServer {
@@ -22,7 +22,7 @@ export async function openDatabaseServer(config: {
   return { ...(await useEmbeddedPostgres(config.dataDir)), embedded: true }
 }
 
-/** Has pg read the URL and the files that it names, which it would do for each connection; connects to nothing. */
+/** Lets pg parse the URL and read its files, without connecting, so that errors are reported at startup. */
 function requireReadable(connectionString: string): pg.Client {
   try {
     return new pg.Client({ connectionString })

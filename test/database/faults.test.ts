@@ -81,8 +81,8 @@ async function terminate(service: TestService): Promise<void> {
   )
 }
 
-describe('the line to the database', () => {
-  test('cut after the commit and before the answer: 504, and the animal is there; a retry with the same key finds it', async () => {
+describe('the connection to the database', () => {
+  test('lost after the commit and before its response: 504, and the animal exists; a retry with the same key returns it', async () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
     const line = await openLine(databaseUrl)
