@@ -37,7 +37,7 @@ const MAX_VARIABLE_ERRORS = 10
 /** Bound of the parser and validation caches in characters of source text; a syntax tree takes up to 300 times that. */
 const DOCUMENT_CACHE_MAX_CHARS = 250_000
 
-/** What the execution of an operation gives. */
+/** The result of an operation. */
 export interface ExecutionOutcome {
   /** The result's `data` as JSON; undefined when nothing was executed. */
   data?: string
@@ -47,7 +47,7 @@ export interface ExecutionOutcome {
   costLimit: number
 }
 
-/** An execution, and how long it has waited for the database, in milliseconds. */
+/** A result, and how long its execution waited for the database, in milliseconds. */
 type Executed = Pick<ExecutionOutcome, 'data' | 'errors'> & { databaseMs: number }
 
 /** A request that is rejected before execution. */
@@ -65,19 +65,20 @@ export class GraphQLRequestError extends Error {
 export interface ExecuteDependencies {
   animals: Animals
   trusted: TrustedDocuments
-  /** Rate limiter of callers; a request has paid 1 point before it comes here. */
+  /** Rate limiter of callers; 1 point of each request has been consumed before. */
   keyLimiter?: RateLimiter | undefined
 }
 
-/** Executes the parameters of one request. Throws GraphQLRequestError and ApiError for requests it rejects. */
+/** Executes one request. @throws GraphQLRequestError, ApiError for requests that it rejects */
 export type Execute = (params: GraphQLParams, req: Request, res: Response) => Promise<ExecutionOutcome>
 
 type PromiseOrValue<T> = T | Promise<T>
+type Engine = ReturnType<typeof createEngine>
 
 /**
- * Yoga's parser and validator with their caches, and graphql-js as the executor. Yoga's Fetch layer is left out, so that
- * bodies, errors and headers are read and written as for REST; its executor is, because its results differ from those of
- * graphql-js for a variable named `__proto__`.
+ * Yoga's parser and validator with their caches, and graphql-js as the executor. Yoga's Fetch layer is not used, so that
+ * both APIs read and write bodies, errors and headers in the same way. Yoga's executor is not used because its results
+ * differ from those of graphql-js for a variable named `__proto__`.
  */
 export function createEngine() {
   const yoga = createYoga({
@@ -92,7 +93,7 @@ export function createEngine() {
   })
   // Enveloped once: no plugin reads the initial context, whose members are for Yoga's Fetch layer.
   const { parse, validate } = yoga.getEnveloped({} as YogaInitialContext)
-  const compiledFor = createJit()
+  const compiledOperation = createJit()
 
   /** Executes a valid operation of a document. */
   function execute(
@@ -101,8 +102,8 @@ export function createEngine() {
     contextValue: GraphQLContext,
     variableValues: Record<string, unknown> = {},
   ): PromiseOrValue<ExecutionResult> {
-    const result = compiledFor(document, operation)?.query(undefined, contextValue, variableValues)
-    // Without data the variables were wrong and nothing was executed: graphql-js explains them better.
+    const result = compiledOperation(document, operation)?.query(undefined, contextValue, variableValues)
+    // Without data, the variables were invalid and nothing was executed: graphql-js has better messages.
     if (result && !('errors' in result && result.data === undefined)) return result
     const operationName = operation.name?.value
     return executeInterpreted({ schema, document, operationName, contextValue, variableValues })
@@ -122,42 +123,20 @@ export function createEngine() {
   }
 }
 
-/** Parse, check limits, authorize, validate, charge the cost, execute; the same queries at the same time execute once. */
+/** Parses, authorizes, checks limits, validates, consumes the cost and executes; concurrent identical queries execute once. */
 export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependencies): Execute {
-  const { parse, validate, coerceVariables, execute } = createEngine()
+  const engine = createEngine()
   const coalesce = createCoalescer<Executed>()
   const costLimit = Math.min(limits.cost, keyLimiter?.points ?? limits.cost)
 
-  function parseDocument(text: string): DocumentNode {
-    try {
-      return parse(text)
-    } catch (error) {
-      if (error instanceof GraphQLError) throw new GraphQLRequestError('GRAPHQL_PARSE_FAILED', error)
-      // The parser recurses for each level, and the stack may end before the tokens do.
-      if (!(error instanceof RangeError)) throw error
-      throw new GraphQLRequestError('GRAPHQL_PARSE_FAILED', new GraphQLError('The document is nested too deep.'))
-    }
-  }
-
-  function checkDocument(document: DocumentNode, operation: OperationDefinitionNode): void {
-    const stats = analyzeQuery(document, operation)
-    const exceeded = stats && checkLimits(stats)
-    if (exceeded?.length) throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...exceeded)
-    // Only this rule is bounded for fragments in a cycle.
-    const invalid = stats
-      ? validate(document)
-      : validateOnce(schema, document, [NoFragmentCyclesRule], { maxErrors: 1 })
-    if (invalid.length) throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...invalid)
-  }
-
   return async (params, req, res) => {
-    const document = parseDocument(resolveDocument(trusted, params.query, params.documentId))
+    const document = parseDocument(engine, resolveDocument(trusted, params.query, params.documentId))
     const operation = selectOperation(document, params.operationName)
     req.operation = { type: operation.operation, name: operation.name?.value }
     authorize(req, operation)
-    checkDocument(document, operation)
+    checkDocument(engine, document, operation)
 
-    const { coerced, errors } = coerceVariables(operation, params.variables)
+    const { coerced, errors } = engine.coerceVariables(operation, params.variables)
     if (errors) throw new GraphQLRequestError('INVALID_ARGUMENT', ...errors)
 
     const cost = costOf(schema, document, operation, coerced)
@@ -167,7 +146,7 @@ export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependenc
     if (keyLimiter && cost > 1) await consumeQuota(keyLimiter, req, res, cost - 1)
 
     const executeIn = async (context: Pick<GraphQLContext, 'deadline' | 'caller'>): Promise<Executed> => {
-      const { data, errors } = await execute(document, operation, { animals, ...context }, params.variables)
+      const { data, errors } = await engine.execute(document, operation, { animals, ...context }, params.variables)
       return {
         ...(data !== undefined && { data: JSON.stringify(data) }),
         errors,
@@ -177,8 +156,8 @@ export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependenc
     if (operation.operation !== OperationTypeNode.QUERY) {
       return { ...(await executeIn({ deadline: req.deadline, caller: callerOf(req) })), cost, costLimit }
     }
-    // Query results depend only on the request's text, so requests with the same text may share one execution. It has no
-    // caller, and a deadline of its own; each request that shares it waits until its own deadline.
+    // Query results depend only on the text of the request, so identical requests may share one execution. It has no
+    // caller and its own deadline; each of the requests waits until its own deadline.
     const shared = () => executeIn({ deadline: req.deadline.fork(), caller: undefined })
     return {
       ...(await req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, shared))),
@@ -186,6 +165,29 @@ export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependenc
       costLimit,
     }
   }
+}
+
+function parseDocument(engine: Engine, text: string): DocumentNode {
+  try {
+    return engine.parse(text)
+  } catch (error) {
+    if (error instanceof GraphQLError) throw new GraphQLRequestError('GRAPHQL_PARSE_FAILED', error)
+    // The parser is recursive: deep nesting may exceed the stack before the limit of tokens.
+    if (!(error instanceof RangeError)) throw error
+    throw new GraphQLRequestError('GRAPHQL_PARSE_FAILED', new GraphQLError('The document is nested too deep.'))
+  }
+}
+
+/** @throws GraphQLRequestError when a limit is exceeded or the document is invalid */
+function checkDocument(engine: Engine, document: DocumentNode, operation: OperationDefinitionNode): void {
+  const stats = analyzeQuery(document, operation)
+  const exceeded = stats && checkLimits(stats)
+  if (exceeded?.length) throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...exceeded)
+  // With fragments in a cycle, the time of all other rules is unbounded.
+  const invalid = stats
+    ? engine.validate(document)
+    : validateOnce(schema, document, [NoFragmentCyclesRule], { maxErrors: 1 })
+  if (invalid.length) throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...invalid)
 }
 
 function selectOperation(document: DocumentNode, operationName: string | undefined): OperationDefinitionNode {
@@ -205,7 +207,7 @@ function authorize(req: Request, { operation }: OperationDefinitionNode): void {
   checkScope(req, operation === OperationTypeNode.QUERY ? 'pets:read' : 'pets:write')
 }
 
-/** A cache by document text, bounded in entries and in text. */
+/** A cache by document text, bounded in entries and in characters. */
 function boundedCache<T extends object>() {
   return new LRUCache<string, T>({
     max: 1_000,

@@ -2,7 +2,7 @@ import type { NextFunction, Request, Response } from 'express'
 import { ApiError } from '../errors.ts'
 import { parseJson } from './json.ts'
 
-const MAX_BODY_BYTES = 64 * 1024
+export const MAX_BODY_BYTES = 64 * 1024
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
