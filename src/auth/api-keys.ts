@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
+import { OperatorError } from '../operator-error.ts'
 import { hashKey, isWellFormedKey, keyPrefix, mintKey } from './api-key.ts'
 
 /** What a key may be allowed to do. */
@@ -55,7 +56,7 @@ interface KeyRow extends Pick<ApiKey, 'name' | 'prefix' | 'scopes' | 'hash'> {
 }
 
 /** A key has its successor already. The message is one line, and names both by their prefixes. */
-export class KeyAlreadyRotatedError extends Error {}
+export class KeyAlreadyRotatedError extends OperatorError {}
 
 export type ApiKeys = ReturnType<typeof createApiKeys>
 

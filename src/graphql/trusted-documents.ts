@@ -13,6 +13,7 @@ import {
 } from 'graphql'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
+import { OperatorError } from '../operator-error.ts'
 
 /**
  * Trusted documents: operations known by the SHA-256 of their text. `off` knows none; `allow` runs them beside others;
@@ -29,8 +30,8 @@ export const TRUSTED_DOCUMENTS_OFF: TrustedDocuments = { mode: 'off', byHash: ne
 const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
 
 /**
- * Reads a manifest: a JSON object from hash to document, as `npm run documents`, graphql-codegen and Relay write it.
- * @throws Error with one line that names the file
+ * Reads a manifest: a JSON object from hash to document, as `npm run trusted-documents`, graphql-codegen and Relay write it.
+ * @throws OperatorError with one line that names the file
  */
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
   try {
@@ -40,7 +41,7 @@ export async function readManifest(file: string): Promise<ReadonlyMap<string, st
     return new Map(documents)
   } catch (cause) {
     const why = cause instanceof z.ZodError ? 'is no object from SHA-256 to document' : (cause as Error).message
-    throw new Error(`TRUSTED_DOCUMENTS_FILE ${file}: ${why}`, { cause })
+    throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${why}`, { cause })
   }
 }
 

@@ -29,7 +29,7 @@ async function listed(keys: (...args: string[]) => Promise<string>, key: string)
 }
 
 describe('the keys command', { timeout: 60_000 }, () => {
-  test('creates a key with scopes and an end, and lists it as a table and as JSON without its secret', async ({
+  test('creates a key with scopes and an expiry, and lists it as a table and as JSON without its secret', async ({
     running,
     keys,
   }) => {
@@ -62,7 +62,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
     expect(await listed(keys, usual)).toMatchObject({ scopes: ['pets:read', 'pets:write'], expiresAt: null })
   })
 
-  test('rotates a key: both work until the end of the overlap, then only the new one', async ({ running, keys }) => {
+  test('rotates a key: both work during the overlap, then only the new one', async ({ running, keys }) => {
     const old = await keys('create', '--name', 'web', '--scopes', 'pets:read', '--expires', '30d')
     const key = await keys('rotate', prefixOf(old), '--overlap', '2h')
     expect([(await get(running, old)).status, (await get(running, key)).status]).toEqual([200, 200])
@@ -77,7 +77,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
     }
   })
 
-  test('rotates a key once: the end of its overlap is not taken for its life, and one of two at once wins', async ({
+  test('rotates a key once, also concurrently; the new key does not expire with the overlap', async ({
     running,
     keys,
     sandbox,
@@ -95,7 +95,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
     expect(await keys('list', '--json')).toBe(all)
   })
 
-  test('a rotated key is the same client: its repetitions are known and its budget goes on', async ({
+  test('a rotated key is the same client: idempotency keys and the rate limit carry over', async ({
     running,
     keys,
   }) => {
@@ -116,32 +116,42 @@ describe('the keys command', { timeout: 60_000 }, () => {
     ])
   })
 
-  test('revokes a key for good', async ({ running, keys, sandbox }) => {
+  test('deprecated-usage lists the keys that call getPet, and no others', async ({ running, keys }) => {
+    const other = await keys('create', '--name', 'other')
+    await running.send('/v1/pets/1')
+    await get(running, other)
+    await running.service.stop(0, 0) // writes the counts
+    const [head, ...rows] = (await keys('deprecated-usage')).split('\n')
+    expect(head?.split(/ {2,}/)).toEqual(['PREFIX', 'NAME', 'CALLS OF getPet', 'LAST (UTC)'])
+    expect(rows).toEqual([expect.stringMatching(new RegExp(`^${prefixOf(running.key)}  .* 1 +\\d{4}-`))])
+  })
+
+  test('revokes a key permanently', async ({ running, keys, sandbox }) => {
     const key = await keys('create', '--name', 'web')
     await keys('revoke', prefixOf(key))
     expect((await get(running, key)).status).toBe(401)
     for (const command of ['revoke', 'rotate']) {
       const again = await sandbox.run('cli/keys.js', [command, prefixOf(key)], { DATABASE_URL: running.databaseUrl })
-      expect(again).toEqual({ code: 1, stdout: '', stderr: `No key in use has the prefix ${prefixOf(key)}.\n` })
+      expect(again).toEqual({ code: 1, stdout: '', stderr: `No active key has the prefix ${prefixOf(key)}.\n` })
     }
   })
 
   const key = mintKey()
   test.for([
-    [['revoke', key], /^PREFIX is /],
-    [['rotate', key], /^PREFIX is /],
-    [['rotate', 'pets_12345678', '--overlap', 'soon'], /^A time is /],
+    [['revoke', key], /^PREFIX must be /],
+    [['rotate', key], /^PREFIX must be /],
+    [['rotate', 'pets_12345678', '--overlap', 'soon'], /^Use a duration such as /],
     [
       ['create', '--name', 'web', '--scopes', 'pets:all'],
       /^--scopes takes one or more of pets:read,pets:write,metrics:read/,
     ],
     [['create', '--name', 'web', '--scopes', ''], /^--scopes takes /],
-    [['create', '--name', 'web', '--expires', 'later'], /^A time is /],
+    [['create', '--name', 'web', '--expires', 'later'], /^Use a duration such as /],
     [['create', '--name', 'web', '--expires', '2020-01-01'], /^--expires is in the past/],
     [['create', '--name', 'web', '--expires', '2027-13-01'], /^--expires takes /],
     [['create', '--name', 'web', '--expires', '2027-02-31'], /^--expires takes /],
   ] as const)(
-    'says in one line what is wrong, before it looks for a database: %j',
+    'reports invalid arguments in one line without using the database: %j',
     async ([args, words], { sandbox }) => {
       const env = { DATABASE_URL: await deadDatabase() }
       const { code, stdout, stderr } = await sandbox.run('cli/keys.js', [...args], env)
@@ -151,7 +161,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
     },
   )
 
-  test('a key that is given where none belongs is not repeated', async ({ sandbox }) => {
+  test('a key given as a wrong argument is not printed', async ({ sandbox }) => {
     const env = { DATABASE_URL: await deadDatabase() }
     for (const args of [
       [key],
@@ -167,7 +177,7 @@ describe('the keys command', { timeout: 60_000 }, () => {
     }
   })
 
-  test('--help says how it is used, and every variable', async ({ sandbox }) => {
+  test('--help prints the usage and every variable', async ({ sandbox }) => {
     const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^Usage: .*\n {2}create --name NAME /)

@@ -32,11 +32,11 @@ const list = async (service: ServiceProcess, key: string): Promise<unknown> =>
 
 const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
 
-/** Most that an idle service may take to end: far more than it needs, far less than the time of its drain. */
+/** Maximum time for an idle service to stop: much more than it needs, much less than DRAIN_TIMEOUT_MS. */
 const promptMs = 3_000
 
 describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_000 }, () => {
-  test('a first start in an empty folder prints addresses and a key that reads the sample animals and the metrics', async ({
+  test('a first start in an empty directory prints URLs and a key that may read the sample animals and the metrics', async ({
     sandbox,
   }) => {
     const service = await sandbox.start()
@@ -51,9 +51,7 @@ describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_00
     expect((await get(service, '/v1/pets')).status).toBe(401)
   })
 
-  test('the service gives the development key to nobody, neither on this machine nor through a proxy on it', async ({
-    sandbox,
-  }) => {
+  test('the service sends the development key to no client', async ({ sandbox }) => {
     const { base } = await sandbox.start()
     for (const path of ['/graphql', '/docs', '/docs/start.js', '/openapi.json']) {
       const response = await fetch(base + path, { headers: { Accept: 'text/html' } })
@@ -62,7 +60,7 @@ describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_00
     }
   })
 
-  test('Ctrl-C ends it and its PostgreSQL at once; a second start finds the data and key of the first', async ({
+  test('Ctrl-C stops the service and its PostgreSQL promptly; a second start uses the data and key of the first', async ({
     sandbox,
   }) => {
     const first = await sandbox.start()
@@ -81,7 +79,7 @@ describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_00
     expect(after).toEqual(before)
   })
 
-  test('after a SIGKILL the next start joins the PostgreSQL left behind, and stops it when it ends', async ({
+  test('after a SIGKILL the next start uses the PostgreSQL that still runs, and stops it on shutdown', async ({
     sandbox,
   }) => {
     const first = await sandbox.start()
@@ -97,7 +95,7 @@ describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_00
     expect(await sandbox.postgresPid()).toBeUndefined()
   })
 
-  test('after a SIGKILL of service and PostgreSQL together the next start has every animal', async ({ sandbox }) => {
+  test('after a SIGKILL of service and PostgreSQL the next start has every animal', async ({ sandbox }) => {
     const first = await sandbox.start()
     const key = await devKey(sandbox)
     const animal = await create(first, key, 'Rex')
@@ -111,7 +109,7 @@ describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_00
     expect(await list(second, key)).toContainEqual(animal)
   })
 
-  test('a port that is taken is named in one line, and no PostgreSQL is left running', async ({
+  test('a port in use is reported in one line, and no PostgreSQL is left running', async ({
     sandbox,
     onTestFinished,
   }) => {
@@ -127,7 +125,7 @@ describe('the service on its own PostgreSQL', { concurrent: true, timeout: 60_00
 })
 
 describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
-  test('beside a running service it makes a key that works and takes it back within 5 s', async ({ sandbox }) => {
+  test('while the service runs, it creates a key that works and revokes it within 5 s', async ({ sandbox }) => {
     const service = await sandbox.start()
     const postgres = await sandbox.postgresPid()
     const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
@@ -141,7 +139,7 @@ describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
     expect(listed.stdout).toMatch(new RegExp(`^${prefix} +web `, 'm'))
     expect(listed.stdout).not.toContain(key.slice(0, 14))
 
-    expect((await get(service, '/v1/pets', key)).status).toBe(200) // the service remembers the key from now on
+    expect((await get(service, '/v1/pets', key)).status).toBe(200) // the service has cached the key from now on
     expect(await sandbox.run('cli/keys.js', ['revoke', prefix])).toMatchObject({ code: 0, stdout: '' })
     await vi.waitFor(async () => expect((await get(service, '/v1/pets', key)).status).toBe(401), {
       timeout: 7_000,
@@ -151,7 +149,7 @@ describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
     expect(await sandbox.postgresPid()).toBe(postgres)
   })
 
-  test('with no service running it makes a key for the next start and leaves no PostgreSQL running', async ({
+  test('while the service does not run, it creates a key for the next start and leaves no PostgreSQL running', async ({
     sandbox,
   }) => {
     const first = await sandbox.start()
@@ -169,13 +167,13 @@ describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
     expect((await get(second, '/v1/pets', created.stdout.trim())).status).toBe(200)
   })
 
-  test('it says in one line that the database is down', async ({ sandbox }) => {
+  test('it reports in one line that the database is down', async ({ sandbox }) => {
     const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['list'], { DATABASE_URL: await deadDatabase() })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(oneLine)
   })
 
-  test('it answers bad usage with the usage and exit code 1, database or not', async ({ sandbox }) => {
+  test('wrong arguments print the usage, with exit code 1, without a database', async ({ sandbox }) => {
     const env = { DATABASE_URL: await deadDatabase() }
     for (const args of [[], ['create'], ['revoke'], ['create', '--title', 'web']]) {
       const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, env)
@@ -185,8 +183,8 @@ describe('the keys command', { concurrent: true, timeout: 60_000 }, () => {
   })
 })
 
-describe('the service on a database of others', { concurrent: true, timeout: 60_000 }, () => {
-  test('on an old schema it is alive but not ready, until migrate deploy has run, without a restart', async ({
+describe('the service with DATABASE_URL', { concurrent: true, timeout: 60_000 }, () => {
+  test('with pending migrations it is alive but not ready until migrate deploy has run, without a restart', async ({
     sandbox,
     emptyDatabase,
   }) => {
@@ -204,17 +202,19 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
     expect((await get(service, '/readyz')).status).toBe(200)
     const current = { code: 0, stdout: statusLines('applied'), stderr: '' }
     expect(await sandbox.run('cli/migrate.js', ['status'], env)).toEqual(current)
-    const nothing = { code: 0, stdout: 'Nothing to apply.\n', stderr: '' }
+    const nothing = { code: 0, stdout: 'No pending migrations.\n', stderr: '' }
     expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toEqual(nothing)
   })
 
-  test('with MIGRATE_ON_START it makes an old schema current by itself', async ({ sandbox, emptyDatabase }) => {
+  test('with MIGRATE_ON_START it applies pending migrations', async ({ sandbox, emptyDatabase }) => {
     const service = await sandbox.start({ DATABASE_URL: emptyDatabase, MIGRATE_ON_START: 'true' })
     const isReady = async () => (await get(service, '/readyz')).status === 200
     await vi.waitUntil(isReady, { timeout: 15_000, interval: 50 })
   })
 
-  test('while the database is down it is alive, not ready, and passes no verdict on a key', async ({ sandbox }) => {
+  test('while the database is down it is alive and not ready, and neither accepts nor rejects a key', async ({
+    sandbox,
+  }) => {
     const service = await sandbox.start({ DATABASE_URL: await deadDatabase() })
     expect((await get(service, '/livez')).status).toBe(200)
     for (const path of ['/readyz', '/v1/pets']) {
@@ -224,10 +224,7 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
     expect(await service.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('a request in flight when SIGTERM comes is completed, and then the process ends', async ({
-    sandbox,
-    onTestFinished,
-  }) => {
+  test('SIGTERM: a request in flight completes before the process exits', async ({ sandbox, onTestFinished }) => {
     const databaseUrl = await cloneDatabase()
     onTestFinished(() => dropDatabase(databaseUrl))
     const env = { DATABASE_URL: databaseUrl }
@@ -239,7 +236,7 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
     let received = ''
     client.on('data', (text: string) => (received += text))
     const body = JSON.stringify({ name: 'Rex', categoryId: 1 })
-    // With the 100 the service says that it has the request; HTTP/1.1 leaves the connection open for another one.
+    // The 100 (Continue) proves that the service has the request. HTTP/1.1 connections are persistent.
     client.write(
       [
         'POST /v1/pets HTTP/1.1',
@@ -253,7 +250,7 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
     await vi.waitFor(() => expect(received).toMatch(/^HTTP\/1\.1 100 /), 5_000)
     client.write(body.slice(0, 9))
     const ended = service.signal('SIGTERM')
-    await vi.waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed'), 5_000) // the signal has come
+    await vi.waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed'), 5_000) // the signal has arrived
     const began = performance.now()
     client.write(body.slice(9))
     const end = await ended
@@ -263,11 +260,11 @@ describe('the service on a database of others', { concurrent: true, timeout: 60_
     const { rows } = await onServer((sql) => sql.query('SELECT name FROM animal'), name)
     expect(rows).toEqual([{ name: 'Rex' }])
     expect(end).toMatchObject({ code: 0, stderr: '' })
-    expect(took).toBeLessThan(promptMs) // it does not wait for the client to hang up
+    expect(took).toBeLessThan(promptMs) // it does not wait for the client to close the connection
   })
 })
 
-test('a second signal ends it at once, while it drains', { timeout: 60_000 }, async ({ sandbox }) => {
+test('a second signal exits immediately, without waiting for the drain', { timeout: 60_000 }, async ({ sandbox }) => {
   const service = await sandbox.start({ DATABASE_URL: await deadDatabase(), DRAIN_DELAY_MS: '600000' })
   const ended = service.signal('SIGTERM')
   await vi.waitFor(async () => {
@@ -280,13 +277,13 @@ test('a second signal ends it at once, while it drains', { timeout: 60_000 }, as
   expect(performance.now() - began).toBeLessThan(promptMs)
 })
 
-describe('a wrong configuration', { concurrent: true, timeout: 60_000 }, () => {
+describe('an invalid configuration', { concurrent: true, timeout: 60_000 }, () => {
   const wrong: { variable: string; env: Record<string, string> }[] = [
     { variable: 'PORT', env: { PORT: 'abc' } },
     { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslrootcert=/nowhere' } },
     { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslmode=verify-full&sslkey=/nowhere' } },
   ]
-  test.for(wrong)('ends the start with one line that names $variable', async ({ variable, env }, { sandbox }) => {
+  test.for(wrong)('stops the start with one line that names $variable', async ({ variable, env }, { sandbox }) => {
     const { code, stdout, stderr } = await sandbox.run('main.js', [], env)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(oneLine)
@@ -294,15 +291,15 @@ describe('a wrong configuration', { concurrent: true, timeout: 60_000 }, () => {
   })
 })
 
-// Alone: eight programs are load enough for two cores.
-test('eight migrate deploy at once succeed and apply each migration once', async ({ sandbox, emptyDatabase }) => {
+// Not concurrent with other tests: eight processes are enough load.
+test('eight concurrent migrate deploy succeed and apply each migration once', async ({ sandbox, emptyDatabase }) => {
   const database = new URL(emptyDatabase).pathname.slice(1)
   const deploys = Array.from({ length: 8 }, () =>
     sandbox.run('cli/migrate.js', ['deploy'], { DATABASE_URL: emptyDatabase }),
   )
   const ended = await Promise.all(deploys)
   expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(deploys.map(() => ({ code: 0, stderr: '' })))
-  expect(ended.filter(({ stdout }) => stdout !== 'Nothing to apply.\n')).toHaveLength(1)
+  expect(ended.filter(({ stdout }) => stdout !== 'No pending migrations.\n')).toHaveLength(1)
   const query = 'SELECT migration_name FROM _prisma_migrations ORDER BY 1'
   const { rows } = await onServer((client) => client.query(query), database)
   expect(rows).toEqual(migrations.map((migration_name) => ({ migration_name })))
