@@ -66,7 +66,7 @@ test('a client that goes away while its animal is being written: no crash, and t
     })
     await vi.waitUntil(() => pool.totalCount - pool.idleCount === sockets.length)
     sockets.forEach((socket, n) => (n < 2 ? socket.destroy() : socket.resetAndDestroy()))
-    const gone = () => patient.log.lines.filter(({ msg }) => msg === 'client went away')
+    const gone = () => patient.log.lines.filter(({ msg }) => msg === 'client disconnected')
     await vi.waitUntil(() => gone().length === sockets.length)
     await client.query('ROLLBACK')
     await vi.waitUntil(() => pool.idleCount === pool.totalCount)

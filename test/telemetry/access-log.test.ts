@@ -11,7 +11,7 @@ import { parse, talk } from '../support/raw-http.ts'
 const number = expect.any(Number)
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
-/** The line of the one request that is sent with these headers. */
+/** Sends a request. @returns its log line */
 async function lineOf({ send, log }: Running, path: string, init: RequestInit = {}): Promise<Record<string, unknown>> {
   const response = await send(path, init)
   const requestId = response.headers.get('x-request-id')
@@ -26,51 +26,53 @@ const operation = (query: string, operationName?: string): RequestInit => ({
   body: JSON.stringify({ query, operationName }),
 })
 
-describe('each request is one line', () => {
+describe('each request is logged in one line', () => {
   sharedTest(
-    'REST: id, traceparent, prefix of the key, method, route, status, time and time in the database',
+    'REST: request id, traceparent, key prefix, method, route, status, duration and database time',
     async ({ running }) => {
       const line = await lineOf(running, '/v1/pets?limit=3', { headers: { 'X-Request-Id': 'mine-1', traceparent } })
       const key = running.key.slice(0, 13)
-      const told = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
+      const request = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
       const frame = { level: 30, pid: process.pid, time: expect.any(String), version: '1.0.0', msg: 'request' }
-      expect(line).toEqual({ ...frame, ...told, ms: number, databaseMs: number })
+      expect(line).toEqual({ ...frame, ...request, ms: number, databaseMs: number })
       expect(line.databaseMs).toBeGreaterThan(0)
       expect(line.ms).toBeGreaterThanOrEqual(Number(line.databaseMs))
     },
   )
 
+  sharedTest('a failed request has its error code; an unknown path is logged as "other"', async ({ running }) => {
+    expect(await lineOf(running, '/v1/pets/1')).toMatchObject({
+      route: '/v1/pets/{petId}',
+      status: 404,
+      code: 'NOT_FOUND',
+    })
+    expect(await lineOf(running, '/v1/secret-things')).toMatchObject({
+      route: 'other',
+      status: 404,
+      code: 'NOT_FOUND',
+    })
+    const noKey = await lineOf(running, '/v1/pets', { headers: { Authorization: '' } })
+    expect(noKey).toMatchObject({ route: '/v1/pets', status: 401, code: 'UNAUTHENTICATED' })
+    expect(noKey).not.toHaveProperty('key')
+  })
+
   sharedTest(
-    'what went wrong has its code; a path that is no address of ours is told as "other"',
+    'GraphQL: type and name of the operation, and the error code also with HTTP status 200',
     async ({ running }) => {
-      expect(await lineOf(running, '/v1/pets/1')).toMatchObject({
-        route: '/v1/pets/{petId}',
-        status: 404,
-        code: 'NOT_FOUND',
+      const query =
+        'query Two { pets { nodes { id } } } mutation Three { createPet(input: {name: "a", categoryId: 1}) { id } }'
+      expect(await lineOf(running, '/graphql', operation(query, 'Two'))).toMatchObject({ operation: 'query Two' })
+      expect(await lineOf(running, '/graphql', operation(query, 'Three'))).toMatchObject({
+        operation: 'mutation Three',
       })
-      expect(await lineOf(running, '/v1/secret-things')).toMatchObject({
-        route: 'other',
-        status: 404,
-        code: 'NOT_FOUND',
-      })
-      const noKey = await lineOf(running, '/v1/pets', { headers: { Authorization: '' } })
-      expect(noKey).toMatchObject({ route: '/v1/pets', status: 401, code: 'UNAUTHENTICATED' })
-      expect(noKey).not.toHaveProperty('key')
+      const anonymous = await lineOf(running, '/graphql', operation('{ pet(id: 99) { id } }'))
+      expect(anonymous).toMatchObject({ operation: 'query', route: '/graphql', status: 200, code: 'NOT_FOUND' })
+      expect(anonymous.databaseMs).toBeGreaterThan(0)
     },
   )
 
-  sharedTest('GraphQL: type and name of the operation, and the code also where HTTP says 200', async ({ running }) => {
-    const query =
-      'query Two { pets { nodes { id } } } mutation Three { createPet(input: {name: "a", categoryId: 1}) { id } }'
-    expect(await lineOf(running, '/graphql', operation(query, 'Two'))).toMatchObject({ operation: 'query Two' })
-    expect(await lineOf(running, '/graphql', operation(query, 'Three'))).toMatchObject({ operation: 'mutation Three' })
-    const anonymous = await lineOf(running, '/graphql', operation('{ pet(id: 99) { id } }'))
-    expect(anonymous).toMatchObject({ operation: 'query', route: '/graphql', status: 200, code: 'NOT_FOUND' })
-    expect(anonymous.databaseMs).toBeGreaterThan(0)
-  })
-
-  test('GraphQL: those who join one execution have each waited for the database themselves', async ({ running }) => {
-    await running.send('/v1/pets') // the key is known from now on
+  test('GraphQL: requests that share an execution each have its database time', async ({ running }) => {
+    await running.send('/v1/pets') // the key is cached from now on
     const { pool } = running.service.database
     const queries = vi.spyOn(pool, 'query')
     const ids = ['a', 'b', 'c', 'd', 'e']
@@ -87,20 +89,20 @@ describe('each request is one line', () => {
     for (const requestId of ids) {
       expect((await running.log.line({ requestId, msg: 'request' })).databaseMs).toBeGreaterThan(0)
     }
-    expect(queries.mock.calls.length).toBeLessThan(ids.length) // some have joined
+    expect(queries.mock.calls.length).toBeLessThan(ids.length) // some executions were shared
   })
 
-  test('a client that goes away before its answer is told so', async ({ running }) => {
+  test('a client that disconnects before its response is logged with status 499', async ({ running }) => {
     await onServer(async (sql) => {
       await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
       const headers = { Authorization: `Bearer ${running.key}`, 'X-Request-Id': 'gone' }
       const client = request(`${running.base}/v1/pets`, { headers }).end()
-      client.on('error', () => {}) // its own hanging up
+      client.on('error', () => {}) // the error of its own destroy()
       const { pool } = running.service.database
       await vi.waitUntil(() => pool.totalCount > pool.idleCount)
       client.destroy()
       expect(await running.log.line({ requestId: 'gone' })).toMatchObject({
-        msg: 'client went away',
+        msg: 'client disconnected',
         route: '/v1/pets',
         status: 499,
       })
@@ -108,40 +110,43 @@ describe('each request is one line', () => {
   })
 })
 
-describe('what never was a request', () => {
+describe('a request rejected by the HTTP parser', () => {
   test.for([
     ['GARBAGE\r\n\r\n', 400, 'INVALID_ARGUMENT'],
     ['CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405, 'METHOD_NOT_ALLOWED'],
     ['GET / HTTP/1.1\r\n', 408, 'REQUEST_TIMEOUT'],
     [`GET /${'x'.repeat(17_000)}`, 431, 'HEADERS_TOO_LARGE'],
-  ] as const)('%.20s is one line with the id that the client was told, and counted', async (one, { running }) => {
-    const [bytes, status, code] = one
-    const { timeouts } = loadConfig({})
-    const hasty = await running.another({ timeouts: { ...timeouts, headersMs: 100 } })
-    const { headers } = parse(await talk(hasty.port, bytes))
-    const line = await hasty.log.line({ requestId: headers['x-request-id'] })
-    expect(line).toMatchObject({ level: 30, status, code, msg: 'request refused' })
-    const metrics = await (await hasty.send('/metrics')).text()
-    expect(metrics).toContain(`petstore_errors_total{code="${code}"} 1\n`)
-  })
+  ] as const)(
+    '%.20s is logged in one line with the request id of its response, and counted',
+    async (one, { running }) => {
+      const [bytes, status, code] = one
+      const { timeouts } = loadConfig({})
+      const impatient = await running.another({ timeouts: { ...timeouts, headersMs: 100 } })
+      const { headers } = parse(await talk(impatient.port, bytes))
+      const line = await impatient.log.line({ requestId: headers['x-request-id'] })
+      expect(line).toMatchObject({ level: 30, status, code, msg: 'request rejected' })
+      const metrics = await (await impatient.send('/metrics')).text()
+      expect(metrics).toContain(`petstore_errors_total{code="${code}"} 1\n`)
+    },
+  )
 
-  test('is none where a client never said a byte', async ({ running }) => {
+  test('is not logged if the client sent no bytes', async ({ running }) => {
     const { timeouts } = loadConfig({})
-    const hasty = await running.another({ timeouts: { ...timeouts, headersMs: 100 } })
-    expect(parse(await talk(hasty.port, '')).status).toBe(408)
-    await lineOf(hasty, '/v1/pets')
-    expect(hasty.log.lines).toHaveLength(1)
+    const impatient = await running.another({ timeouts: { ...timeouts, headersMs: 100 } })
+    expect(parse(await talk(impatient.port, '')).status).toBe(408)
+    await lineOf(impatient, '/v1/pets')
+    expect(impatient.log.lines).toHaveLength(1)
   })
 })
 
-describe('what a client sends cannot spoil the log', () => {
+describe('clients cannot forge log lines', () => {
   sharedTest.for([
     ['two lines', 'a\r\nb'],
     ['a blank', 'a b'],
     ['JSON', '{"a":1}'],
     ['129 characters', 'x'.repeat(129)],
-  ])('an X-Request-Id with %s is not taken', async ([, id], { running }) => {
-    // fetch refuses to send line breaks, and so does HTTP: percent-encoded is as near as they come.
+  ])('an X-Request-Id with %s is not used', async ([, id], { running }) => {
+    // fetch does not send line breaks; percent-encoded ones come closest.
     const sent = String(id).replace('\r\n', '%0D%0A')
     const line = await lineOf(running, '/v1/pets', { headers: { 'X-Request-Id': sent } })
     expect(line.requestId).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
@@ -155,16 +160,16 @@ describe('what a client sends cannot spoil the log', () => {
     '00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01',
     `${traceparent}-more`,
     `01${traceparent.slice(2)}-${'x'.repeat(5_000)}`,
-  ])('a traceparent that is none is left out: %s', async (wrong, { running }) => {
+  ])('an invalid traceparent is not logged: %s', async (wrong, { running }) => {
     expect(await lineOf(running, '/v1/pets', { headers: { traceparent: wrong } })).not.toHaveProperty('traceparent')
   })
 
-  sharedTest('a long name of an operation is cut', async ({ running }) => {
+  sharedTest('a long operation name is truncated', async ({ running }) => {
     const line = await lineOf(running, '/graphql', operation(`query ${'x'.repeat(60_000)} { pets { totalCount } }`))
     expect(line.operation).toBe(`query ${'x'.repeat(100)}`)
   })
 
-  sharedTest('line breaks and control characters in names stay in one line', async ({ running }) => {
+  sharedTest('line breaks and control characters in names are escaped', async ({ running }) => {
     const name = 'Rex\r\n{"level":60,"msg":"forged"}\u2028\u2029\u0085\u001b[31m'
     expect((await running.post({ name, categoryId: 1 }, { 'X-Request-Id': 'names' })).status).toBe(201)
     expect((await running.post({ name, categoryId: name }, { 'X-Request-Id': 'names' })).status).toBe(400)
@@ -172,7 +177,7 @@ describe('what a client sends cannot spoil the log', () => {
     expect(running.log.lines.filter(({ msg }) => msg === 'forged')).toEqual([])
   })
 
-  test('whatever is logged is one line, in which of a key nothing is left but its prefix', () => {
+  test('errors and objects are logged in one line, with keys reduced to their prefixes', () => {
     const log = collectLog()
     const key = mintKey()
     const err = new Error(`cannot use ${key}\n`, { cause: { header: `Bearer ${key.toUpperCase()}` } })
@@ -185,21 +190,21 @@ describe('what a client sends cannot spoil the log', () => {
 })
 
 withProcesses(
-  'the program logs keys nowhere, wherever a client has put them: header, path, query, operation, name',
+  'the service never logs a key, whether in a header, path, query, operation or name',
   async ({ sandbox }) => {
     const service = await sandbox.start()
     const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
     const key = created.stdout.trim()
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
-    const ask = (path: string, init: RequestInit = {}) =>
+    const request = (path: string, init: RequestInit = {}) =>
       fetch(service.base + path, { ...init, headers: { ...headers, ...init.headers } })
     const name = JSON.stringify({ name: key, categoryId: 1 })
     const query = `query ${key} { pets { totalCount } }`
-    await ask(`/v1/${key}?key=${key}`)
-    await ask('/v1/pets', { headers: { 'X-Request-Id': key, traceparent: key, 'User-Agent': key, Cookie: key } })
-    await ask('/v1/pets', { method: 'POST', body: name, headers: { 'Idempotency-Key': key } })
-    await ask('/v1/pets', { headers: { Authorization: `Bearer ${key}x` } })
-    expect((await ask('/graphql', { method: 'POST', body: JSON.stringify({ query }) })).status).toBe(200)
+    await request(`/v1/${key}?key=${key}`)
+    await request('/v1/pets', { headers: { 'X-Request-Id': key, traceparent: key, 'User-Agent': key, Cookie: key } })
+    await request('/v1/pets', { method: 'POST', body: name, headers: { 'Idempotency-Key': key } })
+    await request('/v1/pets', { headers: { Authorization: `Bearer ${key}x` } })
+    expect((await request('/graphql', { method: 'POST', body: JSON.stringify({ query }) })).status).toBe(200)
 
     const { stdout, stderr } = await service.signal('SIGTERM')
     const lines = stdout.split('\n').filter((line) => line.startsWith('{'))

@@ -10,11 +10,11 @@ import { occupyPort } from '../support/processes.ts'
 
 const metricsOf = async ({ send }: Running) => (await send('/metrics')).text()
 
-/** The series of ours in a text, without their values. */
+/** The service's own time series in a text, without their values. */
 const seriesOf = (text: string) =>
   text.split('\n').flatMap((line) => (line.startsWith('petstore_') ? [line.slice(0, line.lastIndexOf(' '))] : []))
 
-/** Writes requests without waiting for answers, which is quick, and waits for all of them. */
+/** Pipelines requests, which is fast, and waits for all responses. */
 async function pipeline({ port }: Running, requests: string[]): Promise<void> {
   const client = connect(port, '127.0.0.1').setEncoding('latin1')
   const end = once(client, 'close')
@@ -29,30 +29,33 @@ async function pipeline({ port }: Running, requests: string[]): Promise<void> {
 const random = () => Math.random().toString(36).slice(2)
 
 describe('/metrics', () => {
-  test('takes a key on the port of the service', async ({ running }) => {
-    const refused = await fetch(`${running.base}/metrics`)
-    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="petstore"'])
-    const told = await running.send('/metrics')
-    expect([told.status, told.headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
+  test('requires a key on PORT', async ({ running }) => {
+    const noKey = await fetch(`${running.base}/metrics`)
+    expect([noKey.status, noKey.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="petstore"'])
+    const response = await running.send('/metrics')
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; version=0.0.4; charset=utf-8',
+    ])
     const wrong = await running.send('/metrics', { method: 'POST' })
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
   })
 
-  test('on a port of its own takes none, and is nowhere else', async ({ running }) => {
+  test('requires no key on METRICS_PORT, and is on no other port', async ({ running }) => {
     const { server, port } = await occupyPort()
     await new Promise((resolve) => server.close(resolve))
     const service = await running.another({ metricsPort: port })
     expect((await service.send('/metrics')).status).toBe(404)
-    const told = await fetch(`http://127.0.0.1:${port}/metrics`)
-    expect(told.status).toBe(200)
-    expect(await told.text()).toContain('route="/metrics",method="GET",operation="",status="404"')
+    const response = await fetch(`http://127.0.0.1:${port}/metrics`)
+    expect(response.status).toBe(200)
+    expect(await response.text()).toContain('route="/metrics",method="GET",operation="",status="404"')
     const nothing = await fetch(`http://127.0.0.1:${port}/v1/pets`)
     expect([nothing.status, await nothing.json()]).toMatchObject([404, { code: 'NOT_FOUND' }])
     await service.service.stop(0, 0)
     await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow('fetch failed')
   })
 
-  test('tells requests by route, method, operation and status; errors by code; deprecated calls by key', async ({
+  test('counts requests by route, method, operation and status; errors by code; deprecated calls by key', async ({
     running,
   }) => {
     await running.post({ name: 'Rex', categoryId: 1 })
@@ -89,7 +92,7 @@ describe('/metrics', () => {
     expect(text).toMatch(/^process_resident_memory_bytes \d/m)
   })
 
-  test('counts who was refused by a budget', async ({ running }) => {
+  test('counts rate-limited requests by rate limiter', async ({ running }) => {
     const service = await running.another({ rateLimits: { ...loadConfig({}).rateLimits, points: 2, wrongKeys: 1 } })
     for (let n = 0; n < 5; n++) await service.send('/v1/pets')
     for (let n = 0; n < 3; n++) await service.send('/v1/pets', { headers: { Authorization: 'Bearer wrong' } })
@@ -99,7 +102,7 @@ describe('/metrics', () => {
     expect(text).toContain('petstore_errors_total{code="RESOURCE_EXHAUSTED"} 5\n')
   })
 
-  test('has no more series after 10,000 requests with random paths, methods and names of operations', async ({
+  test('has no more time series after 10,000 requests with random paths, methods and operation names', async ({
     running,
   }) => {
     const methods = METHODS.filter((method) => method !== 'CONNECT')
@@ -124,23 +127,20 @@ describe('/metrics', () => {
       requests += more.length
     }
     const after = seriesOf(await metricsOf(running))
-    // The first look at the metrics is a request, too.
+    // The first scrape is a request itself.
     expect(after.filter((one) => !before.includes(one) && !one.includes('route="/metrics"'))).toEqual([])
     expect(after.length).toBeLessThan(1_000)
   }, 120_000)
 
-  test.skipIf(!hasPromtool)(
-    `is what promtool takes for metrics without complaint${whySkipped}`,
-    async ({ running }) => {
-      await running.send('/v1/pets/1')
-      const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], {
-        input: await metricsOf(running),
-        encoding: 'utf8',
-      })
-      // Names that prom-client gives to what every Node process tells.
-      const ours = `${stdout}${stderr}`.split('\n').filter((line) => line && !/^nodejs_|^process_/.test(line))
-      expect(ours).toEqual([])
-      expect(status).not.toBe(1) // it could be parsed; 3 is for complaints
-    },
-  )
+  test.skipIf(!hasPromtool)(`passes promtool check metrics${whySkipped}`, async ({ running }) => {
+    await running.send('/v1/pets/1')
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], {
+      input: await metricsOf(running),
+      encoding: 'utf8',
+    })
+    // prom-client chose the names of its default metrics.
+    const ours = `${stdout}${stderr}`.split('\n').filter((line) => line && !/^nodejs_|^process_/.test(line))
+    expect(ours).toEqual([])
+    expect(status).not.toBe(1) // 1: not parsed; 3: lint warnings
+  })
 })
