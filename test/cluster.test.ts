@@ -5,12 +5,12 @@ import { cloneDatabase, dropDatabase, onServer } from './support/harness.ts'
 import { keepKey } from './support/output.ts'
 import { freePort, kill, occupyPort, test } from './support/processes.ts'
 
-describe('several workers', { timeout: 60_000 }, () => {
-  test('share a port and their metrics; one that is killed is replaced; SIGTERM ends them all in order', async ({
+describe('a cluster', { timeout: 60_000 }, () => {
+  test('shares a port and metrics, replaces a killed worker, and shuts down gracefully on SIGTERM', async ({
     sandbox,
     emptyDatabase,
   }) => {
-    // Any free port would be another one, were the first worker killed before the second listens.
+    // With PORT=0, a replaced worker could listen on another port.
     const PORT = String(await freePort())
     const service = await sandbox.start({ DATABASE_URL: emptyDatabase, PORT, WORKERS: '2', MIGRATE_ON_START: 'true' })
     const ready = async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
@@ -26,19 +26,19 @@ describe('several workers', { timeout: 60_000 }, () => {
     const pid = Number(/"pid":(\d+)[^\n]*"msg":"listening"/.exec(service.printed)?.[1])
     expect(kill(pid, 'SIGKILL')).toBe(true)
     await vi.waitUntil(() => !kill(pid, 0), 20_000)
-    await vi.waitFor(bothServe, 20_000) // the dead one does not count
+    await vi.waitFor(bothServe, 20_000) // without the killed worker
     expect((await fetch(`${service.base}/v1/pets`, { headers })).status).toBe(200)
 
     const end = await service.signal('SIGTERM')
     expect(end).toMatchObject({ code: 0, stderr: '' })
-    expect(end.stdout).toContain(`"worker":${pid},"code":null,"signal":"SIGKILL","msg":"worker died"`)
+    expect(end.stdout).toContain(`"worker":${pid},"code":null,"signal":"SIGKILL","msg":"worker exited"`)
     const left = await onServer((client) =>
       client.query('SELECT 1 FROM pg_stat_activity WHERE datname = $1', [new URL(emptyDatabase).pathname.slice(1)]),
     )
     expect(left.rowCount).toBe(0)
   })
 
-  test('that cannot listen end with one line, as one process does', async ({
+  test('that cannot listen exits with one line, like a single process', async ({
     sandbox,
     emptyDatabase,
     onTestFinished,
@@ -55,29 +55,26 @@ describe('several workers', { timeout: 60_000 }, () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^METRICS_PORT [^\n]+\n$/) })
   })
 
-  test('tell no metrics, rather than a part of them, while one of them does not answer', async ({
-    sandbox,
-    emptyDatabase,
-  }) => {
+  test('serves no incomplete metrics while a worker does not respond', async ({ sandbox, emptyDatabase }) => {
     const port = await freePort()
     const service = await sandbox.start({ DATABASE_URL: emptyDatabase, WORKERS: '2', METRICS_PORT: String(port) })
     const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`)
     await vi.waitFor(async () => expect(await (await metrics()).text()).toMatch(/^petstore_\w+_max 20$/m), 20_000)
     const pid = Number(/"pid":(\d+)[^\n]*"msg":"listening"/.exec(service.printed)?.[1])
     kill(pid, 'SIGSTOP')
-    // One of them may go to the worker that does not answer at all.
-    const answer = await Promise.any([metrics(), metrics(), metrics()])
+    // Some of these requests may reach the worker that is stopped.
+    const response = await Promise.any([metrics(), metrics(), metrics()])
     kill(pid, 'SIGCONT')
-    expect([answer.status, await answer.json()]).toEqual([503, expect.objectContaining({ code: 'UNAVAILABLE' })])
+    expect([response.status, await response.json()]).toEqual([503, expect.objectContaining({ code: 'UNAVAILABLE' })])
   })
 
   test.for(['1', '2'])(
-    'of a migration that fails: %s of them go on, alive and not ready, and try it once each',
+    'with a failing migration: %s worker(s) stay alive, not ready, and each tries it once',
     async (workers, { sandbox, onTestFinished }) => {
       const databaseUrl = await cloneDatabase()
       onTestFinished(() => dropDatabase(databaseUrl))
       const sql = (text: string) => onServer((client) => client.query(text), new URL(databaseUrl).pathname.slice(1))
-      const last = listMigrations().at(-1) // what it makes is there already
+      const last = listMigrations().at(-1) // its tables exist already
       await sql(`DELETE FROM _prisma_migrations WHERE migration_name = '${last}'`)
       const tries = async () =>
         (await sql(`SELECT 1 FROM _prisma_migrations WHERE migration_name = '${last}'`)).rowCount

@@ -265,16 +265,14 @@ describe('the service with DATABASE_URL', { concurrent: true, timeout: 60_000 },
 })
 
 test('a second signal exits immediately, without waiting for the drain', { timeout: 60_000 }, async ({ sandbox }) => {
-  const service = await sandbox.start({ DATABASE_URL: await deadDatabase(), DRAIN_DELAY_MS: '600000' })
+  const service = await sandbox.start({ DATABASE_URL: await deadDatabase(), DRAIN_DELAY_MS: '600000' }) // longer than this test
   const ended = service.signal('SIGTERM')
   await vi.waitFor(async () => {
     const response = await get(service, '/readyz')
     expect(await response.json()).toMatchObject({ message: 'The service is shutting down.' })
   }, 5_000)
-  const began = performance.now()
   void service.signal('SIGTERM')
   expect(await ended).toMatchObject({ code: 1 })
-  expect(performance.now() - began).toBeLessThan(promptMs)
 })
 
 describe('an invalid configuration', { concurrent: true, timeout: 60_000 }, () => {
