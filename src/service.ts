@@ -74,7 +74,7 @@ export function createService(options: ServiceOptions): Service {
     recordUse: ({ keyId }) => usage.recordUse(keyId, now()),
     recordDeprecatedCall({ keyId, keyPrefix }) {
       usage.recordDeprecatedCall(keyId, now())
-      metrics.deprecatedCall(keyPrefix)
+      metrics.recordDeprecatedCall(keyPrefix)
     },
   })
   const stopJobs = startJobs(log, usage, database, rateLimitPool)

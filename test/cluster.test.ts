@@ -11,7 +11,7 @@ describe('several workers', () => {
     sandbox,
     emptyDatabase,
   }) => {
-    // Any free port would be another one, were the first worker killed before the second listens.
+    // With PORT=0, a replaced worker could listen on another port.
     const PORT = String(await freePort())
     const service = await sandbox.start({ DATABASE_URL: emptyDatabase, PORT, WORKERS: '2', MIGRATE_ON_START: 'true' })
     const ready = async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
@@ -39,7 +39,7 @@ describe('several workers', () => {
     expect(left.rowCount).toBe(0)
   })
 
-  test('that cannot listen end with one line, as one process does', async ({
+  test('that cannot listen exits with one line, like a single process', async ({
     sandbox,
     emptyDatabase,
     onTestFinished,
@@ -56,24 +56,21 @@ describe('several workers', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^METRICS_PORT [^\n]+\n$/) })
   })
 
-  test('tell no metrics, rather than a part of them, while one of them does not answer', async ({
-    sandbox,
-    emptyDatabase,
-  }) => {
+  test('serves no incomplete metrics while a worker does not respond', async ({ sandbox, emptyDatabase }) => {
     const port = await freePort()
     const service = await sandbox.start({ DATABASE_URL: emptyDatabase, WORKERS: '2', METRICS_PORT: String(port) })
     const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`)
     await waitFor(async () => expect(await (await metrics()).text()).toMatch(/^petstore_\w+_max 20$/m))
     const pid = Number(/"pid":(\d+)[^\n]*"msg":"listening"/.exec(service.printed)?.[1])
     kill(pid, 'SIGSTOP')
-    // One of them may go to the worker that does not answer at all.
-    const answer = await Promise.any([metrics(), metrics(), metrics()])
+    // Some of these requests may reach the worker that is stopped.
+    const response = await Promise.any([metrics(), metrics(), metrics()])
     kill(pid, 'SIGCONT')
-    expect([answer.status, await answer.json()]).toEqual([503, expect.objectContaining({ code: 'UNAVAILABLE' })])
+    expect([response.status, await response.json()]).toEqual([503, expect.objectContaining({ code: 'UNAVAILABLE' })])
   })
 
   test.for(['1', '2'])(
-    'of a migration that fails: %s of them go on, alive and not ready, and try it once each',
+    'with a failing migration: %s worker(s) stay alive, not ready, and each tries it once',
     async (workers, { sandbox, onTestFinished }) => {
       const databaseUrl = await cloneDatabase()
       onTestFinished(() => dropDatabase(databaseUrl))

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { PrismaClient } from '../database/generated/client.ts'
+import { OperatorError } from '../operator-error.ts'
 import { hashKey, keyPrefix, mintKey } from './api-key.ts'
 
 /** What a key may be allowed to do. */
@@ -35,7 +36,7 @@ export interface KeyInfo {
 }
 
 /** The key has a successor already. The message is one line and names both by their prefixes. */
-export class KeyAlreadyRotatedError extends Error {}
+export class KeyAlreadyRotatedError extends OperatorError {}
 
 /** Issues, lists, rotates and revokes API keys. */
 export interface ApiKeys {

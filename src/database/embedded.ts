@@ -8,9 +8,10 @@ import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { OperatorError } from '../operator-error.ts'
 
 /** The embedded server cannot be used. The message is one line that says what to do. */
-export class EmbeddedPostgresError extends Error {}
+export class EmbeddedPostgresError extends OperatorError {}
 
 export interface EmbeddedPostgres {
   url: string

@@ -1,8 +1,9 @@
 import pg from 'pg'
+import { OperatorError } from '../operator-error.ts'
 import { useEmbeddedPostgres } from './embedded.ts'
 
 /** `DATABASE_URL` refers to a file that cannot be read, such as a certificate. The message is one line. */
-export class DatabaseUrlError extends Error {}
+export class DatabaseUrlError extends OperatorError {}
 
 export interface DatabaseServer {
   url: string
@@ -28,6 +29,6 @@ function requireReadable(connectionString: string): pg.Client {
     return new pg.Client({ connectionString })
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new DatabaseUrlError(`DATABASE_URL cannot be used: ${reason}`, { cause })
+    throw new DatabaseUrlError(`Configuration: DATABASE_URL cannot be used: ${reason}`, { cause })
   }
 }

@@ -13,6 +13,7 @@ import {
 } from 'graphql'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
+import { OperatorError } from '../operator-error.ts'
 
 /**
  * Trusted documents: operations that are identified by the SHA-256 of their text. `off` ignores hashes; `allow` accepts
@@ -30,7 +31,7 @@ const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
 
 /**
  * Reads a manifest: a JSON object from hash to document, the format of `npm run trusted-documents`, graphql-codegen and Relay.
- * @throws Error with one line that names the file
+ * @throws OperatorError with one line that names the file
  */
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
   try {
@@ -40,7 +41,7 @@ export async function readManifest(file: string): Promise<ReadonlyMap<string, st
     return new Map(documents)
   } catch (cause) {
     const reason = cause instanceof z.ZodError ? 'is not an object from SHA-256 to document' : (cause as Error).message
-    throw new Error(`TRUSTED_DOCUMENTS_FILE ${file}: ${reason}`, { cause })
+    throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${reason}`, { cause })
   }
 }
 

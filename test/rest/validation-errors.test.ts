@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { INVALID_PETS, MALFORMED_BODIES } from '../support/cases/new-pet.ts'
-import { testWithSharedService as testWithService as test } from '../support/harness.ts'
+import { testWithSharedService as test } from '../support/harness.ts'
 
 // Nothing here is stored, so the tests share a store, which stays empty.
 

@@ -88,7 +88,7 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
     run: (program, args = [], env = {}) => add(program, args, env).ended,
     async start(env = {}) {
       const program = add('main.js', [], env)
-      const last = env.DATABASE_URL ? '"msg":"listening"' : 'Ctrl-C ends it.'
+      const last = env.DATABASE_URL ? '"msg":"listening"' : 'Press Ctrl-C to stop.'
       const printed = await program.until((text) => text.includes(last) && /"port":\d+/.test(text))
       const port = Number(/"port":(\d+)/.exec(printed)?.[1])
       return { base: `http://127.0.0.1:${port}`, port, printed, signal: program.signal }
