@@ -77,16 +77,14 @@ describe('several workers', () => {
       const sql = (text: string) => withClient((client) => client.query(text), new URL(databaseUrl).pathname.slice(1))
       const last = listMigrations().at(-1) // what it makes is there already
       await sql(`DELETE FROM _prisma_migrations WHERE migration_name = '${last}'`)
-      const tries = async () =>
-        (await sql(`SELECT 1 FROM _prisma_migrations WHERE migration_name = '${last}'`)).rowCount
       const service = await sandbox.start({ DATABASE_URL: databaseUrl, WORKERS: workers, MIGRATE_ON_START: 'true' })
       await waitFor(async () => expect(await tries()).toBe(Number(workers)))
       await new Promise((resolve) => setTimeout(resolve, 2_000))
       const status = async (path: string) => (await fetch(service.base + path)).status
-      expect([await status('/livez'), await status('/readyz'), await tries()]).toEqual([200, 503, Number(workers)])
+      expect([await status('/livez'), await status('/readyz')]).toEqual([200, 503])
       const { code, stdout, stderr } = await service.signal('SIGTERM')
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      expect(stdout.match(/"msg":"migration failed/g)).toHaveLength(Number(workers))
+      expect(failures(stdout)).toBe(Number(workers))
     },
   )
 })
