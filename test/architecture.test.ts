@@ -24,8 +24,9 @@ const LAYERS = [
   ['animals/', 'auth/'],
   ['errors.ts', 'coalesce.ts', 'telemetry/'],
   ['config.ts'],
-  ['values.ts'],
+  ['environment.ts'],
   ['database/'],
+  ['operator-error.ts'],
 ]
 
 const WEB = /^(express|graphql|graphql-yoga|@pothos\/.*|node:http)$/

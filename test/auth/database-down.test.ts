@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { pino } from 'pino'
 import { describe, expect, vi } from 'vitest'
-import { openLine } from '../chaos/tcp-proxy.ts'
+import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import { type TestService, startService, testWithService as test } from '../support/harness.ts'
@@ -17,14 +17,14 @@ describe('while the database is down', () => {
     const now = performance.now()
     const clock = vi.spyOn(performance, 'now').mockReturnValue(now) // which the cache of keys goes by
     onTestFinished(() => clock.mockRestore())
-    const line = await openLine(service.databaseUrl)
+    const proxy = await startTcpProxy(service.databaseUrl)
     const stops: (() => Promise<void>)[] = []
     onTestFinished(() => stops[0]?.())
-    const { base } = await startService(line.url, stops, { key: service.key })
+    const { base } = await startService(proxy.url, stops, { key: service.key })
     const ask = async (key: string, path = '/v1/pets?limit=0') =>
       (await fetch(base + path, { headers: { Authorization: `Bearer ${key}` } })).status
     expect(await ask(service.key)).toBe(400)
-    await line.down()
+    await proxy.down()
     expect(await ask(service.key)).toBe(400) // believed, and refused for its limit without asking the database
     expect(await Promise.all([ask(mintKey()), ask(mintKey(), '/graphql'), ask('Bearer x')])).toEqual([503, 503, 401])
     clock.mockReturnValue(now + KEY_CACHE_MS - 1)
@@ -32,7 +32,7 @@ describe('while the database is down', () => {
     // Past its time it is not accepted any more, and not called wrong either.
     clock.mockReturnValue(now + KEY_CACHE_MS + 100)
     expect(await ask(service.key)).toBe(503)
-    await line.up()
+    await proxy.up()
     expect([await ask(service.key), await ask(mintKey())]).toEqual([400, 401])
   })
 })

@@ -50,7 +50,7 @@ export function createClient(port: number, key: string, connections = 64): Clien
   }
 }
 
-export type Face = 'rest' | 'graphql'
+export type Api = 'rest' | 'graphql'
 
 /** What a client knows of a creation: 503, or a connection that was refused, is a promise that nothing happened. */
 export type Outcome = 'acknowledged' | 'refused' | 'unknown' | 'in flight' | 'wrong'
@@ -64,13 +64,22 @@ export interface Creation {
 
 const mutation = 'mutation($i:NewPet!,$k:String){createPet(input:$i,idempotencyKey:$k){id name}}'
 
-/** createPet through a face. @param once an Idempotency-Key */
-export async function createPet(client: Client, face: Face, name: string, once?: string): Promise<Creation> {
-  const pet = { name, categoryId: face === 'rest' ? 1 : '1' }
+/** createPet through a face. @param idempotencyKey an Idempotency-Key */
+export async function createPet(client: Client, api: Api, name: string, idempotencyKey?: string): Promise<Creation> {
+  const pet = { name, categoryId: api === 'rest' ? 1 : '1' }
   const reply =
-    face === 'rest'
-      ? await client.send('POST', '/v1/pets', JSON.stringify(pet), once ? { 'Idempotency-Key': once } : {})
-      : await client.send('POST', '/graphql', JSON.stringify({ query: mutation, variables: { i: pet, k: once } }))
+    api === 'rest'
+      ? await client.send(
+          'POST',
+          '/v1/pets',
+          JSON.stringify(pet),
+          idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {},
+        )
+      : await client.send(
+          'POST',
+          '/graphql',
+          JSON.stringify({ query: mutation, variables: { i: pet, k: idempotencyKey } }),
+        )
   const status = statusOf(reply)
   const id = status === 201 ? /"id":"?(\d+)"?/.exec(reply.body)?.[1] : undefined
   const echoed = reply.body.includes(`"name":${JSON.stringify(name)}`)

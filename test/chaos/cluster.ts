@@ -55,13 +55,13 @@ export async function startCluster(defer: Defer, settings: string[] = []): Promi
 }
 
 /** A database with the current schema and a key. */
-export interface Store {
+export interface TestDatabase {
   url: string
   key: string
 }
 
 /** Makes a database ready, new on the cluster unless it has a name already. */
-export async function createStore(url: string): Promise<Store> {
+export async function prepareDatabase(url: string): Promise<TestDatabase> {
   await migrate(url)
   return { url, key: await issueKey(url) }
 }
@@ -91,7 +91,7 @@ export async function animalsIn(url: string): Promise<{ id: string; name: string
 }
 
 /** Until the service's statements are over, also those whose client has given up. */
-export async function settled(url: string): Promise<void> {
+export async function statementsFinished(url: string): Promise<void> {
   const busy = `SELECT count(*)::int AS n FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'`
   await inDatabase(url, async (client) => {

@@ -2,28 +2,32 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Many connections that all do the same. */
-export interface Crowd {
+export interface ConnectionGroup {
   /** How many the server has not closed yet. */
   readonly left: number
   /** How many were answered with each status. */
-  readonly answered: Map<number, number>
+  readonly countByStatus: Map<number, number>
   /** Until the server has closed every one, or time is up. @returns the longest that one was open, in milliseconds */
   closed(timeoutMs: number): Promise<number>
 }
 
 interface Behaviour {
   /** What each says first. */
-  say?: string
+  send?: string
   /** What each says once in a second from then on. */
   drip?: string
   /** Ends its half of the connection behind what it said. */
   end?: boolean
   /** Reads nothing of what comes. */
-  deaf?: boolean
+  neverReads?: boolean
 }
 
 /** Opens connections, fifty at a time, so that none waits for the kernel. */
-export async function gather(port: number, count: number, { say = '', drip, end, deaf }: Behaviour): Promise<Crowd> {
+export async function openConnections(
+  port: number,
+  count: number,
+  { send: say = '', drip, end, neverReads: deaf }: Behaviour,
+): Promise<ConnectionGroup> {
   const open = new Set<Socket>()
   const answered = new Map<number, number>()
   let emptied = () => {}
@@ -63,7 +67,7 @@ export async function gather(port: number, count: number, { say = '', drip, end,
     get left() {
       return open.size
     },
-    answered,
+    countByStatus: answered,
     async closed(timeoutMs) {
       const over = new AbortController()
       await Promise.race([empty, sleep(timeoutMs, undefined, { signal: over.signal }).catch(() => {})])

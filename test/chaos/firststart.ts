@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { createClient } from './client.ts'
 import { inDatabase, issueKey, startCluster } from './cluster.ts'
-import { definePart, type Defer, exactly, type Figure, told } from './assertions.ts'
+import { definePart, type Defer, exactly, type Measurement, info } from './assertions.ts'
 import { startInstance } from './instance.ts'
 
 const migrations = readdirSync(new URL('../../prisma/migrations', import.meta.url)).filter((name) =>
@@ -20,7 +20,7 @@ export async function startTogether(
   defer: Defer,
   serverUrl: string,
   { rounds, instances }: { rounds: number; instances: number },
-): Promise<Figure[]> {
+): Promise<Measurement[]> {
   let [ready, alive, wrongHistory, unserved, slowestMs] = [0, 0, 0, 0, 0]
   for (let round = 0; round < rounds; round++) {
     const url = await emptyDatabase(defer, serverUrl)
@@ -45,12 +45,12 @@ export async function startTogether(
     await Promise.all(started.map((instance) => instance.end('SIGKILL')))
   }
   return [
-    told('starts of an empty database', rounds),
+    info('starts of an empty database', rounds),
     exactly('instances ready', ready, rounds * instances),
     exactly('… that did not serve', unserved, 0),
     exactly('… alive, never restarted', alive, rounds * instances),
     exactly('histories other than each migration once', wrongHistory, 0),
-    told('longest until all were ready', slowestMs, 'ms'),
+    info('longest until all were ready', slowestMs, 'ms'),
   ]
 }
 

@@ -2,9 +2,9 @@ import { mintKey } from '../../src/auth/api-key.ts'
 import { graphqlCases } from '../catalogue/graphql.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { type Client, createClient } from './client.ts'
-import { createStore, startCluster, type Store } from './cluster.ts'
-import { atRate, gather } from './connections.ts'
-import { atMost, definePart, type Defer, exactly, type Figure, quantile, told } from './assertions.ts'
+import { prepareDatabase, startCluster, type TestDatabase } from './cluster.ts'
+import { atRate, openConnections } from './connections.ts'
+import { atMost, definePart, type Defer, exactly, type Measurement, quantile, info } from './assertions.ts'
 import { type Instance, startInstance } from './instance.ts'
 
 interface Sizes {
@@ -32,14 +32,14 @@ const memoryMb = 512
  */
 export const hostile = definePart({ idle: 5_000, connections: 1_000, seconds: 16, rate: 100 }, async (defer, sizes) => {
   const { url } = await startCluster(defer)
-  return besiege(defer, await createStore(url), sizes)
+  return runHostileClients(defer, await prepareDatabase(url), sizes)
 })
 
-export async function besiege(
+export async function runHostileClients(
   defer: Defer,
-  { url, key }: Store,
+  { url, key }: TestDatabase,
   { idle, connections, seconds, rate }: Sizes,
-): Promise<Figure[]> {
+): Promise<Measurement[]> {
   // Without shedding: others shall be served, not refused.
   const env = { DATABASE_URL: url, KEEP_ALIVE_TIMEOUT_MS: patience.keepAliveMs, SHED_DELAY_MS: 0 }
   const [service, control] = [await startInstance(defer, env), await startInstance(defer, env)]
@@ -49,7 +49,7 @@ export async function besiege(
   await watch() // warms both up
   const normal = await watch()
   const beforeMb = await service.residentMb()
-  const figures: Figure[] = []
+  const figures: Measurement[] = []
   const report = (name: string, others: Watched, megabytes: number) =>
     figures.push(
       atMost(
@@ -63,13 +63,13 @@ export async function besiege(
 
   for (const crowd of crowds(key)) {
     const count = crowd.idle ? idle : connections
-    const gathered = await gather(service.port, count, crowd)
+    const gathered = await openConnections(service.port, count, crowd)
     const others = await watch()
     report(`${count} ${crowd.name}`, others, await service.residentMb())
     const took = await gathered.closed(crowd.withinMs + slackMs)
     figures.push(
       atMost(`… all closed after`, took, crowd.withinMs + slackMs, 'ms'),
-      exactly(`… answered ${crowd.status}`, gathered.answered.get(crowd.status) ?? 0, count),
+      exactly(`… answered ${crowd.status}`, gathered.countByStatus.get(crowd.status) ?? 0, count),
     )
   }
   for (const flood of floods(service, key)) {
@@ -85,11 +85,11 @@ export async function besiege(
   }
   const after = await watch()
   return [
-    told('p99 without hostile clients', normal.p99Ms, 'ms'),
-    told('… of the instance that has none', normal.normalMs, 'ms'),
-    told('… and after them', after.p99Ms, 'ms'),
-    told('memory before', beforeMb, 'MB'),
-    told('… and after them', await service.residentMb(), 'MB'),
+    info('p99 without hostile clients', normal.p99Ms, 'ms'),
+    info('… of the instance that has none', normal.normalMs, 'ms'),
+    info('… and after them', after.p99Ms, 'ms'),
+    info('memory before', beforeMb, 'MB'),
+    info('… and after them', await service.residentMb(), 'MB'),
     ...figures,
     exactly('restarts of the service', service.alive() ? 0 : 1, 0),
   ]
@@ -170,7 +170,9 @@ function floods({ port }: Instance, key: string) {
       rate: 200,
       act: async (n: number) => {
         const request = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`
-        await gather(port, 1, { say: request.slice(0, 1 + (n % request.length)) }).then((crowd) => crowd.closed(1))
+        await openConnections(port, 1, { send: request.slice(0, 1 + (n % request.length)) }).then((crowd) =>
+          crowd.closed(1),
+        )
         return true
       },
     },

@@ -63,7 +63,7 @@ export async function startInstance(
     await rm(dir, { recursive: true, force: true })
   })
   const printed = () => readFile(logFile, 'utf8')
-  await answers(child, `http://127.0.0.1:${onPort}${waitFor}`, printed)
+  await waitForReady(child, `http://127.0.0.1:${onPort}${waitFor}`, printed)
   const pid = child.pid ?? Number.NaN
 
   return {
@@ -84,7 +84,7 @@ export async function startInstance(
 }
 
 /** Until an address answers 200. @throws Error with what the program printed when it ends before */
-async function answers(child: ChildProcess, address: string, printed: () => Promise<string>): Promise<void> {
+async function waitForReady(child: ChildProcess, address: string, printed: () => Promise<string>): Promise<void> {
   for (;;) {
     const response = await fetch(address).catch(() => undefined)
     await response?.arrayBuffer()

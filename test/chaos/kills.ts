@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from './client.ts'
-import { animalsIn, createStore, settled, startCluster } from './cluster.ts'
-import { atLeast, definePart, told } from './assertions.ts'
+import { animalsIn, prepareDatabase, statementsFinished, startCluster } from './cluster.ts'
+import { atLeast, definePart, info } from './assertions.ts'
 import { startInstance } from './instance.ts'
 import { createLedger } from './ledger.ts'
 
@@ -10,7 +10,7 @@ export const kills = definePart(
   { kills: 50, databaseKills: 20, acknowledgements: 100_000, concurrency: 48 },
   async (defer, { kills, databaseKills, acknowledgements, concurrency }) => {
     const cluster = await startCluster(defer)
-    const { key } = await createStore(cluster.url)
+    const { key } = await prepareDatabase(cluster.url)
     const start = (port?: number) =>
       startInstance(defer, { DATABASE_URL: cluster.url, waitFor: '/livez', ...(port && { port }) })
     let service = await start()
@@ -36,11 +36,11 @@ export const kills = definePart(
     await ledger.reaches(acknowledgements)
     await writing.stop()
     const seconds = (performance.now() - began) / 1_000
-    await settled(cluster.url)
+    await statementsFinished(cluster.url)
     return [
-      told('SIGKILLs of the service', kills),
-      told('SIGKILLs of PostgreSQL', databaseKills),
-      told('seconds under load', seconds),
+      info('SIGKILLs of the service', kills),
+      info('SIGKILLs of PostgreSQL', databaseKills),
+      info('seconds under load', seconds),
       atLeast('acknowledgements', ledger.acknowledged, acknowledgements),
       ...ledger.audit(await animalsIn(cluster.url)),
     ]

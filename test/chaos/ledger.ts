@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createPet, type Creation, type Outcome, statusOf } from './client.ts'
-import { exactly, type Figure, told } from './assertions.ts'
+import { exactly, type Measurement, info } from './assertions.ts'
 
 /** What clients know of every animal that they sent, by its name, which nobody else has. */
 export interface Ledger {
@@ -20,7 +20,7 @@ export interface Ledger {
   /** The longest that an answer took. */
   readonly slowestMs: number
   /** Holds what clients know against the animals that are there. */
-  audit(animals: { id: string; name: string }[]): Figure[]
+  audit(animals: { id: string; name: string }[]): Measurement[]
 }
 
 export function createLedger(): Ledger {
@@ -29,9 +29,9 @@ export function createLedger(): Ledger {
   const wrong: string[] = []
   const statuses = new Map<number, number>()
   let slowestMs = 0
-  let watchers: { at: number; tell(): void }[] = []
+  let watchers: { at: number; resolve(): void }[] = []
 
-  function note(name: string, { outcome, id, reply }: Creation): void {
+  function record(name: string, { outcome, id, reply }: Creation): void {
     const before = known.get(name)?.outcome
     counts[outcome]++
     const status = statusOf(reply)
@@ -43,7 +43,7 @@ export function createLedger(): Ledger {
     known.set(name, { outcome: outcomeNow, id })
     const due = watchers.filter(({ at }) => at <= counts.acknowledged)
     if (due.length) watchers = watchers.filter((watcher) => !due.includes(watcher))
-    due.forEach(({ tell }) => tell())
+    due.forEach(({ resolve: tell }) => tell())
   }
 
   async function create(client: Client, stopped = () => true): Promise<Creation> {
@@ -54,7 +54,7 @@ export function createLedger(): Ledger {
     known.set(name, {})
     for (;;) {
       const creation = await createPet(client, face, name, once)
-      note(name, creation)
+      record(name, creation)
       if (creation.outcome === 'acknowledged' || creation.outcome === 'wrong') return creation
       if (!once || stopped()) return creation
       await sleep(20) // as a client waits before it tries again
@@ -81,7 +81,7 @@ export function createLedger(): Ledger {
     reaches: (at) =>
       new Promise((tell) => {
         if (counts.acknowledged >= at) tell()
-        else watchers.push({ at, tell })
+        else watchers.push({ at, resolve: tell })
       }),
     write(client, concurrency) {
       const stopping = new AbortController()
@@ -109,11 +109,11 @@ export function createLedger(): Ledger {
       const refused = [...of('refused'), ...of('in flight')].filter(([name]) => found.has(name))
       if (wrong.length) console.error('Answers that are none of 201, 409, 503, 504:', [...new Set(wrong)].slice(0, 5))
       return [
-        told('animals sent', known.size),
-        told('acknowledged', of('acknowledged').length),
-        told('of unknown outcome, and there', of('unknown').filter(([name]) => found.has(name)).length),
-        told('of unknown outcome, and not there', of('unknown').filter(([name]) => !found.has(name)).length),
-        told('refused (503, or no connection)', of('refused').length),
+        info('animals sent', known.size),
+        info('acknowledged', of('acknowledged').length),
+        info('of unknown outcome, and there', of('unknown').filter(([name]) => found.has(name)).length),
+        info('of unknown outcome, and not there', of('unknown').filter(([name]) => !found.has(name)).length),
+        info('refused (503, or no connection)', of('refused').length),
         exactly('answers that are none of 201, 409, 503, 504', counts.wrong, 0),
         exactly('acknowledged, but lost', lost.length, 0),
         exactly('there twice', doubled.length, 0),

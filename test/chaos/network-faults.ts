@@ -1,119 +1,128 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from './client.ts'
-import { animalsIn, createStore, settled, startCluster, type Store } from './cluster.ts'
-import { atLeast, atMost, definePart, type Defer, exactly, type Figure, onQuietMachine, told } from './assertions.ts'
+import { animalsIn, prepareDatabase, statementsFinished, startCluster, type TestDatabase } from './cluster.ts'
+import {
+  atLeast,
+  atMost,
+  definePart,
+  type Defer,
+  exactly,
+  type Measurement,
+  onQuietMachine,
+  info,
+} from './assertions.ts'
 import { startInstance } from './instance.ts'
 import { createLedger } from './ledger.ts'
-import { type Line, openLine } from './tcp-proxy.ts'
-import { budgetMs, wholePool } from './pool.ts'
+import { type TcpProxy, startTcpProxy } from './tcp-proxy.ts'
+import { MAX_RESPONSE_MS, measurePool } from './pool.ts'
 
-/** One trouble on the line, what it does to it again and again, and what a run of it must have brought about. */
-interface Trouble {
-  strike(line: Line): Promise<void>
-  /** A status that clients must have seen, else the trouble was none. */
-  seen?: number
+/** A network fault, which is injected again and again. */
+interface Fault {
+  inject(proxy: TcpProxy): Promise<void>
+  /** A status that clients must have received, or the fault had no effect. */
+  expectedStatus?: number
 }
 
-const troubles: Record<string, Trouble> = {
+const FAULTS: Record<string, Fault> = {
   latency: {
-    async strike(line) {
-      line.latency(20 + Math.random() * 60)
+    async inject(proxy) {
+      proxy.latency(20 + Math.random() * 60)
       await sleep(200)
     },
   },
   'tiny packets': {
-    async strike(line) {
-      line.slice(1 + Math.floor(Math.random() * 3))
+    async inject(proxy) {
+      proxy.slice(1 + Math.floor(Math.random() * 3))
       await sleep(200)
     },
   },
   cut: {
-    async strike(line) {
+    async inject(proxy) {
       await sleep(Math.random() * 100)
-      line.cut('end')
+      proxy.cut('end')
     },
-    seen: 504,
+    expectedStatus: 504,
   },
   reset: {
-    async strike(line) {
+    async inject(proxy) {
       await sleep(Math.random() * 100)
-      line.cut('reset')
+      proxy.cut('reset')
     },
-    seen: 504,
+    expectedStatus: 504,
   },
   'down and up': {
-    async strike(line) {
-      await line.down()
+    async inject(proxy) {
+      await proxy.down()
       await sleep(100)
-      await line.up()
+      await proxy.up()
       await sleep(Math.random() * 200)
     },
-    seen: 503,
+    expectedStatus: 503,
   },
   'silence, for longer than any timeout': {
-    async strike(line) {
-      line.hold('requests', 'answers')
+    async inject(proxy) {
+      proxy.hold('requests', 'responses')
       await sleep(3_600)
-      line.mend()
+      proxy.restore()
       await sleep(300)
     },
-    seen: 504,
+    expectedStatus: 504,
   },
-  'answers held back after the commit, then cut': {
-    async strike(line) {
-      line.hold('answers')
+  'responses held after the commit, then cut': {
+    async inject(proxy) {
+      proxy.hold('responses')
       await sleep(50 + Math.random() * 100)
-      line.cut('reset')
-      line.mend()
+      proxy.cut('reset')
+      proxy.restore()
       await sleep(50)
     },
-    seen: 504,
+    expectedStatus: 504,
   },
 }
 
-export const troubleNames = Object.keys(troubles)
+export const faultNames = Object.keys(FAULTS)
 
-/** 503 is certainly not executed, 504 may be: counted in the table, for each trouble that a line to PostgreSQL has. */
-export const truth = definePart({ seconds: 8, concurrency: 16 }, async (defer, sizes) => {
+/** Under each network fault between service and PostgreSQL: 503 was not executed, 504 may have been. */
+export const networkFaults = definePart({ seconds: 8, concurrency: 16 }, async (defer, sizes) => {
   const { url } = await startCluster(defer)
-  return underTroubles(defer, await createStore(url), sizes)
+  return runUnderFaults(defer, await prepareDatabase(url), sizes)
 })
 
-export async function underTroubles(
+export async function runUnderFaults(
   defer: Defer,
-  { url, key }: Store,
+  { url, key }: TestDatabase,
   { seconds, concurrency }: { seconds: number; concurrency: number },
-  names = troubleNames,
-): Promise<Figure[]> {
-  const line = await openLine(url)
-  defer(() => line.down())
-  const service = await startInstance(defer, { DATABASE_URL: line.url })
+  names = faultNames,
+): Promise<Measurement[]> {
+  const proxy = await startTcpProxy(url)
+  defer(() => proxy.down())
+  const service = await startInstance(defer, { DATABASE_URL: proxy.url })
   const client = createClient(service.port, key, concurrency)
   defer(() => client.close())
   const ledger = createLedger()
-  const perTrouble: Figure[] = []
+  const perFault: Measurement[] = []
   for (const name of names) {
-    const { strike, seen } = troubles[name] ?? {}
-    if (!strike) throw new Error(`No such trouble: ${name}`)
+    const { inject, expectedStatus } = FAULTS[name] ?? {}
+    if (!inject) throw new Error(`No such fault: ${name}`)
     const before = ledger.statuses()
     const writing = ledger.write(client, concurrency)
     const until = performance.now() + seconds * 1_000
-    const isSeen = () => !seen || ledger.statuses(before).has(seen)
-    while (performance.now() < until || !isSeen()) await strike(line)
-    line.mend()
+    const hadEffect = () => !expectedStatus || ledger.statuses(before).has(expectedStatus)
+    while (performance.now() < until || !hadEffect()) await inject(proxy)
+    proxy.restore()
     const acknowledged = ledger.acknowledged
-    await ledger.reaches(acknowledged + concurrency) // it is well again by itself
+    await ledger.reaches(acknowledged + concurrency) // it recovers by itself
     await writing.stop()
     const counts = ledger.statuses(before)
-    perTrouble.push(told(name, [...counts].map(([status, count]) => `${count} × ${status}`).join(', ')))
-    if (seen) perTrouble.push(atLeast(`… of which ${seen}`, counts.get(seen) ?? 0, 1))
+    perFault.push(info(name, [...counts].map(([status, count]) => `${count} × ${status}`).join(', ')))
+    if (expectedStatus) perFault.push(atLeast(`… of which ${expectedStatus}`, counts.get(expectedStatus) ?? 0, 1))
   }
-  await settled(url)
+  await statementsFinished(url)
   return [
-    ...perTrouble,
-    onQuietMachine(atMost('longest answer', ledger.slowestMs, budgetMs, 'ms')),
+    ...perFault,
+    onQuietMachine(atMost('longest response', ledger.slowestMs, MAX_RESPONSE_MS, 'ms')),
     ...ledger.audit(await animalsIn(url)),
-    ...(await wholePool(url, service.port, key)),
+    ...(await measurePool(url, service.port, key)),
     exactly('restarts of the service', service.alive() ? 0 : 1, 0),
   ]
 }

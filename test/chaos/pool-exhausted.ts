@@ -6,10 +6,10 @@ import { keyCases } from '../catalogue/keys.ts'
 import { protocolCases } from '../catalogue/protocol.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { createClient } from './client.ts'
-import { createStore, issueKey, startCluster } from './cluster.ts'
-import { atLeast, atMost, definePart, exactly, onQuietMachine, quantile, told } from './assertions.ts'
+import { prepareDatabase, issueKey, startCluster } from './cluster.ts'
+import { atLeast, atMost, definePart, exactly, onQuietMachine, quantile, info } from './assertions.ts'
 import { startInstance, UNHURRIED } from './instance.ts'
-import { whileHeld } from './pool.ts'
+import { whilePoolBlocked } from './pool.ts'
 
 /** Longest that a flood of GraphQL takes to be refused when the service has nothing else to do, in milliseconds. */
 const floodMs = 20
@@ -17,9 +17,9 @@ const floodMs = 20
 const cases = [...keyCases, ...bodyCases, ...addressCases, ...protocolCases, ...graphqlCases]
 
 /** Every row of the catalogue that is answered without the database, while a lock holds every connection to it. */
-export const held = definePart({ atOnce: 20 }, async (defer, { atOnce }) => {
+export const poolExhausted = definePart({ atOnce: 20 }, async (defer, { atOnce }) => {
   const { url } = await startCluster(defer)
-  await createStore(url)
+  await prepareDatabase(url)
   const service = await startInstance(defer, { DATABASE_URL: url, ...UNHURRIED })
   const wrong: string[] = []
   const times: number[] = []
@@ -39,7 +39,7 @@ export const held = definePart({ atOnce: 20 }, async (defer, { atOnce }) => {
     const client = createClient(service.port, key)
     await client.send('GET', '/v1/pets') // the key is known from now on, for five seconds
     const work = () => Promise.all(cases.slice(from, from + atOnce).map(async (one) => times.push(await ask(one, key))))
-    leastHeld = Math.min(leastHeld, await whileHeld(url, client, work))
+    leastHeld = Math.min(leastHeld, await whilePoolBlocked(url, client, work))
     client.close()
   }
   const key = await issueKey(url)
@@ -55,11 +55,11 @@ export const held = definePart({ atOnce: 20 }, async (defer, { atOnce }) => {
   }
   if (wrong.length) console.error('Answered otherwise:', wrong)
   return [
-    told('cases', cases.length),
+    info('cases', cases.length),
     atLeast('connections of the pool that waited for the lock, at least', leastHeld, 10),
     exactly('cases answered otherwise than their row says', wrong.length, 0),
-    told('median of their answers', quantile(times, 0.5), 'ms'),
-    told('longest of their answers', quantile(times, 1), 'ms'),
+    info('median of their answers', quantile(times, 0.5), 'ms'),
+    info('longest of their answers', quantile(times, 1), 'ms'),
     onQuietMachine(atMost('slowest flood of GraphQL, at its fastest of five', slowestFloodMs, floodMs, 'ms')),
   ]
 })

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient } from './client.ts'
 import { inDatabase } from './cluster.ts'
-import { exactly, type Figure } from './assertions.ts'
+import { exactly, type Measurement } from './assertions.ts'
 
 /** No request takes longer, whatever happens to the database, in milliseconds. */
-export const budgetMs = 5_000
+export const MAX_RESPONSE_MS = 5_000
 
 /** DATABASE_POOL_SIZE where nothing is said. */
 const poolSize = 10
@@ -18,7 +18,7 @@ const connected = `SELECT count(*)::int AS n FROM pg_stat_activity
  * Holds the table of animals, so that every connection of the service waits for it, while something is done.
  * @returns how many connections waited at once before
  */
-export function whileHeld(url: string, client: Client, work: () => Promise<unknown>): Promise<number> {
+export function whilePoolBlocked(url: string, client: Client, work: () => Promise<unknown>): Promise<number> {
   return inDatabase(url, async (sql) => {
     async function count(): Promise<number> {
       await sql.query('SELECT pg_stat_clear_snapshot()') // a transaction sees the same activity for ever
@@ -46,9 +46,9 @@ export function whileHeld(url: string, client: Client, work: () => Promise<unkno
 }
 
 /** That every connection of the pool works, and that there are no more of them than there may be. */
-export async function wholePool(url: string, port: number, key: string): Promise<Figure[]> {
+export async function measurePool(url: string, port: number, key: string): Promise<Measurement[]> {
   const client = createClient(port, key)
-  const usable = await whileHeld(url, client, () => Promise.resolve())
+  const usable = await whilePoolBlocked(url, client, () => Promise.resolve())
   client.close()
   const open = await inDatabase(url, async (sql) => (await sql.query<{ n: number }>(connected)).rows[0]?.n ?? 0)
   return [

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient, statusOf } from './client.ts'
-import { animalsIn, type Cluster, createStore, inDatabase, settled, startCluster } from './cluster.ts'
-import { atLeast, atMost, definePart, exactly, type Figure, onQuietMachine, told } from './assertions.ts'
+import { animalsIn, type Cluster, prepareDatabase, inDatabase, statementsFinished, startCluster } from './cluster.ts'
+import { atLeast, atMost, definePart, exactly, type Measurement, onQuietMachine, info } from './assertions.ts'
 import { startInstance } from './instance.ts'
 import { createLedger } from './ledger.ts'
-import { budgetMs, wholePool } from './pool.ts'
+import { MAX_RESPONSE_MS, measurePool } from './pool.ts'
 
 const ways = ['fast', 'immediate', 'kill'] as const
 const allowed = new Set([200, 201, 503, 504])
@@ -14,7 +14,7 @@ export const restarts = definePart(
   { rounds: 5, terminateSeconds: 10, concurrency: 16 },
   async (defer, { rounds, terminateSeconds, concurrency }) => {
     const cluster = await startCluster(defer)
-    const { url, key } = await createStore(cluster.url)
+    const { url, key } = await prepareDatabase(cluster.url)
     const service = await startInstance(defer, { DATABASE_URL: url })
     const client = createClient(service.port, key, 4 * concurrency)
     defer(() => client.close())
@@ -22,7 +22,7 @@ export const restarts = definePart(
     const reading = read(client, concurrency)
     const writing = ledger.write(client, concurrency)
 
-    const figures: Figure[] = []
+    const figures: Measurement[] = []
     for (const way of ways) {
       let slowestMs = 0
       for (let round = 0; round < rounds; round++) {
@@ -40,17 +40,17 @@ export const restarts = definePart(
     figures.push(atLeast('… acknowledged meanwhile', ledger.acknowledged - before, 1))
     await writing.stop()
     await reading.stop()
-    await settled(url)
+    await statementsFinished(url)
     const others = [...ledger.statuses(), ...reading.statuses].filter(([status]) => !allowed.has(status))
     const text = (counts: Map<number, number>) => [...counts].map(([status, n]) => `${n} × ${status}`).join(', ')
     return [
       ...figures,
-      told('reads', text(reading.statuses)),
-      told('writes', text(ledger.statuses())),
+      info('reads', text(reading.statuses)),
+      info('writes', text(ledger.statuses())),
       exactly('statuses other than 200, 201, 503, 504', others.length, 0),
-      onQuietMachine(atMost('longest answer', Math.max(ledger.slowestMs, reading.slowestMs), budgetMs, 'ms')),
+      onQuietMachine(atMost('longest answer', Math.max(ledger.slowestMs, reading.slowestMs), MAX_RESPONSE_MS, 'ms')),
       ...ledger.audit(await animalsIn(url)),
-      ...(await wholePool(url, service.port, key)),
+      ...(await measurePool(url, service.port, key)),
       exactly('restarts of the service', service.alive() ? 0 : 1, 0),
     ]
   },

@@ -1,23 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient, type Reply } from './client.ts'
-import { animalsIn, createStore, settled, startCluster, type Store } from './cluster.ts'
-import { atLeast, definePart, type Defer, exactly, type Figure, onQuietMachine, quantile, told } from './assertions.ts'
+import { animalsIn, prepareDatabase, statementsFinished, startCluster, type TestDatabase } from './cluster.ts'
+import {
+  atLeast,
+  definePart,
+  type Defer,
+  exactly,
+  type Measurement,
+  onQuietMachine,
+  quantile,
+  info,
+} from './assertions.ts'
 import { hasHaproxy, startHaproxy } from './haproxy.ts'
 import { type Instance, startInstance, UNHURRIED } from './instance.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 
 /** Two instances behind HAProxy are restarted one after the other, while clients go on asking at a steady rate. */
 export const rolling = definePart({ rounds: 10, rate: 500, drainMs: 5_000 }, async (defer, sizes) => {
-  if (!hasHaproxy) return [told('rolling restart', 'SKIPPED: HAProxy is not installed (apt-get install haproxy)')]
+  if (!hasHaproxy) return [info('rolling restart', 'SKIPPED: HAProxy is not installed (apt-get install haproxy)')]
   const { url } = await startCluster(defer)
-  return rollUnderLoad(defer, await createStore(url), sizes)
+  return rollUnderLoad(defer, await prepareDatabase(url), sizes)
 })
 
 export async function rollUnderLoad(
   defer: Defer,
-  { url, key }: Store,
+  { url, key }: TestDatabase,
   { rounds, rate, drainMs }: { rounds: number; rate: number; drainMs: number },
-): Promise<Figure[]> {
+): Promise<Measurement[]> {
   const start = (port?: number) =>
     startInstance(defer, { DATABASE_URL: url, ...UNHURRIED, DRAIN_DELAY_MS: drainMs, ...(port && { port }) })
   const instances = [await start(), await start()]
@@ -39,19 +48,19 @@ export async function rollUnderLoad(
     }
   }
   const { replies, seconds } = await load.stop()
-  await settled(url)
+  await statementsFinished(url)
   const failed = replies.filter(({ status }) => status !== 200 && status !== 201)
   if (failed.length)
     console.error('Failed:', [
       ...new Set(failed.map(({ status, body, code }) => `${status} ${code} ${body.slice(0, 100)}`)),
     ])
   return [
-    told('restarts of an instance', codes.length),
+    info('restarts of an instance', codes.length),
     exactly('… that did not end with 0', codes.filter((code) => code !== 0).length, 0),
     onQuietMachine(atLeast('requests a second', replies.length / seconds, rate * 0.95)),
-    told('requests', replies.length),
+    info('requests', replies.length),
     exactly('failed requests', failed.length, 0),
-    told(
+    info(
       'p99 of the answers',
       quantile(
         replies.map(({ ms }) => ms),

@@ -1,38 +1,38 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** What is on its way in one direction. */
-type Direction = 'requests' | 'answers'
+/** To the server, or back. */
+type Direction = 'requests' | 'responses'
 
-/** A TCP line to a server that can be made as bad as lines get. */
-export interface Line {
-  /** The server's URL, over this line. */
+/** A TCP proxy in front of a server, which injects network faults. */
+export interface TcpProxy {
+  /** The server's URL, through this proxy. */
   url: string
   /** How many connections are open. */
   readonly connections: number
-  /** Every byte takes so long, each way. */
+  /** Delays every byte, each way. */
   latency(ms: number): void
-  /** Hands bytes on in pieces of so many, each by itself. */
+  /** Forwards at most this number of bytes at a time. */
   slice(bytes: number): void
   /** From now on nothing goes in these directions, as on a silent network; what comes waits for `mend`. */
   hold(...directions: Direction[]): void
-  /** A good line again: nothing is slow, cut into pieces or held; what waited goes on. */
-  mend(): void
-  /** Ends every connection: in order (FIN), or as a crashed machine or a firewall does (RST). */
+  /** Ends latency, slicing and holding; forwards what was held. */
+  restore(): void
+  /** Closes every connection: with FIN, or with RST as a crashed machine or a firewall does. */
   cut(how?: 'end' | 'reset'): void
-  /** Cuts, and takes no connection until `up`. */
+  /** Closes every connection and accepts none until `up`. */
   down(): Promise<void>
   up(): Promise<void>
 }
 
-/** Opens a line to the server of a URL. Nothing listens after `down`. */
-export async function openLine(serverUrl: string): Promise<Line> {
+/** Starts a proxy to the server of a URL. Nothing listens after `down`. */
+export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
   const target = new URL(serverUrl)
   const state = { latencyMs: 0, pieceBytes: Number.POSITIVE_INFINITY, held: new Set<Direction>() }
   const pairs = new Set<[near: Socket, far: Socket]>()
   let pumps: (() => void)[] = []
 
-  /** Hands on what comes from a socket, in order, as the state of the line has it. */
-  function conduct(from: Socket, to: Socket, direction: Direction): void {
+  /** Forwards what a socket receives, in order, under the faults that are set. */
+  function forward(from: Socket, to: Socket, direction: Direction): void {
     const waiting: { chunk: Buffer; dueAt: number }[] = []
     let ended = false
     let again: NodeJS.Timeout | NodeJS.Immediate | undefined
@@ -72,8 +72,8 @@ export async function openLine(serverUrl: string): Promise<Line> {
     const pair: [Socket, Socket] = [near, far]
     pairs.add(pair)
     near.once('close', () => pairs.delete(pair))
-    conduct(near, far, 'requests')
-    conduct(far, near, 'answers')
+    forward(near, far, 'requests')
+    forward(far, near, 'responses')
   })
   const listen = (port: number) => new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
   await listen(0)
@@ -97,7 +97,7 @@ export async function openLine(serverUrl: string): Promise<Line> {
     latency: (ms) => void (state.latencyMs = ms),
     slice: (bytes) => void (state.pieceBytes = bytes),
     hold: (...directions) => directions.forEach((direction) => state.held.add(direction)),
-    mend() {
+    restore() {
       Object.assign(state, { latencyMs: 0, pieceBytes: Number.POSITIVE_INFINITY })
       state.held.clear()
       pumps.forEach((wake) => wake())

@@ -1,6 +1,6 @@
 import { createServer, type Socket } from 'node:net'
 import { describe, expect } from 'vitest'
-import { openLine } from '../chaos/tcp-proxy.ts'
+import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { withClient, type TestService, startService, testWithService as test } from '../support/harness.ts'
 
 /** createPet in each of its ways, with and without an Idempotency-Key. */
@@ -88,12 +88,12 @@ describe('a write that PostgreSQL refuses, in every way in', () => {
   })
 
   test('503 while nothing listens there, for a key that is known still', async ({ service, onTestFinished }) => {
-    const line = await openLine(service.databaseUrl)
+    const proxy = await startTcpProxy(service.databaseUrl)
     const stops: (() => Promise<void>)[] = []
     onTestFinished(() => stops[0]?.())
-    const peer = await startService(line.url, stops, { key: service.key })
+    const peer = await startService(proxy.url, stops, { key: service.key })
     expect((await peer.send('/v1/pets')).status).toBe(200)
-    await line.down()
+    await proxy.down()
     for (const [way, create] of ways) expect(await create(peer, 'x'), way).toMatchObject(unavailable)
     expect((await peer.send('/v1/pets')).status).toBe(503)
   })
@@ -115,11 +115,11 @@ const unwelcoming: Record<string, (socket: Socket) => unknown> = {
 describe('a write that obtains no connection is 503, in both APIs', () => {
   for (const [what, welcome] of Object.entries(unwelcoming)) {
     test(`since the server ${what}`, async ({ service, onTestFinished }) => {
-      const line = await openLine(service.databaseUrl)
+      const proxy = await startTcpProxy(service.databaseUrl)
       const stops: (() => Promise<void>)[] = []
-      const peer = await startService(line.url, stops, { key: service.key, timeouts: { checkoutMs: 3_000 } })
+      const peer = await startService(proxy.url, stops, { key: service.key, timeouts: { checkoutMs: 3_000 } })
       expect((await peer.send('/v1/pets')).status).toBe(200) // the key is known from here on
-      await line.down()
+      await proxy.down()
       const sockets = new Set<Socket>()
       const server = createServer((socket) => {
         sockets.add(socket.on('error', () => {}))
@@ -130,7 +130,7 @@ describe('a write that obtains no connection is 503, in both APIs', () => {
         sockets.forEach((socket) => socket.destroy())
         server.close()
       })
-      await new Promise<void>((listening) => server.listen(Number(new URL(line.url).port), '127.0.0.1', listening))
+      await new Promise<void>((listening) => server.listen(Number(new URL(proxy.url).port), '127.0.0.1', listening))
       const answers = ways.map(async ([way, create]) => expect(await create(peer, 'x'), way).toMatchObject(unavailable))
       await Promise.all(answers)
     })

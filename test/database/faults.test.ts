@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { openLine } from '../chaos/tcp-proxy.ts'
+import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import {
   cloneDatabase,
   dropDatabase,
@@ -85,27 +85,27 @@ describe('the connection to the database', () => {
   test('lost after the commit and before its response: 504, and the animal exists; a retry with the same key returns it', async () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
-    const line = await openLine(databaseUrl)
-    const service = await startService(line.url, stops)
+    const proxy = await startTcpProxy(databaseUrl)
+    const service = await startService(proxy.url, stops)
     expect((await service.post(pet)).status).toBe(201)
 
     const unknown = { code: 'DEADLINE_EXCEEDED', status: 504 }
     for (const [n, create] of [createByRest, createByGraphQL].entries()) {
       for (const [i, key] of [undefined, `key-${n}`].entries()) {
         await newest(service) // through a connection that is there for the write, too
-        line.hold('answers')
+        proxy.hold('responses')
         const answer = create(service, key)
         await animalsReach(databaseUrl, 2 + 2 * n + i)
-        line.cut()
+        proxy.cut()
         expect(await answer).toEqual(unknown)
-        line.mend()
+        proxy.restore()
         if (key) expect(await create(service, key)).toEqual({ id: await newest(service) })
       }
     }
     expect(((await (await service.send('/v1/pets')).json()) as unknown[]).length).toBe(5)
     await expectPoolHealthy(service)
     await Promise.all(stops.map((stop) => stop()))
-    await line.down()
+    await proxy.down()
     await dropDatabase(databaseUrl)
   })
 
@@ -114,15 +114,15 @@ describe('the connection to the database', () => {
     onTestFinished,
   }) => {
     const stops: (() => Promise<void>)[] = []
-    const line = await openLine(service.databaseUrl)
+    const proxy = await startTcpProxy(service.databaseUrl)
     onTestFinished(async () => {
-      await line.down()
+      await proxy.down()
       await Promise.all(stops.map((stop) => stop()))
     })
-    const peer = await startService(line.url, stops, { key: service.key, timeouts: { checkoutMs: 3_000 } })
+    const peer = await startService(proxy.url, stops, { key: service.key, timeouts: { checkoutMs: 3_000 } })
     await peer.send('/v1/pets') // the key is known from now on
-    line.hold('answers')
-    line.cut()
+    proxy.hold('responses')
+    proxy.cut()
     await waitUntil(() => peer.database.pool.totalCount === 0)
     const ways = [createByRest, createByGraphQL].flatMap((create) => [create(peer), create(peer, 'key')])
     for (const outcome of await Promise.all(ways)) expect(outcome).toEqual({ code: 'UNAVAILABLE', status: 503 })
@@ -130,9 +130,9 @@ describe('the connection to the database', () => {
 
   test('down at start: 503 on both faces and on /readyz, never 401; all is well once it is up', async ({ service }) => {
     const stops: (() => Promise<void>)[] = []
-    const line = await openLine(service.databaseUrl)
-    await line.down()
-    const { base, send } = await startService(line.url, stops, { key: service.key })
+    const proxy = await startTcpProxy(service.databaseUrl)
+    await proxy.down()
+    const { base, send } = await startService(proxy.url, stops, { key: service.key })
     await expectUnavailable(await send('/v1/pets'))
     const graphql = await send('/graphql', { method: 'POST' })
     expect(await graphql.json()).toMatchObject({ errors: [{ extensions: { code: 'UNAVAILABLE', status: 503 } }] })
@@ -140,39 +140,39 @@ describe('the connection to the database', () => {
     await expectUnavailable(await fetch(`${base}/readyz`))
     expect((await fetch(`${base}/livez`)).status).toBe(200)
 
-    await line.up()
+    await proxy.up()
     expect((await fetch(`${base}/readyz`)).status).toBe(200)
     expect((await send('/v1/pets')).status).toBe(200)
     await Promise.all(stops.map((stop) => stop()))
-    await line.down()
+    await proxy.down()
   })
 
   test('slow: /readyz is 200 for all who ask at once', async ({ service }) => {
     const stops: (() => Promise<void>)[] = []
-    const line = await openLine(service.databaseUrl)
-    const { base } = await startService(line.url, stops, { key: service.key })
+    const proxy = await startTcpProxy(service.databaseUrl)
+    const { base } = await startService(proxy.url, stops, { key: service.key })
     expect((await fetch(`${base}/readyz`)).status).toBe(200)
-    line.latency(20)
+    proxy.latency(20)
     const asked = Array.from({ length: 100 }, async () => (await fetch(`${base}/readyz`)).status)
     expect(new Set(await Promise.all(asked))).toEqual(new Set([200]))
     await Promise.all(stops.map((stop) => stop()))
-    await line.down()
+    await proxy.down()
   })
 
   test('silent: a read is 503 and a write 504 once they have waited long enough', async () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
-    const line = await openLine(databaseUrl)
-    const service = await startService(line.url, stops, { timeouts: { queryMs: 3_000 } })
+    const proxy = await startTcpProxy(databaseUrl)
+    const service = await startService(proxy.url, stops, { timeouts: { queryMs: 3_000 } })
     await Promise.all([service.post(pet), service.send('/v1/pets')])
     expect(service.database.pool.idleCount).toBe(2) // one for each
 
-    line.hold('answers')
+    proxy.hold('responses')
     const [read, write] = await Promise.all([service.send('/v1/pets'), service.post(pet)])
     expect([read.status, write.status]).toEqual([503, 504])
-    line.mend()
+    proxy.restore()
     await expectPoolHealthy(service)
-    await line.down()
+    await proxy.down()
     await Promise.all(stops.map((stop) => stop()))
     await dropDatabase(databaseUrl)
   })

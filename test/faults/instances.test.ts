@@ -5,21 +5,21 @@ import { acrossInstances } from '../chaos/consistency.ts'
 import { startTogether } from '../chaos/firststart.ts'
 import { startInstance, UNHURRIED } from '../chaos/instance.ts'
 import { createLedger } from '../chaos/ledger.ts'
-import { cloneStore, defer, expectKept } from './chaos-slices.ts'
+import { cloneTestDatabase, defer, expectBoundsHold } from './chaos-slices.ts'
 
 // Slices of `npm run chaos -- consistency firststart`. A rolling restart wants a machine of its own: `-- rolling`.
 
 test('two instances: what one acknowledged the other shows at once; one Idempotency-Key, one animal', async () => {
-  expectKept(await acrossInstances(defer, await cloneStore(), { creations: 60, keys: 15 }))
+  expectBoundsHold(await acrossInstances(defer, await cloneTestDatabase(), { creations: 60, keys: 15 }))
 })
 
 test('three instances start at once on an empty database: one migrates, all serve', async () => {
-  const { url } = await cloneStore()
-  expectKept(await startTogether(defer, url, { rounds: 1, instances: 3 }))
+  const { url } = await cloneTestDatabase()
+  expectBoundsHold(await startTogether(defer, url, { rounds: 1, instances: 3 }))
 })
 
 test('SIGTERM under load: new requests are served until the drain ends, each is answered, exit 0', async () => {
-  const { url, key } = await cloneStore()
+  const { url, key } = await cloneTestDatabase()
   const instance = await startInstance(defer, { DATABASE_URL: url, ...UNHURRIED, DRAIN_DELAY_MS: 10_000 })
   const [client, health] = [createClient(instance.port, key, 8), createClient(instance.port, key)]
   defer(() => [client, health].forEach((one) => one.close()))
@@ -34,5 +34,5 @@ test('SIGTERM under load: new requests are served until the drain ends, each is 
   await writing.stop()
   expect([...ledger.statuses().keys()]).toEqual([201])
   expect(await ended).toBe(0)
-  expectKept(ledger.audit(await animalsIn(url)))
+  expectBoundsHold(ledger.audit(await animalsIn(url)))
 })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Crowd, gather } from '../chaos/connections.ts'
+import { type ConnectionGroup, openConnections } from '../chaos/connections.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { app, createImpatientServer, get, head, times } from './short-timeouts.ts'
 
@@ -41,14 +41,15 @@ describe.concurrent('a client that takes too long gets 408 as JSON, and is close
 
 test('a thousand of them at once are all told so and closed, and others are served meanwhile', async () => {
   const kinds = ['', 'GET / HTTP/1.1\r\nHost: x\r\nX: ', `${head}{"a"`, `${head.replace('9', '99')}`]
-  const crowds: Crowd[] = []
-  for (const [n, say] of kinds.entries()) crowds.push(await gather(port, 250, { say, ...(n === 3 && { drip: ' ' }) }))
+  const crowds: ConnectionGroup[] = []
+  for (const [n, say] of kinds.entries())
+    crowds.push(await openConnections(port, 250, { send: say, ...(n === 3 && { drip: ' ' }) }))
   for (let n = 0; n < 20; n++) {
     const [read, write] = await Promise.all([sendRaw(port, last(get)), sendRaw(port, `${last(head)}{"a":123}`)])
     expect([parseResponse(read).status, parseResponse(write).status]).toEqual([200, 201])
   }
   await Promise.all(crowds.map((crowd) => crowd.closed(120_000)))
-  for (const { left, answered } of crowds)
+  for (const { left, countByStatus: answered } of crowds)
     expect({ left, answered }).toEqual({ left: 0, answered: new Map([[408, 250]]) })
 })
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -91,29 +91,37 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
   })
 
   return {
-    listen(port, host) {
-      return new Promise((resolve, reject) => {
-        server.once('error', reject)
-        server.listen({ port, host, backlog: LISTEN_BACKLOG }, () => {
-          server.off('error', reject)
-          const address = server.address()
-          resolve(typeof address === 'object' && address ? address.port : port)
-        })
-      })
-    },
+    listen: (port, host) => listen(server, port, host),
     async close(delayMs, timeoutMs) {
       shuttingDown = true
       for (const connection of connections.values()) connection.closeAfterResponse()
       await sleep(delayMs)
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      for (const { pendingResponse, socket } of connections.values()) {
-        if (!pendingResponse && socket.writable) socket.destroy() // idle
-      }
-      const cut = setTimeout(() => connections.forEach(({ socket }) => socket.destroy()), timeoutMs)
-      await closed
-      clearTimeout(cut)
+      await drain(server, connections, timeoutMs)
     },
   }
+}
+
+/** @returns the port. Rejects with Node's error when the server cannot listen there */
+function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ port, host, backlog: LISTEN_BACKLOG }, () => {
+      server.off('error', reject)
+      const address = server.address()
+      resolve(typeof address === 'object' && address ? address.port : port)
+    })
+  })
+}
+
+/** Accepts no more connections, and closes those that there are: idle ones now, all others by the timeout. */
+async function drain(server: Server, connections: Map<Duplex, Connection>, timeoutMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  for (const { pendingResponse, socket } of connections.values()) {
+    if (!pendingResponse && socket.writable) socket.destroy() // idle
+  }
+  const cut = setTimeout(() => connections.forEach(({ socket }) => socket.destroy()), timeoutMs)
+  await closed
+  clearTimeout(cut)
 }
 
 /** Sends an error response for what Node's parser could not read, or did not get in time, and closes the connection. */
