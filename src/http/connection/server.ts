@@ -54,7 +54,6 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
   // For a client that does not read its response: later than any other limit, so that those send their own responses.
   server.timeout = Math.max(timeouts.keepAliveMs, timeouts.requestMs) + 5_000
   const connections = new Map<Duplex, Connection>()
-  const schedule = createBatcher()
   let shuttingDown = false
 
   server.on('connection', (socket) => {
@@ -71,24 +70,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
   server.on('request', serve)
   server.on('checkContinue', serve) // the body reader sends 100 Continue itself
   server.on('checkExpectation', serve) // the app rejects it
-  server.on('connect', (_req, socket) => {
-    const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
-    const error = new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers })
-    rejectConnection(socket as Socket, error, onRejected) // a Duplex only for those who emit `connection` themselves
-  })
-  server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
-    const connection = connections.get(socket)
-    if (!connection) return
-    const handle = () => handleClientError(connection, cause, onRejected)
-    // Thousands of clients may be too slow, or idle for too long, at the same moment.
-    if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT') schedule(handle)
-    else handle()
-  })
-  server.on('timeout', (socket) => {
-    const isServing = () => connections.get(socket)?.pendingResponse !== undefined
-    if (isServing()) socket.destroy()
-    else schedule(() => isServing() || socket.destroy()) // a request may arrive before its turn
-  })
+  handleFailures(server, connections, onRejected)
 
   return {
     listen: (port, host) => listen(server, port, host),
@@ -99,6 +81,30 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
       await drain(server, connections, timeoutMs)
     },
   }
+}
+
+/** Handles what never becomes a request for the app: CONNECT, malformed and slow requests, idle connections. */
+function handleFailures(server: Server, connections: Map<Duplex, Connection>, onRejected: OnRejected): void {
+  // Thousands of clients may be too slow, or idle for too long, at the same moment.
+  const schedule = createBatcher()
+
+  server.on('connect', (_req, socket) => {
+    const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
+    const error = new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers })
+    rejectConnection(socket as Socket, error, onRejected) // a Duplex only for those who emit `connection` themselves
+  })
+  server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
+    const connection = connections.get(socket)
+    if (!connection) return
+    const handle = () => handleClientError(connection, cause, onRejected)
+    if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT') schedule(handle)
+    else handle()
+  })
+  server.on('timeout', (socket) => {
+    const isServing = () => connections.get(socket)?.pendingResponse !== undefined
+    if (isServing()) socket.destroy()
+    else schedule(() => isServing() || socket.destroy()) // a request may arrive before its turn
+  })
 }
 
 /** @returns the port. Rejects with Node's error when the server cannot listen there */
