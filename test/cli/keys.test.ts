@@ -87,7 +87,7 @@ describe('the keys command', () => {
     const both = await Promise.all([rotate(service.key), rotate(service.key)])
     const [won, lost] = both.sort((a, b) => (a.code ?? 0) - (b.code ?? 0))
     const next = won?.stdout.trim() ?? ''
-    const refused = `${prefixOf(service.key)} was rotated already: ${prefixOf(next)} takes its place.\n`
+    const refused = `${prefixOf(service.key)} was rotated already: its successor is ${prefixOf(next)}.\n`
     expect([won?.code, lost]).toEqual([0, { code: 1, stdout: '', stderr: refused }])
     const all = await keys('list', '--json')
     expect(await listed(keys, next)).toMatchObject({ expiresAt: null })
@@ -122,7 +122,7 @@ describe('the keys command', () => {
     expect((await get(service, key)).status).toBe(401)
     for (const command of ['revoke', 'rotate']) {
       const again = await sandbox.run('cli/keys.js', [command, prefixOf(key)], { DATABASE_URL: service.databaseUrl })
-      expect(again).toEqual({ code: 1, stdout: '', stderr: `No key in use has the prefix ${prefixOf(key)}.\n` })
+      expect(again).toEqual({ code: 1, stdout: '', stderr: `No active key has the prefix ${prefixOf(key)}.\n` })
     }
   })
 

@@ -64,7 +64,7 @@ test('a client that goes away while its animal is being written: no crash, and t
     })
     await waitUntil(() => pool.totalCount - pool.idleCount === sockets.length)
     sockets.forEach((socket, n) => (n < 2 ? socket.destroy() : socket.resetAndDestroy()))
-    const gone = () => service.log.lines.filter(({ msg }) => msg === 'client went away')
+    const gone = () => service.log.lines.filter(({ msg }) => msg === 'client disconnected')
     await waitUntil(() => gone().length === sockets.length)
     await client.query('ROLLBACK')
     await waitUntil(() => pool.idleCount === pool.totalCount)

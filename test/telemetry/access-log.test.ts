@@ -109,7 +109,7 @@ describe('each request is one line', () => {
       await waitUntil(() => pool.totalCount > pool.idleCount)
       client.destroy()
       expect(await service.log.line({ requestId: 'gone' })).toMatchObject({
-        msg: 'client went away',
+        msg: 'client disconnected',
         route: '/v1/pets',
         status: 499,
       })

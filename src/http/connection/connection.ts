@@ -25,10 +25,15 @@ export class Connection {
   /** Nothing more is parsed. */
   #failed = false
   readonly #parse: (bytes: Buffer) => void
+  readonly #schedule: (action: () => void) => void
 
-  /** @param socket as http's server emits it with the event `connection` */
-  constructor(socket: Socket) {
+  /**
+   * @param socket as http's server emits it with the event `connection`
+   * @param schedule a few at a time: pipelining clients must not keep the event loop from all others
+   */
+  constructor(socket: Socket, schedule: (action: () => void) => void) {
     this.socket = socket
+    this.#schedule = schedule
     socket.on('error', () => {}) // Node leaves no listener of its own behind CONNECT
     socket.destroySoon = () => closeGracefully(socket) // which Node calls behind the last response
     this.#parse = interceptData(socket, (bytes) => this.#receive(bytes))
@@ -71,8 +76,7 @@ export class Connection {
     this.pendingResponse = undefined
     if (this.#request?.complete) this.#request = undefined
     if (this.#closesAfterResponse) closeGracefully(this.socket)
-    // Not at once: a client with a thousand requests here would keep the event loop from all others.
-    else if (this.socket.isPaused()) setImmediate(() => this.socket.resume())
+    else if (this.socket.isPaused()) this.#schedule(() => this.socket.resume())
   }
 
   #receive(bytes: Buffer): void {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
@@ -54,10 +54,11 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
   // For a client that does not read its response: later than any other limit, so that those send their own responses.
   server.timeout = Math.max(timeouts.keepAliveMs, timeouts.requestMs) + 5_000
   const connections = new Map<Duplex, Connection>()
+  const resume = createBatcher()
   let shuttingDown = false
 
   server.on('connection', (socket) => {
-    connections.set(socket, new Connection(socket))
+    connections.set(socket, new Connection(socket, resume))
     socket.once('close', () => connections.delete(socket))
   })
 
@@ -121,7 +122,8 @@ function listen(server: Server, port: number, host: string): Promise<number> {
 
 /** Accepts no more connections, and closes those that there are: idle ones now, all others by the timeout. */
 async function drain(server: Server, connections: Map<Duplex, Connection>, timeoutMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  // http's own close() also destroys connections whose response has ended but has not been sent whole.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
   for (const { pendingResponse, socket } of connections.values()) {
     if (!pendingResponse && socket.writable) socket.destroy() // idle
   }
