@@ -11,7 +11,7 @@ import { type Config, version } from './config.ts'
 import { graphqlErrorHandler } from './graphql/errors.ts'
 import { graphiql } from './graphql/graphiql/route.ts'
 import { graphqlRouter } from './graphql/route.ts'
-import type { TrustedDocuments } from './graphql/trusted-documents.ts'
+import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { errorHandler, notFound } from './http/error-handler.ts'
 import { type Health, healthRouter } from './http/health.ts'
 import { validateRequestHead } from './http/host.ts'
@@ -33,9 +33,9 @@ export interface AppDependencies
   health: Health
   metrics: Metrics
   log: Logger
-  trusted: TrustedDocuments
+  trusted?: TrustedDocuments
   /** Creates spans; none without a tracer. */
-  tracer: Tracer | undefined
+  tracer?: Tracer | undefined
   /** Called for every call of getPet. */
   recordDeprecatedCall(caller: Caller): void
   now(): Date
@@ -43,14 +43,14 @@ export interface AppDependencies
 
 /** The middleware chain and the routes, in the order in which a request passes them. */
 export function createApp(deps: AppDependencies): Express {
-  const { environments, health, keyLimiter, loadShedder, log, metrics, tracer } = deps
+  const { environments, health, keyLimiter, loadShedder, log, metrics, tracer, trusted = TRUSTED_DOCUMENTS_OFF } = deps
   const authenticated = authenticate(deps)
   const protect = [loadShedder.shed, authenticated, rateLimit(keyLimiter)]
 
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
   app.set('trust proxy', deps.trustedProxies ?? false)
-  // Without Node's limit of 1,000 parameters, behind which an invalid one could hide; headers end at 16 KiB anyway.
+  // Without Node's limit of 1,000 parameters, which would hide an invalid one. The request line is limited to 16 KiB.
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
 
   app.use(beginRequest(deps.timeouts.handlerMs))
@@ -62,7 +62,7 @@ export function createApp(deps: AppDependencies): Express {
   // Hot routes first: each middleware layer in front costs time.
   app.use('/v1', protect, petsRouter(deps))
   app.get('/graphql', loadShedder.shedForLag, graphiql())
-  app.use('/graphql', protect, graphqlRouter(deps))
+  app.use('/graphql', protect, graphqlRouter({ ...deps, trusted }))
   app.use('/graphql', graphqlErrorHandler(log))
 
   app.use(healthRouter(health))

@@ -1,6 +1,6 @@
-// Makes what is generated: the Prisma client from prisma/schema.prisma, then dist/ from src/. Runs at install and
-// before each start. A production install (npm ci --omit=dev) has neither tool and keeps the dist/ it was given.
-//   --client  only the client      --watch  keep compiling, and run the service from dist/ as it changes
+// Generates the Prisma client from prisma/schema.prisma, then compiles src/ to dist/. Runs after npm ci and before each
+// start. A production install (npm ci --omit=dev) has neither tool and keeps the dist/ that it was deployed with.
+//   --client  only the client      --watch  compile and restart the service on every change
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const require = createRequire(import.meta.url)
 
-/** The file of a package's command, or undefined when the package is not installed. */
+/** @returns the file of a package's command; undefined if the package is not installed */
 function command(name, packageName = name) {
   try {
     const file = require.resolve(`${packageName}/package.json`)
@@ -21,7 +21,7 @@ function command(name, packageName = name) {
   }
 }
 
-/** Runs a Node program here; says what it said only when it fails. */
+/** Runs a Node program in the project; prints its output only if it fails. */
 function run(file, ...args) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [file, ...args], { cwd: root, encoding: 'utf8' })
   if (status === 0) return
@@ -29,13 +29,13 @@ function run(file, ...args) {
   process.exit(1)
 }
 
-// The CLI is installed under this name because @prisma/client asks for an optional `prisma`, which npm would then keep
-// in production, with the 200 MB that it brings.
+// The Prisma CLI is installed as `prisma-cli`: `prisma` is an optional peer dependency of @prisma/client, which npm would
+// keep in production, with its 200 MB of dependencies.
 const prisma = command('prisma', 'prisma-cli')
 const tsc = command('tsc', 'typescript')
 if (!prisma || !tsc) {
   if (existsSync(join(root, 'dist/main.js'))) process.exit(0)
-  console.error('There is no dist/ yet, and the tools to make it are not installed: npm ci && npm run build')
+  console.error('dist/ does not exist, and the tools to build it are not installed: npm ci && npm run build')
   process.exit(process.env.npm_lifecycle_event === 'postinstall' ? 0 : 1)
 }
 
@@ -52,5 +52,5 @@ if (process.argv.includes('--watch')) {
   const compiler = spawn(process.execPath, [tsc, '--project', 'src', '--watch', '--preserveWatchOutput'], options)
   const service = spawn(process.execPath, ['--watch', '--enable-source-maps', 'dist/main.js'], options)
   service.on('exit', () => compiler.kill())
-  process.on('SIGINT', () => {}) // both children get it from the terminal too
+  process.on('SIGINT', () => {}) // the terminal signals both children, too
 }

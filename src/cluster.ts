@@ -2,61 +2,68 @@ import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from 'pino'
 import { AggregatorRegistry, type Registry } from 'prom-client'
 
-/** What the processes tell each other, beside prom-client's own messages. */
-type Message = { petstore: 'end' } | { petstore: 'metrics'; request: number; text?: string }
+/** Messages between the primary and its workers, beside prom-client's own. */
+type Message = { petstore: 'shutdown' } | { petstore: 'metrics'; request: number; text?: string }
 
 /**
- * Runs this program in several processes that share the port, and replaces those that die. One that dies before it has
- * listened ends them all: the next would fare no better.
- * @param metricsPort to listen there first, if there is one, is not enough
- * @returns the exit code, when all have ended
+ * Runs this program in several workers that share the port, and replaces workers that exit. A worker that exits before
+ * listening stops the cluster: restarting it would fail again.
+ * @param metricsPort a worker counts as listening only on its other port, not on this one
+ * @returns the exit code, when all workers have exited
  */
 export async function runCluster(
   { workers: count, metricsPort }: { workers: number; metricsPort?: number | undefined },
   log: Logger,
 ): Promise<number> {
-  const aggregator = new AggregatorRegistry()
-  let ending = false
+  let shuttingDown = false
   let exitCode = 0
 
-  function end(): void {
-    ending = true
-    for (const worker of workers()) send(worker, { petstore: 'end' })
+  function shutDown(): void {
+    shuttingDown = true
+    for (const worker of workers()) send(worker, { petstore: 'shutdown' })
   }
-  function endOnSignal(): void {
-    if (ending) for (const worker of workers()) worker.process.kill('SIGKILL')
-    else end()
+  function onSignal(): void {
+    if (shuttingDown) for (const worker of workers()) worker.process.kill('SIGKILL')
+    else shutDown()
   }
-  process.on('SIGTERM', endOnSignal).on('SIGINT', endOnSignal)
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 
+  serveMetrics()
+  cluster.on('fork', throwIfNotStarted)
+  cluster.fork() // the others follow when it listens
+  return new Promise((resolve) => {
+    const listening = new Set<Worker>()
+    cluster.on('listening', (worker, { port }) => {
+      if (port === metricsPort) return
+      if (listening.size === 0) for (let n = 1; n < count; n++) cluster.fork()
+      listening.add(worker)
+    })
+    cluster.on('exit', (worker, code, signal) => {
+      if (!shuttingDown) log.warn({ worker: worker.process.pid, code, signal }, 'worker exited')
+      if (!shuttingDown && listening.has(worker)) return void cluster.fork()
+      exitCode ||= code ?? 1
+      if (!shuttingDown) shutDown()
+      if (workers().length === 0) resolve(exitCode)
+    })
+  })
+}
+
+/** Sends the aggregated metrics of all workers to each worker that requests them. */
+function serveMetrics(): void {
+  const aggregator = new AggregatorRegistry()
   cluster.on('message', (worker, message: Message) => {
     if (message.petstore !== 'metrics') return
     void aggregator.clusterMetrics().then(
       (text) => send(worker, { ...message, text }),
-      () => send(worker, message), // one dies or hangs just now: without its own the counts would be wrong
+      () => send(worker, message), // a worker did not respond; without its counts the sums would be wrong
     )
   })
-  cluster.on('fork', (worker) => {
-    worker.on('error', (error) => {
-      // What was sent to one that dies just now is lost with it; one that could not even be started will not end, too.
-      if (worker.process.pid === undefined) throw error
-    })
-  })
-  cluster.fork() // one tries whether it can be done; the others follow it
-  return new Promise((resolve) => {
-    const listened = new Set<Worker>()
-    cluster.on('listening', (worker, { port }) => {
-      if (port === metricsPort) return
-      if (listened.size === 0) for (let n = 1; n < count; n++) cluster.fork()
-      listened.add(worker)
-    })
-    cluster.on('exit', (worker, code, signal) => {
-      if (!ending) log.warn({ worker: worker.process.pid, code, signal }, 'worker died')
-      if (!ending && listened.has(worker)) return void cluster.fork()
-      exitCode ||= code ?? 1
-      if (!ending) end()
-      if (workers().length === 0) resolve(exitCode)
-    })
+}
+
+/** Messages to a worker that is exiting are lost, which is no error. A worker that cannot be started never exits. */
+function throwIfNotStarted(worker: Worker): void {
+  worker.on('error', (error) => {
+    if (worker.process.pid === undefined) throw error
   })
 }
 
@@ -68,21 +75,20 @@ function send(worker: Worker, message: Message): void {
   if (worker.isConnected()) worker.send(message)
 }
 
-/** In a worker: calls back when all shall end. */
-export function onShutdown(end: () => void): void {
+/** In a worker: calls back when the primary requests a shutdown. */
+export function onShutdown(shutDown: () => void): void {
   process.on('message', (message: Message) => {
-    if (message.petstore === 'end') end()
+    if (message.petstore === 'shutdown') shutDown()
   })
 }
 
 /**
- * In a worker: the metrics of all workers together, so that it does not matter which of them is asked; undefined when
- * not all of them have told theirs.
- * @param own this worker's
+ * In a worker: reads the metrics of all workers, so that any of them can be scraped; undefined when some are missing.
+ * @param own the registry of this worker
  */
 export function gatherMetrics(own: Registry): () => Promise<string | undefined> {
   AggregatorRegistry.setRegistries(own)
-  void new AggregatorRegistry() // answers the supervisor
+  void new AggregatorRegistry() // responds to the primary
   const waiting = new Map<number, (text: string | undefined) => void>()
   let requests = 0
   process.on('message', (message: Message) => {

@@ -1,25 +1,25 @@
-/** How long a read waits for the one before it, in milliseconds: one that hangs holds nobody up for longer. */
+/** How long a read waits for the previous one with the same key, in milliseconds: a read that hangs delays no other. */
 export const COALESCE_MAX_WAIT_MS = 100
 
-/** Answers with the read that everybody gets who asked for `key` since the last one began. */
+/** @returns the result of the read shared by all callers that arrived after the previous read for `key` started */
 export type Coalesce<T> = (key: string, read: () => Promise<T>) => Promise<T>
 
 /**
- * Joins reads of the same thing that are asked for at the same time.
+ * Coalesces concurrent reads with the same key (single-flight with a fresh read).
  *
- * While one is under way, all who come share the *next*; nobody joins one that has begun, since it may have looked
- * before a write that the newcomer already knows of. So every answer is at least as new as its request, on any number
- * of instances, and nothing is ever kept: an error goes to those who asked together and is forgotten with them.
+ * Callers never join a read that has started, since it may predate a write that they know of; while one is in flight,
+ * they share the *next* one. So a result is never older than its request, on any number of instances. Nothing is cached:
+ * an error reaches the callers of that read and no others.
  */
 export function createCoalescer<T>(): Coalesce<T> {
-  /** By key: what has not begun yet. */
+  /** By key: the read that has not started. */
   const next = new Map<string, Promise<T>>()
-  /** By key: the end of what has, well or badly. */
+  /** By key: settles when the read that started last ends, with or without an error. */
   const current = new Map<string, Promise<void>>()
 
-  async function begin(key: string, read: () => Promise<T>): Promise<T> {
-    const before = current.get(key)
-    await (before ? Promise.race([before, maxWait()]) : nextEventLoopTick())
+  async function start(key: string, read: () => Promise<T>): Promise<T> {
+    const previous = current.get(key)
+    await (previous ? Promise.race([previous, maxWait()]) : nextEventLoopTick())
     next.delete(key)
     let end = () => {}
     const ended = new Promise<void>((resolve) => (end = resolve))
@@ -33,16 +33,34 @@ export function createCoalescer<T>(): Coalesce<T> {
   }
 
   return (key, read) => {
-    let promise = next.get(key)
-    if (!promise) {
-      promise = begin(key, read)
-      next.set(key, promise)
-    }
-    return promise
+    const shared = next.get(key) ?? start(key, read)
+    next.set(key, shared)
+    return shared
   }
 }
 
-/** The end of this turn of the event loop: all who ask in it ask together. */
+/**
+ * Batches concurrent lookups by id: one read finds all ids that were requested since the previous read started.
+ * @param readAll reads values by their ids; an id that has no value is left out
+ */
+export function createBatcher<Id, T>(
+  readAll: (ids: Set<Id>) => Promise<Map<Id, T>>,
+): (id: Id) => Promise<T | undefined> {
+  const coalesce = createCoalescer<Map<Id, T>>()
+  let pendingIds = new Set<Id>()
+
+  function readPending(): Promise<Map<Id, T>> {
+    const ids = pendingIds
+    pendingIds = new Set()
+    return readAll(ids)
+  }
+
+  return async (id) => {
+    pendingIds.add(id)
+    return (await coalesce('pending', readPending)).get(id)
+  }
+}
+
 function nextEventLoopTick(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
 }

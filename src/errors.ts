@@ -69,7 +69,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** An error as both APIs return it: code, message and status (specification §7), and headers where HTTP asks for some. */
+/** An error as both APIs return it: code, message and status (specification §7), and headers where HTTP requires them. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly status: number
@@ -89,7 +89,7 @@ export class ApiError extends Error {
 }
 
 /**
- * The one error mapping: whatever is thrown, by either API, becomes an ApiError here.
+ * Maps every error that either API throws to an ApiError.
  * @param options.mayHaveExecuted a write was sent, so a lost connection means that its outcome is unknown (504)
  */
 export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): ApiError {
@@ -112,7 +112,7 @@ export function outcomeUnknown(cause: unknown): ApiError {
   return new ApiError('DEADLINE_EXCEEDED', message, { cause })
 }
 
-/** "name: must be …; categoryId: must be …": every field that is wrong, in the order of the schema. */
+/** "name: must be …; categoryId: must be …": every invalid field, in the order of the schema. */
 function describeIssues(issues: z.core.$ZodIssue[]): string {
   return issues.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message)).join('; ')
 }

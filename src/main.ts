@@ -1,84 +1,109 @@
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { createService, type Service } from './service.ts'
-import { type Config, version } from './config.ts'
-import { databaseFailure } from './database/errors.ts'
-import { openDatabaseServer } from './database/open.ts'
-import { migrate, withMigrationLock } from './database/migrate.ts'
-import { seed } from './database/seed.ts'
-import { runProgram, traceSettings, UsageError } from './cli/program.ts'
-import { TRUSTED_DOCUMENTS_OFF, readManifest, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { developmentKey } from './auth/dev-key.ts'
-import { createLogger, prettyStream, redactKeys } from './telemetry/logger.ts'
-import type { Tracing } from './telemetry/tracing.ts'
+import { runProgram } from './cli/program.ts'
 import { gatherMetrics, onShutdown, runCluster } from './cluster.ts'
+import { type Config, loadConfig, version } from './config.ts'
+import { databaseFailure } from './database/errors.ts'
+import { migrate, withMigrationLock } from './database/migrate.ts'
+import { openDatabaseServer } from './database/open.ts'
+import { seed } from './database/seed.ts'
+import { describeEnvironment } from './environment.ts'
+import { readManifest, TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import { OperatorError } from './operator-error.ts'
+import { createService, type Service } from './service.ts'
+import { createLogger, prettyStream } from './telemetry/logger.ts'
+import { startConfiguredTracing } from './telemetry/tracing-config.ts'
 
-/** A start takes a few seconds; one that hangs does not keep a signal waiting for longer, in milliseconds. */
+/** How long a signal waits for startup to finish before giving up, in milliseconds. */
 const START_TIMEOUT_MS = 20_000
 
-/** Longest that the end waits for the last spans to be sent, in milliseconds. */
-const TRACES_TIMEOUT_MS = 2_000
+/** How long shutdown waits for the last spans to be sent, in milliseconds. */
+const TRACING_STOP_TIMEOUT_MS = 2_000
 
-await runProgram(async (config) => {
+await runProgram(async (env) => {
+  const config = loadConfig(env)
   const log = createLogger(config.logLevel, await prettyStream(config))
-  if (config.workers > 1 && cluster.isPrimary) process.exit(await runCluster(config, log))
-  const starting = start(config, log)
-  // A signal while it starts ends it as soon as it has: PostgreSQL is not left half made, nor running.
-  endOnSignal(async () => {
-    const started = await Promise.race([starting, sleep(START_TIMEOUT_MS)])
-    if (!started) throw new UsageError('It was still starting, and was ended.')
-    await started.end()
-  })
-  const { migrateUrl } = await starting
-  if (migrateUrl) await migrateWhenReachable(migrateUrl, log)
-})
+  if (config.workers > 1 && cluster.isPrimary) {
+    process.exitCode = await runCluster(config, log)
+    return
+  }
+  const shutdown = shutdownRequested()
+  const stop = await Promise.race([start(config, env, log), giveUpStarting(shutdown)])
+  await shutdown
+  await stop()
+}, describeEnvironment)
 
-/** Database, service, first words. @returns how to end it all, and the database that is still to be migrated, if one is */
-async function start(config: Config, log: Logger): Promise<{ end(): Promise<void>; migrateUrl: string | undefined }> {
+/** Opens the database, builds the service, listens and prints the banner. @returns shuts all of it down */
+async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<() => Promise<void>> {
   const trusted = await readTrustedDocuments(config)
-  const traces = await openTraces(log)
+  const tracing = await startConfiguredTracing(env, log)
   const server = await openDatabaseServer(config)
   const service = createService({
     ...config,
     databaseUrl: server.url,
     trusted,
-    tracer: traces?.tracer,
+    tracer: tracing?.tracer,
     log,
     ...(cluster.isWorker && { gatherMetrics }),
   })
   try {
-    const devKey = server.embedded ? await prepare(server.url, service, config) : undefined
+    const devKey = server.embedded ? await prepareDevelopmentDatabase(server.url, service, config) : undefined
     if (!server.embedded) await warmUp(service)
-    const port = await service.start({ port: config.port, host: config.host }).catch(explainListening(config))
+    const port = await service.start({ port: config.port, host: config.host }).catch(toListenError(config))
     log.info({ port, host: config.host }, 'listening')
-    if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(welcome(port, devKey, config.dataDir))
+    if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(startupBanner(port, devKey, config.dataDir))
   } catch (error) {
     await service.stop(0, 0)
     await server.release()
     throw error
   }
-  return {
-    migrateUrl: config.migrateOnStart && !server.embedded ? server.url : undefined,
-    async end() {
-      await service.stop(config.drainDelayMs, config.drainTimeoutMs)
-      await Promise.all([server.release(), traces?.stop(TRACES_TIMEOUT_MS)])
-    },
+  if (config.migrateOnStart && !server.embedded) void migrateWhenReachable(server.url, log)
+  return async () => {
+    await service.stop(config.drainDelayMs, config.drainTimeoutMs)
+    await Promise.all([server.release(), tracing?.stop(TRACING_STOP_TIMEOUT_MS)])
   }
 }
 
-/** What is wrong with an address to listen on, in one line that names the variables. */
-function explainListening({ host, port, metricsPort }: Config): (error: NodeJS.ErrnoException) => never {
+/**
+ * Resolves at the first SIGTERM or SIGINT, or when the primary of the cluster requests a shutdown. A second signal exits
+ * immediately. A terminal signals the primary and its workers, so a shutdown message does not count as the first signal.
+ */
+function shutdownRequested(): Promise<void> {
+  return new Promise((resolve) => {
+    let signalled = false
+    function onSignal(): void {
+      if (signalled) process.exit(1)
+      signalled = true
+      resolve()
+    }
+    process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+    onShutdown(resolve)
+  })
+}
+
+/** Rejects if startup takes too long after a signal. Until then it goes on: its end stops the embedded PostgreSQL. */
+async function giveUpStarting(shutdown: Promise<void>): Promise<never> {
+  await shutdown
+  await sleep(START_TIMEOUT_MS)
+  throw new OperatorError('Interrupted during startup.')
+}
+
+/** @returns throws one line that names the variable whose port or address cannot be listened on */
+function toListenError({ host, port, metricsPort }: Config): (error: NodeJS.ErrnoException) => never {
   return (error) => {
-    const where = 'port' in error && error.port === metricsPort ? `METRICS_PORT ${metricsPort}` : `PORT ${port}`
-    const why =
-      error.code === 'EADDRINUSE' ? 'the port is taken: set another, or end the process that has it' : error.message
-    throw new UsageError(`${where}, HOST ${host}: ${why}`)
+    const variable = 'port' in error && error.port === metricsPort ? `METRICS_PORT ${metricsPort}` : `PORT ${port}`
+    const reason =
+      error.code === 'EADDRINUSE'
+        ? 'the port is in use: set another one, or stop the process that uses it'
+        : error.message
+    throw new OperatorError(`${variable}, HOST ${host}: ${reason}`)
   }
 }
 
-/** Makes the embedded database ready for a first look. @returns the development key */
-async function prepare(url: string, { database, keys }: Service, config: Config): Promise<string> {
+/** Migrates and seeds the embedded database. @returns the development key */
+async function prepareDevelopmentDatabase(url: string, { database, keys }: Service, config: Config): Promise<string> {
   if (config.migrateOnStart) await migrate(url)
   return withMigrationLock(url, async () => {
     await seed(database.prisma)
@@ -86,29 +111,16 @@ async function prepare(url: string, { database, keys }: Service, config: Config)
   })
 }
 
-/** Prisma's first query takes the processor for a tenth of a second: before requests wait for it, whatever comes of it. */
+/** Prisma's first query takes 100 ms of CPU time. Run it before traffic arrives; ignore failures. */
 async function warmUp({ database: { prisma } }: Service): Promise<void> {
   await prisma.animal.findFirst({ where: { id: 0n } }).catch(() => undefined)
 }
 
 async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config): Promise<TrustedDocuments> {
-  if (mode === 'off' || !file) return TRUSTED_DOCUMENTS_OFF
-  const byHash = await readManifest(file).catch((error: Error) => {
-    throw new UsageError(error.message)
-  })
-  return { mode, byHash }
+  return mode === 'off' || !file ? TRUSTED_DOCUMENTS_OFF : { mode, byHash: await readManifest(file) }
 }
 
-/** Spans of all that is served, when the environment wants them; else nothing of OpenTelemetry's SDK is even loaded. */
-async function openTraces(log: Logger): Promise<Tracing | undefined> {
-  const { warnings, ...settings } = traceSettings()
-  for (const warning of warnings) log.warn(warning)
-  if (!settings.exporters.length) return undefined
-  const { startTracing: startTraces } = await import('./telemetry/tracing.ts')
-  return startTraces({ ...settings, version, log, redact: redactKeys })
-}
-
-function welcome(port: number, devKey: string, dataDir: string): string {
+function startupBanner(port: number, devKey: string, dataDir: string): string {
   const base = `http://localhost:${port}`
   return `
   Pet store ${version} is ready.
@@ -118,46 +130,22 @@ function welcome(port: number, devKey: string, dataDir: string): string {
     Docs       ${base}/docs
     Key        ${dataDir}/dev-key   (development only; the GraphiQL link contains it)
 
-  Ctrl-C ends it.
+  Press Ctrl-C to stop.
 `
 }
 
-/** SIGTERM or SIGINT ends the process in order, or the supervisor of several; a second signal ends it at once. */
-function endOnSignal(end: () => Promise<void>): void {
-  let ending = false
-  function begin(): void {
-    if (ending) return
-    ending = true
-    end().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error instanceof UsageError ? error.message : error)
-        process.exit(1)
-      },
-    )
-  }
-  let signalled = false // the supervisor's word does not count: a terminal signals it and its workers alike
-  function onSignal(): void {
-    if (signalled) process.exit(1)
-    signalled = true
-    begin()
-  }
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
-  onShutdown(begin)
-}
-
 /**
- * Migrates as soon as the database can be reached; until then `/readyz` says 503. It goes on saying so after a migration
- * that fails, which is not tried again: what is served already is served on.
+ * Migrates as soon as the database is reachable. A failed migration is not retried: the service continues, and `/readyz`
+ * returns 503 until the migration is applied.
  */
 async function migrateWhenReachable(url: string, log: Logger): Promise<void> {
   for (;;) {
     try {
       const applied = await migrate(url)
-      return log.info({ applied }, 'schema is current')
+      return log.info({ applied }, 'schema is up to date')
     } catch (error) {
       if (!databaseFailure(error)) return log.error({ err: error }, 'migration failed: not ready until it is applied')
-      log.warn({ err: error }, 'database not reachable, trying again')
+      log.warn({ err: error }, 'database not reachable, retrying')
       await sleep(1_000)
     }
   }

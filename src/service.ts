@@ -6,14 +6,16 @@ import { createAnimals } from './animals/service.ts'
 import { createApp, createMetricsApp } from './app.ts'
 import { type ApiKeys, createApiKeys } from './auth/api-keys.ts'
 import { createRateLimiter, deleteExpiredWindows } from './auth/rate-limiter.ts'
-import { createUsage, USAGE_FLUSH_MS } from './auth/usage.ts'
+import { createKeyLookup, type KeyLookup } from './auth/key-lookup.ts'
+import { createUsage, type Usage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { createCoalescer } from './coalesce.ts'
 import { type Config, version } from './config.ts'
 import { createDatabase, createPool, type Database, type Pool } from './database/client.ts'
 import { pendingMigrations } from './database/migrate.ts'
-import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import type { TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer, type HttpServer } from './http/connection/server.ts'
-import { createLoadShedder } from './http/load-shedding.ts'
+import type { Health } from './http/health.ts'
+import { createLoadShedder, type LoadShedder } from './http/load-shedding.ts'
 import { observeRejections } from './telemetry/access-log.ts'
 import { createMetrics, type MetricSources } from './telemetry/metrics.ts'
 
@@ -26,77 +28,56 @@ type Settings = Pick<
 export interface ServiceOptions extends Settings {
   databaseUrl: string
   log: Logger
-  /** GraphQL operations known by their hash; none by default. */
+  /** Trusted documents; any GraphQL document is accepted by default. */
   trusted?: TrustedDocuments
-  /** Aggregates the metrics of all processes of a cluster. */
+  /** Aggregates the metrics of all workers of a cluster. */
   gatherMetrics?: MetricSources['gather']
   /** Creates spans of requests, operations and statements; none without a tracer. */
   tracer?: Tracer | undefined
-  /** The clock; tests bring their own. */
+  /** The clock of API keys and of deprecation; tests bring their own. */
   now?: () => Date
 }
 
 export interface Service {
   database: Database
   keys: ApiKeys
-  /** @returns the port that it listens on. Rejects with Node's error when it cannot listen there. */
+  /**
+   * Listens for requests.
+   * @returns the port, which the system chooses for port 0
+   * @throws Node's error when it cannot listen there
+   */
   start(options: { port: number; host: string }): Promise<number>
-  /** Shuts down gracefully: HttpServer.close documents the two times, in milliseconds. */
+  /** Shuts down gracefully. `HttpServer.close` documents the two times, in milliseconds. */
   stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void>
 }
 
-/** Builds the service on a database, for the program and for tests alike. Nothing is served before `start`. */
+/** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
 export function createService(options: ServiceOptions): Service {
-  const { log, metricsPort, timeouts, trusted = TRUSTED_DOCUMENTS_OFF, tracer, now = () => new Date() } = options
+  const { log, metricsPort, timeouts, now = () => new Date() } = options
   const { database, rateLimitPool, readinessPool } = createPools(options)
-  const keys = createApiKeys(database, now)
+  const keyLookup = createKeyLookup(database.pool, now)
   const usage = createUsage(database.prisma)
   const limiters = createLimiters(options, rateLimitPool)
-  const loadShedder = createLoadShedder(options.shedding, {
-    length: () => database.pool.waitingCount,
-    expectedWaitMs: () => database.pool.expectedWaitMs(),
-  })
-  const metrics = createMetrics({
-    version,
-    pool: () => database.pool,
-    max: options.databasePoolSize,
-    keyLookups: keys.lookups,
-    shed: loadShedder.counts,
-    gather: options.gatherMetrics,
-    limited: () => ({
-      key: limiters.keyLimiter?.rejections() ?? 0,
-      'wrong-keys': limiters.failedAuthLimiter?.rejections() ?? 0,
-    }),
-  })
-  const coalesce = createCoalescer<string[]>()
-  const health = {
-    draining: false,
-    pendingMigrations: () => coalesce('migrations', () => pendingMigrations(readinessPool)),
-  }
+  const loadShedder = createLoadShedder(options.shedding, database.pool)
+  const metrics = createMetrics(metricSources(options, database.pool, keyLookup, loadShedder, limiters))
+  const servers: HttpServer[] = []
+  let stopping: Promise<void> | undefined
   const app = createApp({
     ...options,
     ...limiters,
     animals: createAnimals(database.prisma, database.pool),
-    keys,
+    keyLookup,
     loadShedder,
-    health,
+    health: createHealth(readinessPool, () => stopping !== undefined),
     metrics,
-    trusted,
-    tracer,
     now,
     recordUse: ({ keyId }) => usage.recordUse(keyId, now()),
     recordDeprecatedCall({ keyId, keyPrefix }) {
       usage.recordDeprecatedCall(keyId, now())
-      metrics.deprecatedCall(keyPrefix)
+      metrics.recordDeprecatedCall(keyPrefix)
     },
   })
-  const stopJobs = startJobs(log, [
-    { everyMs: USAGE_FLUSH_MS, run: usage.flush },
-    { everyMs: 3_600_000, run: () => pruneIdempotencyKeys(database.prisma) },
-    { everyMs: 300_000, run: async () => rateLimitPool && deleteExpiredWindows(rateLimitPool) },
-  ])
-  const servers: HttpServer[] = []
-  let stopping: Promise<void> | undefined
+  const stopJobs = startJobs(log, usage, database, rateLimitPool)
 
   function listen(handler: Express, port: number, host: string): Promise<number> {
     const server = createHttpServer(handler, timeouts, observeRejections(log, metrics))
@@ -105,17 +86,15 @@ export function createService(options: ServiceOptions): Service {
   }
 
   async function stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void> {
-    health.draining = true
     await Promise.all(servers.map((server) => server.close(drainDelayMs, drainTimeoutMs)))
-    stopJobs()
     loadShedder.stop()
-    await usage.flush().catch((err: unknown) => log.warn({ err }, 'failed to flush key usage'))
+    await stopJobs()
     await Promise.all([database.close(), rateLimitPool?.end(), readinessPool.end()])
   }
 
   return {
     database,
-    keys,
+    keys: createApiKeys(database, now),
     async start({ port, host }) {
       if (metricsPort !== undefined) await listen(createMetricsApp({ metrics, log, timeouts }), metricsPort, host)
       return listen(app, port, host)
@@ -124,7 +103,7 @@ export function createService(options: ServiceOptions): Service {
   }
 }
 
-/** The pools, each for what must not wait for the others. */
+/** One pool for requests; one each for the rate-limit store and the readiness probe, which must not wait for it. */
 function createPools({ databaseUrl: url, databasePoolSize, rateLimits, timeouts, log, tracer }: ServiceOptions) {
   const onIdleError = (err: Error) => log.warn({ err }, 'connection lost')
   // Short timeouts: a slow rate-limit store never delays requests.
@@ -152,9 +131,40 @@ function createLimiters({ rateLimits, log }: ServiceOptions, store: Pool | undef
   }
 }
 
-/** Runs background jobs at intervals. A job that fails is logged and runs again. @returns stops them */
-function startJobs(log: Logger, jobs: { everyMs: number; run: () => Promise<unknown> }[]): () => void {
+function metricSources(
+  { databasePoolSize, gatherMetrics }: ServiceOptions,
+  pool: Pool,
+  keyLookup: KeyLookup,
+  loadShedder: LoadShedder,
+  { keyLimiter, failedAuthLimiter }: ReturnType<typeof createLimiters>,
+): MetricSources {
+  return {
+    version,
+    pool: () => pool,
+    max: databasePoolSize,
+    keyLookups: keyLookup.counts,
+    shed: loadShedder.counts,
+    gather: gatherMetrics,
+    limited: () => ({ key: keyLimiter?.rejections() ?? 0, 'wrong-keys': failedAuthLimiter?.rejections() ?? 0 }),
+  }
+}
+
+function createHealth(readinessPool: Pool, isDraining: () => boolean): Health {
+  const coalesce = createCoalescer<string[]>()
+  return { isDraining, pendingMigrations: () => coalesce('migrations', () => pendingMigrations(readinessPool)) }
+}
+
+/** Starts the background jobs. A job that fails is logged and runs again at its next interval. @returns stops all jobs and flushes the usage */
+function startJobs(log: Logger, usage: Usage, { prisma }: Database, rateLimitPool: Pool | undefined) {
+  const jobs = [
+    { everyMs: USAGE_FLUSH_MS, run: () => usage.flush() },
+    { everyMs: 3_600_000, run: () => pruneIdempotencyKeys(prisma) },
+    { everyMs: 300_000, run: async () => rateLimitPool && deleteExpiredWindows(rateLimitPool) },
+  ]
   const onError = (err: unknown) => log.warn({ err }, 'background job failed')
   const timers = jobs.map(({ everyMs, run }) => setInterval(() => void run().catch(onError), everyMs).unref())
-  return () => timers.forEach((timer) => clearInterval(timer))
+  return async () => {
+    timers.forEach((timer) => clearInterval(timer))
+    await usage.flush().catch((err: unknown) => log.warn({ err }, 'failed to flush key usage'))
+  }
 }

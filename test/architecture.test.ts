@@ -1,94 +1,211 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-const src = join(root, 'src')
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const SRC = join(ROOT, 'src')
 
-/** Every source file of ours, as a path from src, with the paths from src and the packages that it imports. */
+/**
+ * The layers, from top to bottom: a file may import from lower layers and from its own entry, a file or a folder. A file
+ * named here is not part of its folder's entry.
+ */
+const LAYERS = [
+  ['main.ts'],
+  ['cli/'],
+  ['service.ts'],
+  ['app.ts', 'cluster.ts'],
+  ['rest/', 'graphql/', 'telemetry/access-log.ts'],
+  ['telemetry/metrics.ts'],
+  ['auth/authenticate.ts'],
+  ['auth/rate-limit.ts'],
+  ['http/'],
+  ['animals/', 'auth/'],
+  ['errors.ts', 'coalesce.ts', 'telemetry/'],
+  ['config.ts'],
+  ['environment.ts'],
+  ['database/'],
+  ['operator-error.ts'],
+]
+
+const WEB = /^(express|graphql|graphql-yoga|@pothos\/.*|node:http)$/
+const GRAPHQL = /^(graphql|graphql-yoga|@pothos\/.*)$/
+const DATABASE = /^(pg|@prisma\/.*|database\/.*)$/
+const DATABASE_FILES = /^database\/(?!generated\/)/
+
+/** What an entry must not import, although it is in a lower layer: packages, and our files as paths from src. */
+const FORBIDDEN_IMPORTS: Record<string, RegExp[]> = {
+  'animals/': [WEB, DATABASE_FILES],
+  'auth/': [WEB, DATABASE_FILES],
+  'rest/': [GRAPHQL, DATABASE],
+  'graphql/': [DATABASE],
+  'http/': [GRAPHQL, DATABASE, /^animals\//],
+  'database/': [WEB],
+}
+
+/** Only this file may know what authentication adds to a request, and only its types. */
+const REQUEST = 'http/request.ts'
+
+/** Who may add members to the types of which package. */
+const AUGMENTATIONS: Record<string, string[]> = {
+  [REQUEST]: ['express-serve-static-core', 'node:http'],
+  'graphql/cost.ts': ['graphql'],
+}
+
+const PROGRAMS = ['main.ts', 'cli/']
+
+/** Readers of process.env that are no programs, each with its reason. */
+const ENVIRONMENT_READERS = {
+  'database/embedded.ts': "passes it on to PostgreSQL's programs",
+}
+
+const MAX_FUNCTION_LINES = 50
+
+/** Functions that are longer, each with its reason. */
+const LONG_FUNCTIONS: Record<string, string> = {}
+
+const MAX_FILE_LINES = 200
+
+interface Import {
+  /** A package, or one of our files as a path from src. */
+  name: string
+  typeOnly: boolean
+}
+
+interface SourceFile {
+  lines: number
+  imports: Import[]
+  /** Packages to whose types the file adds. */
+  augments: string[]
+  readsEnvironment: boolean
+  longFunctions: string[]
+}
+
 const files = new Map(
-  readdirSync(src, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !file.startsWith('database/generated/'))
-    .map((file) => {
-      const text = readFileSync(join(src, file), 'utf8')
-      const specifiers = [...text.matchAll(/(?:from|import|import\()\s*'([^']+)'/g)].map((match) => match[1] ?? '')
-      const imports = specifiers.map((s) => (s.startsWith('.') ? relative(src, join(src, dirname(file), s)) : s))
-      return [file, { text, imports }] as const
-    }),
+  readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.startsWith('database/generated/'))
+    .map((path) => [path, analyse(path)]),
 )
 
-/** What the files of a folder may import of ours: files, or folders that end in a slash. */
-const mayImport: Record<string, string[]> = {
-  'animals/': ['animals/', 'errors.ts', 'database/generated/'],
-  'keys/': ['keys/', 'errors.ts', 'database/generated/'],
-  'rest/': ['rest/', 'animals/', 'context.ts', 'errors.ts', 'http/'],
-  'graphql/': ['graphql/', 'animals/', 'context.ts', 'errors.ts', 'http/', 'keys/rate-limiter.ts'],
-  'http/': ['http/', 'errors.ts'],
-  'database/': ['database/'],
-  'conformance/': ['conformance/'],
-  'errors.ts': ['database/failure.ts'],
-  'config.ts': ['values.ts'],
-  'values.ts': [],
-  'context.ts': ['errors.ts', 'http/request-time.ts', 'keys/'],
-  'log.ts': ['config.ts'],
-  'traces/': ['traces/'],
-  'entry.ts': ['config.ts', 'database/', 'traces/settings.ts'],
-  'workers.ts': [],
-}
-/** Programs and the composition root know everything. */
-const knowEverything = new Set(['main.ts', 'app.ts', 'keys/cli.ts', 'database/cli.ts', 'graphql/documents-cli.ts'])
-
-describe('imports point one way', () => {
-  for (const [file, { imports }] of files) {
-    if (knowEverything.has(file)) continue
-    test(file, () => {
-      const rule = Object.entries(mayImport).find(([place]) =>
-        place.endsWith('/') ? file.startsWith(place) : file === place,
-      )
-      expect(rule, 'a place in the house').toBeDefined()
-      const ours = imports.filter((name) => files.has(name) || name.startsWith('database/generated/'))
-      const wrong = ours.filter(
-        (name) => !rule?.[1].some((place) => (place.endsWith('/') ? name.startsWith(place) : name === place)),
-      )
-      expect(wrong).toEqual([])
-    })
+function analyse(path: string): SourceFile {
+  const text = readFileSync(join(SRC, path), 'utf8')
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
+  const file: SourceFile = {
+    lines: text.split('\n').length - 1,
+    imports: [],
+    augments: [],
+    readsEnvironment: false,
+    longFunctions: [],
   }
+  const addImport = (specifier: ts.Node | undefined, typeOnly: boolean) => {
+    if (!specifier || !ts.isStringLiteral(specifier)) return
+    const { text: name } = specifier
+    file.imports.push({ name: name.startsWith('.') ? relative(SRC, join(SRC, dirname(path), name)) : name, typeOnly })
+  }
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) addImport(node.moduleSpecifier, node.importClause?.isTypeOnly ?? false)
+    if (ts.isExportDeclaration(node)) addImport(node.moduleSpecifier, node.isTypeOnly)
+    if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) addImport(node.argument.literal, true)
+    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+      addImport(node.arguments[0], false)
+    if (ts.isModuleDeclaration(node) && ts.isStringLiteral(node.name)) file.augments.push(node.name.text)
+    if (ts.isPropertyAccessExpression(node) && node.getText() === 'process.env') file.readsEnvironment = true
+    if (ts.isFunctionLike(node) && lineCount(source, node) > MAX_FUNCTION_LINES)
+      file.longFunctions.push(`${path} ${node.name?.getText() ?? '(anonymous)'}`)
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return file
+}
 
-  test.for([
-    ['animals/', /^(express|graphql|graphql-yoga|@pothos\/.*|node:http)$/],
-    ['keys/', /^(express|graphql|graphql-yoga|@pothos\/.*|node:http)$/],
-    ['rest/', /^(graphql|graphql-yoga|@pothos\/.*|@prisma\/.*|pg)$/],
-    ['graphql/', /^(@prisma\/.*|pg)$/],
-    ['http/', /^(graphql|graphql-yoga|@pothos\/.*|@prisma\/.*|pg)$/],
-    ['database/', /^(express|graphql|graphql-yoga|@pothos\/.*|node:http)$/],
-  ] as const)('%s knows nothing of %s', ([place, packages]) => {
-    const wrong = [...files].filter(
-      ([file, { imports }]) => file.startsWith(place) && imports.some((name) => packages.test(name)),
+function lineCount(source: ts.SourceFile, node: ts.Node): number {
+  const lineAt = (position: number) => source.getLineAndCharacterOfPosition(position).line
+  return lineAt(node.end) - lineAt(node.getStart()) + 1
+}
+
+const isIn = (path: string, entry: string) => (entry.endsWith('/') ? path.startsWith(entry) : path === entry)
+
+const isProgram = (path: string) => PROGRAMS.some((entry) => isIn(path, entry))
+
+/** The layer of a file, counted from the top, and its entry there; undefined for a package. */
+function layerOf(path: string): { layer: number; entry: string } | undefined {
+  const all = LAYERS.flatMap((entries, layer) => entries.map((entry) => ({ layer, entry })))
+  return all.find(({ entry }) => entry === path) ?? all.find(({ entry }) => isIn(path, entry))
+}
+
+/** Every import for which `isWrong` holds, as "file → import". */
+function wrongImports(isWrong: (path: string, imported: Import) => boolean | undefined): string[] {
+  return [...files].flatMap(([path, { imports }]) =>
+    imports.filter((imported) => isWrong(path, imported)).map(({ name }) => `${path} → ${name}`),
+  )
+}
+
+/** The files for which `isWrong` holds. */
+function wrongFiles(isWrong: (file: SourceFile, path: string) => boolean): string[] {
+  return [...files].filter(([path, file]) => isWrong(file, path)).map(([path]) => path)
+}
+
+describe('layers', () => {
+  test('every file is in a layer, and every entry has a file', () => {
+    expect(wrongFiles((_file, path) => !layerOf(path))).toEqual([])
+    const unused = LAYERS.flat().filter((entry) => ![...files.keys()].some((path) => isIn(path, entry)))
+    expect(unused).toEqual([])
+  })
+
+  test('a file imports only from layers below and from its own folder', () => {
+    const wrong = wrongImports((path, { name }) => {
+      const [from, to] = [layerOf(path), layerOf(name)]
+      return from && to && from.entry !== to.entry && from.layer >= to.layer
+    })
+    expect(wrong).toEqual([])
+  })
+
+  test('a folder imports no package and no lower layer that is not its concern', () => {
+    const wrong = wrongImports((path, { name }) =>
+      FORBIDDEN_IMPORTS[layerOf(path)?.entry ?? '']?.some((pattern) => pattern.test(name)),
     )
-    expect(wrong.map(([file]) => file)).toEqual([])
+    expect(wrong).toEqual([])
+  })
+
+  test('http/ imports nothing of authentication but the types of what is on a request', () => {
+    const wrong = wrongImports(
+      (path, { name, typeOnly }) =>
+        path.startsWith('http/') && name.startsWith('auth/') && !(path === REQUEST && typeOnly),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  test('only http/request.ts adds members to a request, and only graphql/cost.ts to a field', () => {
+    const wrong = wrongFiles(({ augments }, path) => !augments.every((name) => AUGMENTATIONS[path]?.includes(name)))
+    expect(wrong).toEqual([])
   })
 })
 
-test('only the entry reads the environment', () => {
-  const readers = [...files].filter(([, { text }]) => /process\.env/.test(text)).map(([file]) => file)
-  // embedded.ts hands it on to PostgreSQL's programs.
-  expect(readers.sort()).toEqual(['database/embedded.ts', 'entry.ts'])
+test('only programs read process.env', () => {
+  const readers = wrongFiles(
+    ({ readsEnvironment, imports }, path) =>
+      !isProgram(path) && (readsEnvironment || imports.some(({ name }) => /^(node:)?process$/.test(name))),
+  )
+  expect(readers).toEqual(Object.keys(ENVIRONMENT_READERS))
 })
 
-test('no file of ours is longer than 200 lines, but for the table of cases', () => {
-  const long = [...files].filter(([, { text }]) => text.split('\n').length > 200).map(([file]) => file)
-  expect(long).toEqual(['conformance/cases.ts'])
+test(`no function is longer than ${MAX_FUNCTION_LINES} lines`, () => {
+  expect([...files.values()].flatMap(({ longFunctions }) => longFunctions)).toEqual(Object.keys(LONG_FUNCTIONS))
+})
+
+test(`no file is longer than ${MAX_FILE_LINES} lines`, () => {
+  expect(wrongFiles(({ lines }) => lines > MAX_FILE_LINES)).toEqual([])
 })
 
 test('schema.prisma has its migration: npm run migrate -- create NAME writes it', () => {
-  const read = (file: string) => readFileSync(join(root, 'prisma', file), 'utf8')
+  const read = (file: string) => readFileSync(join(ROOT, 'prisma', file), 'utf8')
   expect(read('migrations/schema.prisma')).toBe(read('schema.prisma'))
 })
 
 test.for(['package-lock.json', 'test/clients/package-lock.json', 'test/bench/package-lock.json'])(
-  '%s names no registry',
+  '%s contains no registry address',
   (file) => {
-    expect(readFileSync(join(root, file), 'utf8')).not.toContain('"resolved"')
+    expect(readFileSync(join(ROOT, file), 'utf8')).not.toContain('"resolved"')
   },
 )

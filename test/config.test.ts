@@ -1,33 +1,36 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
-import { ConfigError, Environment, loadConfig } from '../src/config.ts'
+import { ConfigError, loadConfig } from '../src/config.ts'
+import { Environment } from '../src/environment.ts'
 import { cloneDatabase, dropDatabase } from './support/harness.ts'
 import { occupyPort, testWithProcess as test } from './support/processes.ts'
 
 const secret = 'postgresql://pets:topsecret@db.internal:5432/pets'
 
-/** What is wrong with an environment, in one line. */
-function complaint(env: Record<string, string>): string {
+/** @returns the one line that rejects an environment */
+function errorOf(env: Record<string, string>): string {
   try {
     loadConfig(env)
   } catch (error) {
-    if (error instanceof ConfigError && !error.message.includes('\n')) return error.message
+    if (error instanceof ConfigError && !error.message.includes('\n'))
+      return error.message.replace(/^Configuration: /, '')
     throw error
   }
-  throw new Error('nothing was wrong')
+  throw new Error('the environment is valid')
 }
 
-describe('the timeouts nest', () => {
-  test('by default each layer gives up before the one around it', () => {
+describe('timeouts are nested', () => {
+  test('by default inner timeouts expire before outer ones', () => {
     const { timeouts } = loadConfig({})
     expect(timeouts.lockMs).toBeLessThan(timeouts.statementMs)
     expect(timeouts.statementMs).toBeLessThan(timeouts.queryMs)
     expect(timeouts.checkoutMs + timeouts.queryMs).toBeLessThanOrEqual(timeouts.handlerMs)
     expect(timeouts.handlerMs).toBeLessThan(timeouts.requestMs)
     expect(timeouts.headersMs).toBeLessThanOrEqual(timeouts.requestMs)
-    expect(timeouts.keepAliveMs).toBeGreaterThan(60_000) // what balancers keep an idle connection for
+    expect(timeouts.keepAliveMs).toBeGreaterThan(60_000) // the keep-alive timeout of common load balancers
   })
 
   test.for([
@@ -38,17 +41,18 @@ describe('the timeouts nest', () => {
     ['HANDLER_TIMEOUT_MS', { DATABASE_QUERY_TIMEOUT_MS: '4001' }],
     ['REQUEST_TIMEOUT_MS', { HANDLER_TIMEOUT_MS: '15000' }],
     ['REQUEST_TIMEOUT_MS', { HEADERS_TIMEOUT_MS: '15001' }],
-  ] as const)('%s is named when %j breaks the order', ([variable, env]) => {
-    expect(complaint(env)).toMatch(new RegExp(`^${variable} must be (at least|more than) .*, which is \\d+$`))
+  ] as const)('%s is named when %j violates the order', ([variable, env]) => {
+    expect(errorOf(env)).toMatch(new RegExp(`^${variable} must be (at least|more than) .*, which is \\d+$`))
   })
 
-  test('at the edge of the order all is well', () => {
+  test('sums that may be equal to the outer timeout are accepted', () => {
     expect(() => loadConfig({ DATABASE_CHECKOUT_TIMEOUT_MS: '2000', HEADERS_TIMEOUT_MS: '15000' })).not.toThrow()
   })
 })
 
-describe('a wrong value is told in one line that names its variable', () => {
+describe('an invalid value is reported in one line that names its variable', () => {
   test.for([
+    ['NODE_ENV', 'prod'],
     ['RATE_LIMIT_POINTS', '-1'],
     ['RATE_LIMIT_POINTS', '1e3'],
     ['RATE_LIMIT_WINDOW_S', '0'],
@@ -67,30 +71,28 @@ describe('a wrong value is told in one line that names its variable', () => {
     ['PRODUCTION_URL', 'https://[/v1'],
     ['STAGING_URL', 'https://pets.example/v2'],
   ] as const)('%s=%s', ([variable, value]) => {
-    const message = complaint({ [variable]: value })
+    const message = errorOf({ [variable]: value })
     expect(message).toMatch(new RegExp(`^${variable} `))
     expect(message).not.toContain('topsecret')
   })
 
-  test('DATABASE_URL is wanted in production', () => {
-    expect(complaint({ NODE_ENV: 'production' })).toMatch(/^DATABASE_URL /)
+  test('production requires DATABASE_URL', () => {
+    expect(errorOf({ NODE_ENV: 'production' })).toMatch(/^DATABASE_URL /)
   })
 
-  test('several at once are all named', () => {
-    expect(complaint({ PORT: 'x', HOST: '', SHED_DELAY_MS: '-' })).toMatch(/^PORT .*; SHED_DELAY_MS /)
+  test('all invalid variables are named', () => {
+    expect(errorOf({ PORT: 'x', HOST: '', SHED_DELAY_MS: '-' })).toMatch(/^PORT .*; SHED_DELAY_MS /)
   })
 })
 
-test('proxies are addresses, networks and names, in any mixture', () => {
+test('TRUSTED_PROXIES takes addresses, networks and names', () => {
   const list = '10.0.0.0/8, loopback,2001:db8::/32 , 192.0.2.1, uniquelocal'
   const trustedProxies = ['10.0.0.0/8', 'loopback', '2001:db8::/32', '192.0.2.1', 'uniquelocal']
   expect(loadConfig({ TRUSTED_PROXIES: list })).toMatchObject({ trustedProxies })
 })
 
-describe('a secret by file', () => {
-  test('is read without its line break; the variable itself goes before it, in production, too', async ({
-    onTestFinished,
-  }) => {
+describe('DATABASE_URL_FILE', () => {
+  test('is read without its line break; DATABASE_URL takes precedence', async ({ onTestFinished }) => {
     const dir = await mkdtemp(join(tmpdir(), 'pet-store-secret-'))
     onTestFinished(() => rm(dir, { recursive: true }))
     const file = join(dir, 'url')
@@ -99,7 +101,7 @@ describe('a secret by file', () => {
     const other = 'postgresql://localhost/other'
     expect(loadConfig({ DATABASE_URL_FILE: file, DATABASE_URL: other }).databaseUrl).toBe(other)
     await writeFile(file, 'topsecret, but no URL')
-    expect(complaint({ DATABASE_URL_FILE: file })).toBe('DATABASE_URL must be a URL that begins with postgresql://')
+    expect(errorOf({ DATABASE_URL_FILE: file })).toBe('DATABASE_URL must be a URL that begins with postgresql://')
   })
 })
 
@@ -116,13 +118,13 @@ describe('the program', { concurrent: true }, () => {
     expect(stdout).toContain('\n  PORT (4000)\n')
   })
 
-  test('says in one line that the file of its secret cannot be read', async ({ sandbox }) => {
+  test('reports in one line that DATABASE_URL_FILE cannot be read', async ({ sandbox }) => {
     const { code, stdout, stderr } = await sandbox.run('main.js', [], { DATABASE_URL_FILE: '/nowhere/url' })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(/^Configuration: DATABASE_URL_FILE cannot be read: [^\n]*\n$/)
   })
 
-  test('and its command lines work on the database that a file names', async ({ sandbox, onTestFinished }) => {
+  test('and its command lines use the database of DATABASE_URL_FILE', async ({ sandbox, onTestFinished }) => {
     const url = await cloneDatabase()
     onTestFinished(() => dropDatabase(url))
     const env = { DATABASE_URL_FILE: join(sandbox.dataDir, 'url') }
@@ -132,12 +134,30 @@ describe('the program', { concurrent: true }, () => {
     expect(stdout).toContain(key.slice(0, 13))
   })
 
-  test('names METRICS_PORT when that is the port that is taken', async ({ sandbox, emptyDatabase, onTestFinished }) => {
+  test('names METRICS_PORT if that port is in use', async ({ sandbox, emptyDatabase, onTestFinished }) => {
     const { server, port } = await occupyPort()
     onTestFinished(() => void server.close())
     const env = { METRICS_PORT: String(port), DATABASE_URL: emptyDatabase }
     const { code, stderr } = await sandbox.run('main.js', [], env)
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^[^\n]+\n$/) })
-    expect(stderr).toMatch(new RegExp(`^METRICS_PORT ${port}, HOST 127.0.0.1: the port is taken`))
+    expect(stderr).toMatch(new RegExp(`^METRICS_PORT ${port}, HOST 127.0.0.1: the port is in use`))
   })
+
+  test('trusted-documents needs no configuration: it neither reads nor prints the variables', async ({ sandbox }) => {
+    const folder = fileURLToPath(new URL('./graphql/operations', import.meta.url))
+    const invalid = { PORT: 'wrong' }
+    const { code, stdout } = await sandbox.run('cli/trusted-documents.js', [folder], invalid)
+    expect([code, Object.keys(JSON.parse(stdout) as object).length]).toEqual([0, 3])
+    const help = await sandbox.run('cli/trusted-documents.js', ['--help'], invalid)
+    expect(help).toEqual({ code: 0, stdout: expect.stringMatching(/^Usage: /), stderr: '' })
+    expect(help.stdout).not.toContain('PORT')
+  })
+
+  test.for(['keys', 'migrate', 'trusted-documents'])(
+    '%s reports wrong arguments before an invalid configuration',
+    async (program, { sandbox }) => {
+      const { code, stderr } = await sandbox.run(`cli/${program}.js`, ['a', 'b', 'c'], { PORT: 'wrong' })
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^Usage: /) })
+    },
+  )
 })

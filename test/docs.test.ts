@@ -5,7 +5,7 @@ import { buildSchema, parse, validate } from 'graphql'
 import { format, resolveConfig } from 'prettier'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { Environment } from '../src/config.ts'
+import { Environment } from '../src/environment.ts'
 import { ERRORS } from '../src/errors.ts'
 import { limits } from '../src/graphql/limits.ts'
 
@@ -86,7 +86,7 @@ function tableAfter(file: string, marker: string): string[][] {
   return rows.map((row) => cellsOf(row).slice(1, -1))
 }
 
-test('the table of environment variables is generated from src/config.ts: npm run docs writes it', async () => {
+test('the table of environment variables is generated from src/environment.ts: npm run docs writes it', async () => {
   const file = 'docs/configuration.md'
   const rows = Object.entries(Environment.shape).map(([name, schema]) => {
     const value = defaultOf(schema)

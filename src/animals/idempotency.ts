@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts'
 import { Animal, NewPet } from './animal.ts'
 import { INSERTED_COLUMNS, type RunStatement, SELECT_LIST } from './queries.ts'
 
-/** How long a key is kept, in hours. After that it creates another animal. */
+/** How long a key is kept, in hours. After that, the same key creates another animal. */
 export const IDEMPOTENCY_HOURS = 24
 
 /** The client that sends an Idempotency-Key, and the key that it chose. */
@@ -13,13 +13,16 @@ export interface IdempotencyRequest {
   key: string
 }
 
-/** 1 to 255 visible ASCII characters. */
-const IDEMPOTENCY_KEY_PATTERN = /^[\x21-\x7e]{1,255}$/
+/** Maximum length of a key, which consists of visible ASCII characters. */
+export const IDEMPOTENCY_KEY_MAX_LENGTH = 255
+const IDEMPOTENCY_KEY_PATTERN = new RegExp(`^[!-~]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`)
 
 /**
- * Claims the key and inserts the animal in one statement, so that a crash leaves both or neither. Of concurrent requests
- * with one key, on any instance, the one that gets the advisory lock proceeds. ON CONFLICT leaves a used key alone, also
- * when the request that used it committed after this statement began, and takes over an expired one.
+ * Claims the key and inserts the animal.
+ * 1. Atomic: one statement, so a crash leaves both or neither.
+ * 2. Concurrent requests with the same key, on any instance: the one that gets the advisory lock proceeds.
+ * 3. A used key stays unchanged, even if the request that used it committed after this statement began.
+ * 4. An expired key is claimed again.
  */
 const CLAIM_AND_INSERT = `
   WITH claim AS MATERIALIZED (
@@ -45,8 +48,8 @@ const SELECT_EXISTING = `
   WHERE idempotency_key.api_key_id = $1 AND idempotency_key.key = $2`
 
 /**
- * createPet, once for each key of a client (draft-ietf-httpapi-idempotency-key-header): a repetition returns the first
- * animal, a concurrent request is rejected and never waits on a connection.
+ * createPet with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A repeat returns the first animal; a
+ * concurrent request with the same key is rejected instead of waiting on a connection.
  *
  * @returns the animal, and whether an earlier request created it
  * @throws ApiError ABORTED while another request with the key is in flight, IDEMPOTENCY_KEY_REUSED when the key was
@@ -58,7 +61,10 @@ export async function createOnce(
   pet: NewPet,
 ): Promise<{ animal: Animal; replayed: boolean }> {
   if (!IDEMPOTENCY_KEY_PATTERN.test(key)) {
-    throw new ApiError('INVALID_ARGUMENT', 'Idempotency-Key: must be 1 to 255 visible ASCII characters')
+    throw new ApiError(
+      'INVALID_ARGUMENT',
+      `Idempotency-Key: must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`,
+    )
   }
   const row = toText(Object.fromEntries(INSERTED_COLUMNS.map(({ field, column }) => [column, pet[field]])))
   const [claim] = await run<Claim>(CLAIM_AND_INSERT, [clientId, key, fingerprintOf(pet), row])
@@ -66,19 +72,19 @@ export async function createOnce(
   if (claim.id !== null) return { animal: toAnimal(claim), replayed: false }
 
   const [existing] = await run<Animal & { fingerprint: Buffer }>(SELECT_EXISTING, [clientId, key])
-  if (!existing) throw inFlight() // pruned a moment ago: the next attempt creates an animal
+  if (!existing) throw inFlight() // pruned in between: the retry creates an animal
   if (!fingerprintOf(pet).equals(existing.fingerprint) && !fingerprintOf1_0(pet).equals(existing.fingerprint)) {
     throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body.')
   }
   return { animal: toAnimal(existing), replayed: true }
 }
 
-/** Without an animal, `id` is null. */
+/** `id` is null when no animal was created. */
 type Claim = { locked: boolean } & (Animal | { id: null })
 
-/** The members of the contract alone. */
+/** The members of Animal, without the other columns of the row. */
 function toAnimal<Row extends Animal>(row: Row): Animal {
-  return Object.fromEntries(Object.keys(Animal.shape).map((field) => [field, row[field as keyof Animal]])) as Animal // every member
+  return Object.fromEntries(Object.keys(Animal.shape).map((field) => [field, row[field as keyof Animal]])) as Animal // has every member
 }
 
 function inFlight(): ApiError {
@@ -86,15 +92,15 @@ function inFlight(): ApiError {
   return new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.', { headers })
 }
 
-/** Deletes expired keys, by the same clock as createOnce. @returns how many */
+/** Deletes expired keys, by the database's clock like createOnce. @returns their number */
 export async function pruneIdempotencyKeys(prisma: PrismaClient): Promise<number> {
   return prisma.$executeRaw`
     DELETE FROM idempotency_key WHERE created_at < now() - make_interval(hours => ${IDEMPOTENCY_HOURS}::int)`
 }
 
 /**
- * The same for requests that create the same animal, however their bodies are written. It covers every member of the
- * contract; absent members do not count, so that a new optional member changes no stored fingerprint.
+ * A hash of every member of NewPet, equal for equal animals whatever the formatting of the body. Absent members do not
+ * count, so that a new optional member changes no stored fingerprint.
  */
 export function fingerprintOf(pet: NewPet): Buffer {
   const members = Object.keys(NewPet.shape)
@@ -104,7 +110,7 @@ export function fingerprintOf(pet: NewPet): Buffer {
   return hash('sha256', toText(members), 'buffer')
 }
 
-/** The fingerprint as version 1.0 stored it, for keys from before an upgrade; they are kept for IDEMPOTENCY_HOURS. */
+/** The fingerprint that version 1.0 stored, for keys that are younger than IDEMPOTENCY_HOURS at the upgrade. */
 function fingerprintOf1_0({ name, categoryId, status }: NewPet): Buffer {
   return hash('sha256', toText([name, categoryId, status ?? null]), 'buffer')
 }

@@ -3,50 +3,40 @@ import type { PrismaClient } from '../database/generated/client.ts'
 import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
 import { createOnce, type IdempotencyRequest } from './idempotency.ts'
-import { createCoalescer } from '../coalesce.ts'
-import { createRunStatement, createQueries } from './queries.ts'
-
-/** Which animals: those between two ids (both exclusive) with a status, counted from the newest or from the oldest. */
-export interface ListQuery {
-  status?: PetStatus | undefined
-  limit: number
-  olderThan?: bigint | undefined
-  newerThan?: bigint | undefined
-  /** Take the last of them rather than the first. */
-  backward?: boolean
-}
+import { createBatcher } from '../coalesce.ts'
+import { createQueries, createRunStatement, type ListQuery } from './queries.ts'
 
 export interface Page {
-  /** Newest first, whichever end they were taken from. */
+  /** Newest first, in both directions. */
   animals: Animal[]
-  /** Whether there are more in the direction in which they were taken. */
+  /** Whether there are more in the direction of the query. */
   hasMore: boolean
 }
 
 export type Animals = ReturnType<typeof createAnimals>
 
-/** The three operations on animals, for both faces. Inputs are valid already; errors are ApiErrors or the database's. */
+/** The operations on animals, for both APIs. Inputs are validated by the caller; errors are ApiErrors or the database's. */
 export function createAnimals(prisma: PrismaClient, pool: Pool) {
   const run = createRunStatement(pool)
   const statements = createQueries(run)
 
-  /** listPets (§4.1): one page, newest first. Its cost does not depend on where in the list the page is. */
-  async function list({ status, limit, olderThan, newerThan, backward = false }: ListQuery): Promise<Page> {
-    const found = await statements.list({ status, olderThan, newerThan, backward, take: limit + 1 })
-    const animals = found.slice(0, limit)
-    if (backward) animals.reverse()
-    return { animals, hasMore: found.length > limit }
+  /** listPets (§4.1): one page. The time that it takes does not depend on the position of the page. */
+  async function list(query: ListQuery): Promise<Page> {
+    const found = await statements.list(query)
+    const animals = found.slice(0, query.limit)
+    if (query.backward) animals.reverse()
+    return { animals, hasMore: found.length > query.limit }
   }
 
-  /** How many animals there are, with a status if one is given. Costs time in proportion to the answer. */
+  /** The number of animals, all or with a status. Takes time in proportion to the result. */
   async function count(status?: PetStatus): Promise<number> {
     return prisma.animal.count(status && { where: { status } })
   }
 
   /**
-   * getPet (§4.3). Those who ask at the same time share one query, whichever animals they ask for.
-   * @param petId as the client wrote it
-   * @throws ApiError NOT_FOUND when it names no animal, or is no int64
+   * getPet (§4.3). Concurrent requests share one query, also for different animals.
+   * @param petId as the client sent it
+   * @throws ApiError NOT_FOUND when no animal has this id or it is not an int64
    */
   async function get(petId: string): Promise<Animal> {
     const id = parseInt64(petId)
@@ -55,27 +45,14 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
     return animal
   }
 
-  const join = createCoalescer<Map<bigint, Animal>>()
-  let pendingIds = new Set<bigint>()
-
   /** Reads an animal in one query with all others that are requested at the same time. */
-  async function byId(id: bigint): Promise<Animal | undefined> {
-    pendingIds.add(id)
-    return (await join('', readPending)).get(id)
-  }
-
-  async function readPending(): Promise<Map<bigint, Animal>> {
-    const ids = pendingIds
-    pendingIds = new Set()
-    const animals = await statements.byIds(ids)
-    return new Map(animals.map((animal) => [animal.id, animal]))
-  }
+  const byId = createBatcher(async (ids: Set<bigint>) => indexById(await statements.byIds(ids)))
 
   /**
-   * createPet (§4.2). One statement; it resolves only after the commit.
-   * @param once makes a repetition return the first one's animal
-   * @throws ApiError UNAVAILABLE when the animal certainly was not created, DEADLINE_EXCEEDED when that is unknown;
-   *   with `once` also those of createOnce
+   * createPet (§4.2). Resolves after the commit.
+   * @param once repeats of the request return the animal that the first one created
+   * @throws ApiError UNAVAILABLE when the animal was certainly not created, DEADLINE_EXCEEDED when the outcome is
+   *   unknown, and with `once` the errors of createOnce
    */
   async function create(pet: NewPet, once?: IdempotencyRequest): Promise<{ animal: Animal; replayed: boolean }> {
     try {
@@ -87,4 +64,8 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
   }
 
   return { list, count, get, create }
+}
+
+function indexById(animals: Animal[]): Map<bigint, Animal> {
+  return new Map(animals.map((animal) => [animal.id, animal]))
 }

@@ -2,8 +2,8 @@ import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 /**
- * An API key: `pets_`, 256 random bits in base 36, and a checksum that tells a mistyped key from an unknown one
- * without asking the database. Letters and digits only, so that a double click selects all of it.
+ * An API key: `pets_`, 256 random bits in base 36, and a checksum that detects mistyped keys without a query. Letters,
+ * digits and the underscore only, so that a double click selects all of it.
  */
 const KEY_PATTERN = /^pets_[0-9a-z]{57}$/
 const CHECKSUM_LENGTH = 7
@@ -11,24 +11,24 @@ const CHECKSUM_LENGTH = 7
 /** How much of a key may be shown: enough to tell keys apart, far too little to guess the rest. */
 const PREFIX_LENGTH = 'pets_'.length + 8
 
-/** Mints a new key. It exists nowhere but in the return value. */
+/** Generates a new key. It is stored nowhere. */
 export function mintKey(): string {
   const secret = BigInt(`0x${randomBytes(32).toString('hex')}`)
   const body = `pets_${secret.toString(36).padStart(50, '0')}`
   return body + checksum(body)
 }
 
-/** Whether the text can be a key at all: shape and checksum. Says nothing about who may use it. */
+/** Whether the text has the form and the checksum of a key; it may still be unknown, expired or revoked. */
 export function isWellFormedKey(text: string): boolean {
   return KEY_PATTERN.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
 
-/** SHA-256 of a key: all that is stored. A key of 256 random bits needs no salt and no slow hash. */
+/** The SHA-256 of a key, which is what is stored. 256 random bits need neither salt nor a slow hash. */
 export function hashKey(key: string): Buffer {
   return hash('sha256', key, 'buffer')
 }
 
-/** The part of a key that people may see. */
+/** The part of a key that may be shown. */
 export function keyPrefix(key: string): string {
   return key.slice(0, PREFIX_LENGTH)
 }

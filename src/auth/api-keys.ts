@@ -1,9 +1,7 @@
-import { timingSafeEqual } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
-import type { Pool } from 'pg'
 import { z } from 'zod'
-import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
-import { hashKey, isWellFormedKey, keyPrefix, mintKey } from './api-key.ts'
+import type { PrismaClient } from '../database/generated/client.ts'
+import { OperatorError } from '../operator-error.ts'
+import { hashKey, keyPrefix, mintKey } from './api-key.ts'
 
 /** What a key may be allowed to do. */
 export const Scope = z.enum(['pets:read', 'pets:write', 'metrics:read'])
@@ -23,7 +21,7 @@ export interface Caller {
   expiresAt: Date | null
 }
 
-/** What may be told of a key. */
+/** What operators may see of a key. */
 export interface KeyInfo {
   name: string
   prefix: string
@@ -37,161 +35,77 @@ export interface KeyInfo {
   deprecatedLastCallAt: Date | null
 }
 
-/** A revoked key is refused everywhere within this time: what the database said of a key is believed no longer. */
-export const KEY_CACHE_MS = 5_000
-const KEY_CACHE_SIZE = 10_000
+/** The key has a successor already. The message is one line and names both by their prefixes. */
+export class KeyAlreadyRotatedError extends OperatorError {}
 
-/** Prepared, as are the statements of animals: whoever guesses keys has one run for each. */
-const FIND_KEY = {
-  name: 'key',
-  text: 'SELECT id, client_id, name, prefix, scopes, expires_at, hash FROM "public"."api_key" WHERE hash = $1 AND revoked_at IS NULL',
-}
-
-/** As pg gives it: an int8 as text. */
-interface KeyRow extends Pick<ApiKey, 'name' | 'prefix' | 'scopes' | 'hash'> {
-  id: string
-  client_id: string | null
-  expires_at: Date | null
-}
-
-/** A key has its successor already. The message is one line, and names both by their prefixes. */
-export class KeyAlreadyRotatedError extends Error {}
-
-export type ApiKeys = ReturnType<typeof createApiKeys>
-
-/** What a key is looked up by. */
-export interface KeyHash {
-  hash: Buffer
-  /** The hash as text. */
-  id: string
-}
-
-type RunQuery = (query: () => Promise<Caller | undefined>) => Promise<Caller | undefined>
-
-/** @returns undefined for a token that is no key: its shape or checksum is wrong */
-export function toKeyHash(token: string): KeyHash | undefined {
-  if (!isWellFormedKey(token)) return undefined
-  const hash = hashKey(token)
-  return { hash, id: hash.toString('base64') }
-}
-
-/** Issues, verifies, rotates, lists and revokes API keys. */
-export function createApiKeys(
-  { prisma, pool }: { prisma: PrismaClient; pool: Pool },
-  now: () => Date = () => new Date(),
-) {
-  const callerCache = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
-  /** Keys valid at their last lookup are exempt from the limit of failed authentications. */
-  const recentlyValidKeys = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
-  /** Lookups of keys: answered by the cache, and by the database. */
-  const lookups = { hit: 0, miss: 0 }
-
-  /** @returns the new key, which is shown this once and never again */
-  async function issue(
-    name: string,
-    { scopes = DEFAULT_SCOPES, expiresAt }: { scopes?: Scope[]; expiresAt?: Date | undefined } = {},
-  ): Promise<string> {
-    const key = mintKey()
-    await prisma.apiKey.create({ data: { ...toKeyRow(key), name, scopes, expiresAt: expiresAt ?? null } })
-    return key
-  }
-
-  /** Undefined for a key that has expired since its lookup. */
-  function ifCurrent(caller: Caller | undefined): Caller | undefined {
-    return caller && (!caller.expiresAt || caller.expiresAt > now()) ? caller : undefined
-  }
-
-  /** The caller of a key that was looked up within KEY_CACHE_MS; undefined when the database has to be queried. */
-  function cached({ id }: KeyHash): Promise<Caller | undefined> | undefined {
-    const found = callerCache.get(id)
-    if (found) lookups.hit++
-    return found?.then(ifCurrent)
-  }
-
-  /** Whether the key was valid at its last lookup. */
-  function wasRecentlyValid({ id }: KeyHash): boolean {
-    return recentlyValidKeys.has(id)
-  }
-
-  /**
-   * Looks a key up in the database; requests with the same key share the lookup while it is cached.
-   * @param run how the query is run, with a deadline say
-   * @returns the caller; undefined for a key that is unknown, expired or revoked
-   * @throws the database's error: that is no verdict on the key
-   */
-  function lookup({ id, hash }: KeyHash, run: RunQuery = (query) => query()): Promise<Caller | undefined> {
-    lookups.miss++
-    const found = run(() => find(hash))
-    callerCache.set(id, found) // the TTL begins with the query, not with its result
-    found.then(
-      (caller) => (caller ? recentlyValidKeys.set(id, true) : recentlyValidKeys.delete(id)),
-      () => callerCache.delete(id),
-    )
-    return found.then(ifCurrent)
-  }
-
-  /** The caller of a key; undefined for a key that is malformed, unknown, expired or revoked. */
-  async function verify(token: string): Promise<Caller | undefined> {
-    const key = toKeyHash(token)
-    return key && (cached(key) ?? lookup(key))
-  }
-
-  async function find(hash: Buffer): Promise<Caller | undefined> {
-    const { rows } = await pool.query<KeyRow>({ ...FIND_KEY, values: [hash] })
-    const [key] = rows
-    if (!key || !timingSafeEqual(key.hash, hash)) return undefined
-    const { id, client_id: clientId, name, prefix: keyPrefix, scopes, expires_at: expiresAt } = key
-    return { keyId: BigInt(id), clientId: BigInt(clientId ?? id), name, keyPrefix, scopes: new Set(scopes), expiresAt }
-  }
-
+/** Issues, lists, rotates and revokes API keys. */
+export interface ApiKeys {
+  /** @returns the new key, which is stored nowhere and cannot be shown again */
+  issue(name: string, options?: { scopes?: Scope[]; expiresAt?: Date | undefined }): Promise<string>
+  /** Whether a key is known, not expired and not revoked. */
+  isValid(key: string): Promise<boolean>
   /** Every key, oldest first. */
-  async function list(): Promise<KeyInfo[]> {
-    return prisma.apiKey.findMany({
-      omit: { id: true, hash: true, clientId: true },
-      orderBy: { id: 'asc' },
-    })
-  }
-
+  list(): Promise<KeyInfo[]>
   /**
-   * Makes a key that takes the place of the one with a prefix: same name, scopes and client, and as long a life. The
-   * old one goes on for a while, so that a client can change over without a gap.
-   * @param overlapMs how long, in milliseconds; an earlier expiry of its own stays
-   * @returns the new key, shown this once; undefined when no key in use has the prefix
-   * @throws RotatedAlready for a key that has been rotated: its end is that of an overlap, and tells nothing of its life
+   * Issues the successor of the valid key with a prefix: same name, scopes and client, and the same lifetime. The old
+   * key remains valid during the overlap, so that a client can switch without interruption.
+   * @param overlapMs in milliseconds; the old key's own expiry stays when it is earlier
+   * @returns the new key, which cannot be shown again; undefined when no valid key has the prefix
+   * @throws KeyAlreadyRotatedError for a key with a successor: its expiry is the end of the overlap, which no longer
+   *   tells its lifetime
    */
-  async function rotate(prefix: string, overlapMs: number): Promise<string | undefined> {
-    const at = now()
-    const inUse = { prefix, revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: at } }] }
-    return prisma.$transaction(async (tx) => {
-      await tx.$queryRaw`SELECT id FROM api_key WHERE prefix = ${prefix} FOR UPDATE` // of two at once, one goes first
-      const [old] = await tx.apiKey.findMany({ where: inUse, take: 1 })
-      if (!old) return undefined
-      const { id, name, scopes, expiresAt, createdAt } = old
-      const clientId = old.clientId ?? id
-      const [newer] = await tx.apiKey.findMany({ where: { clientId, id: { gt: id } }, orderBy: { id: 'asc' }, take: 1 })
-      if (newer) throw new KeyAlreadyRotatedError(`${prefix} was rotated already: ${newer.prefix} takes its place.`)
-      const key = mintKey()
-      const end = new Date(at.getTime() + overlapMs)
-      const newEnd = expiresAt && new Date(at.getTime() + expiresAt.getTime() - createdAt.getTime())
-      await tx.apiKey.update({ where: { id }, data: { expiresAt: expiresAt && expiresAt < end ? expiresAt : end } })
-      await tx.apiKey.create({ data: { ...toKeyRow(key), name, scopes, clientId, expiresAt: newEnd } })
-      return key
-    })
-  }
-
+  rotate(prefix: string, overlapMs: number): Promise<string | undefined>
   /**
-   * Revokes the key with a prefix. Running instances refuse it within KEY_CACHE_MS.
+   * Revokes the key with a prefix. Running instances reject it within KEY_CACHE_MS.
    * @returns whether there was such a key and it was not revoked before
    */
-  async function revoke(prefix: string): Promise<boolean> {
-    const { count } = await prisma.apiKey.updateMany({
-      where: { prefix, revokedAt: null },
-      data: { revokedAt: now() },
-    })
-    return count > 0
-  }
+  revoke(prefix: string): Promise<boolean>
+}
 
-  return { issue, cached, wasRecentlyValid, lookup, verify, list, rotate, revoke, lookups }
+/** @param now the clock that decides which keys have expired */
+export function createApiKeys({ prisma }: { prisma: PrismaClient }, now = () => new Date()): ApiKeys {
+  return {
+    async issue(name, { scopes = DEFAULT_SCOPES, expiresAt } = {}) {
+      const key = mintKey()
+      await prisma.apiKey.create({ data: { ...toKeyRow(key), name, scopes, expiresAt: expiresAt ?? null } })
+      return key
+    },
+    async isValid(key) {
+      const { hash } = toKeyRow(key)
+      return (await prisma.apiKey.count({ where: { hash, ...validAt(now()) } })) > 0
+    },
+    list: () => prisma.apiKey.findMany({ omit: { id: true, hash: true, clientId: true }, orderBy: { id: 'asc' } }),
+    rotate: (prefix, overlapMs) => rotate(prisma, now(), prefix, overlapMs),
+    async revoke(prefix) {
+      const revoked = await prisma.apiKey.updateMany({ where: { prefix, revokedAt: null }, data: { revokedAt: now() } })
+      return revoked.count > 0
+    },
+  }
+}
+
+function rotate(prisma: PrismaClient, at: Date, prefix: string, overlapMs: number): Promise<string | undefined> {
+  return prisma.$transaction(async (tx) => {
+    await tx.$queryRaw`SELECT id FROM api_key WHERE prefix = ${prefix} FOR UPDATE` // serialises concurrent rotations
+    const old = await tx.apiKey.findFirst({ where: { prefix, ...validAt(at) } })
+    if (!old) return undefined
+    const { id, name, scopes, expiresAt, createdAt } = old
+    const clientId = old.clientId ?? id
+    const successor = await tx.apiKey.findFirst({ where: { clientId, id: { gt: id } }, orderBy: { id: 'asc' } })
+    if (successor)
+      throw new KeyAlreadyRotatedError(`${prefix} was rotated already: its successor is ${successor.prefix}.`)
+    const key = mintKey()
+    const overlapEnd = new Date(at.getTime() + overlapMs)
+    const newExpiry = expiresAt && new Date(at.getTime() + expiresAt.getTime() - createdAt.getTime())
+    const oldExpiry = expiresAt && expiresAt < overlapEnd ? expiresAt : overlapEnd
+    await tx.apiKey.update({ where: { id }, data: { expiresAt: oldExpiry } })
+    await tx.apiKey.create({ data: { ...toKeyRow(key), name, scopes, clientId, expiresAt: newExpiry } })
+    return key
+  })
+}
+
+/** Selects keys that are neither expired nor revoked. */
+function validAt(at: Date) {
+  return { revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: at } }] }
 }
 
 /** What is stored of a key itself. */

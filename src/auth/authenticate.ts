@@ -2,7 +2,8 @@ import type { Request, RequestHandler } from 'express'
 import ipaddr from 'ipaddr.js'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
-import { type ApiKeys, type Caller, type Scope, toKeyHash } from './api-keys.ts'
+import type { Caller, Scope } from './api-keys.ts'
+import { type KeyLookup, toKeyHash } from './key-lookup.ts'
 import { throwIfExceeded } from './rate-limit.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 
@@ -19,7 +20,7 @@ const invalidKey = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', 
 const TOO_MANY_FAILURES = 'Too many failed authentication attempts from this IP address.'
 
 export interface AuthenticateDependencies {
-  keys: ApiKeys
+  keyLookup: KeyLookup
   /** Limits the failed authentications of an IP address; unlimited without one. */
   failedAuthLimiter?: RateLimiter | undefined
   /** Called for every request with a valid key. */
@@ -29,18 +30,18 @@ export interface AuthenticateDependencies {
 /**
  * Bearer authentication for both APIs (specification §5, RFC 6750): sets `req.caller`.
  * Responds 401 without a valid key, 429 when the IP address exceeded the limit of failed authentications and the key was
- * not valid at its last lookup, and 503 when the database that knows the keys does not answer.
+ * not valid at its last lookup, and 503 when the database is not available.
  */
-export function authenticate({ keys, failedAuthLimiter, recordUse }: AuthenticateDependencies): RequestHandler {
+export function authenticate({ keyLookup, failedAuthLimiter, recordUse }: AuthenticateDependencies): RequestHandler {
   async function findCaller(req: Request, token: string): Promise<Caller | undefined> {
     const key = toKeyHash(token)
     if (!key) return undefined
-    const cached = keys.cached(key)
+    const cached = keyLookup.cached(key)
     if (cached) return cached
-    if (failedAuthLimiter && !keys.wasRecentlyValid(key)) {
+    if (failedAuthLimiter && !keyLookup.wasRecentlyValid(key)) {
       throwIfExceeded(failedAuthLimiter, failedAuthLimiter.peek(clientNetwork(req)), TOO_MANY_FAILURES)
     }
-    return keys.lookup(key, (query) => req.deadline.run(query))
+    return keyLookup.find(key, (query) => req.deadline.run(query))
   }
 
   return async (req, _res, next) => {

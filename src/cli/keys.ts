@@ -1,56 +1,73 @@
 import { parseArgs } from 'node:util'
+import { type ApiKeys, createApiKeys, DEFAULT_SCOPES, type KeyInfo, Scope } from '../auth/api-keys.ts'
+import { loadConfig } from '../config.ts'
 import { createDatabase } from '../database/client.ts'
-import { openDatabaseServer } from '../database/open.ts'
 import { migrate } from '../database/migrate.ts'
-import { runProgram, UsageError } from './program.ts'
-import {
-  createApiKeys,
-  DEFAULT_SCOPES,
-  type KeyInfo,
-  type ApiKeys,
-  KeyAlreadyRotatedError,
-  Scope,
-} from '../auth/api-keys.ts'
+import { openDatabaseServer } from '../database/open.ts'
+import { describeEnvironment } from '../environment.ts'
+import { OperatorError } from '../operator-error.ts'
+import { runProgram } from './program.ts'
 
-const usage = `Usage: npm run --silent keys -- COMMAND
+const USAGE = `Usage: npm run --silent keys -- COMMAND
   create --name NAME [--scopes ${Scope.options.join(',')}] [--expires 90d]
-                  makes a key and prints it, this once, alone on stdout; NAME has up to 100 characters.
-                  Default of --scopes: ${DEFAULT_SCOPES.join(',')}; without --expires (30m, 24h, 90d, or a date such as
-                  2027-01-31) the key does not expire
-  list [--json]   shows every key by its prefix
+                  creates a key and prints it on stdout, only this once; NAME has up to 100 characters.
+                  Default scopes: ${DEFAULT_SCOPES.join(',')}. --expires takes a duration (30m, 24h, 90d) or a date
+                  (2027-01-31); without it the key does not expire
+  list [--json]   lists all keys by prefix
   rotate PREFIX [--overlap 24h]
-                  makes a key that takes the place of another and prints it; the old one goes on for the overlap,
-                  and is not rotated again
-  revoke PREFIX   refuses the key from now on, on running instances within 5 seconds
-  usage           shows who still calls the deprecated GET /v1/pets/{petId}, most recent first`
+                  creates a key that replaces another and prints it; the old key remains valid for the overlap and
+                  cannot be rotated again
+  revoke PREFIX   revokes a key; running instances reject it within 5 seconds
+  deprecated-usage
+                  lists the keys that call the deprecated GET /v1/pets/{petId}, most recent call first`
 
-const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+const MS_PER_UNIT = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-await runProgram(async (config) => {
-  const command = parse(process.argv.slice(2))
-  const server = await openDatabaseServer(config)
-  const database = createDatabase({ url: server.url, size: 1, timeouts: config.timeouts })
-  try {
-    if (server.embedded && config.migrateOnStart) await migrate(server.url)
-    await command(createApiKeys(database))
-  } finally {
-    await database.close()
-    await server.release()
-  }
-}, usage)
+type Command = (keys: ApiKeys) => Promise<void>
 
-/** @throws UsageError when the arguments ask for no command. It repeats none of them: one may be a key */
-function parse(args: string[]): (keys: ApiKeys) => Promise<void> {
+await runProgram(
+  async (env) => {
+    const command = parse(process.argv.slice(2))
+    const config = loadConfig(env)
+    const server = await openDatabaseServer(config)
+    const database = createDatabase({ url: server.url, size: 1, timeouts: config.timeouts })
+    try {
+      if (server.embedded && config.migrateOnStart) await migrate(server.url)
+      await command(createApiKeys(database))
+    } finally {
+      await database.close()
+      await server.release()
+    }
+  },
+  () => `${USAGE}\n\n${describeEnvironment()}`,
+)
+
+/** @throws OperatorError with the usage. It repeats no argument: one may be a key */
+function parse(args: string[]): Command {
   const { values, positionals } = parseOptions(args)
-  const [command, prefix, ...rest] = positionals
-  if (rest.length) throw new UsageError(usage)
-  const given = [command, prefix && 'PREFIX', ...Object.keys(values).sort()].filter(Boolean).join(' ')
-  if (/^create( expires)? name( scopes)?$/.test(given)) return create(values)
-  if (/^list( json)?$/.test(given)) return values.json ? listJson : list
-  if (/^rotate PREFIX( overlap)?$/.test(given)) return rotate(toPrefix(prefix), toMs(values.overlap ?? '24h'))
-  if (given === 'revoke PREFIX') return revoke(toPrefix(prefix))
-  if (given === 'usage') return showUsage
-  throw new UsageError(usage)
+  const [command, prefix = ''] = positionals
+  function requireArguments(count: number, ...allowedOptions: string[]): void {
+    const isAllowed = (option: string) => allowedOptions.includes(option)
+    if (positionals.length !== count + 1 || !Object.keys(values).every(isAllowed)) throw new OperatorError(USAGE)
+  }
+  switch (command) {
+    case 'create':
+      requireArguments(0, 'name', 'scopes', 'expires')
+      return create(values)
+    case 'list':
+      requireArguments(0, 'json')
+      return values.json ? listJson : list
+    case 'rotate':
+      requireArguments(1, 'overlap')
+      return rotate(toPrefix(prefix), toMs(values.overlap ?? '24h'))
+    case 'revoke':
+      requireArguments(1)
+      return revoke(toPrefix(prefix))
+    case 'deprecated-usage':
+      requireArguments(0)
+      return showDeprecatedUsage
+  }
+  throw new OperatorError(USAGE)
 }
 
 function parseOptions(args: string[]) {
@@ -59,33 +76,32 @@ function parseOptions(args: string[]) {
   try {
     return parseArgs({ args, allowPositionals: true, options })
   } catch {
-    throw new UsageError(usage)
+    throw new OperatorError(USAGE)
   }
 }
 
-function create({ name = '', scopes, expires }: { name?: string; scopes?: string; expires?: string }) {
-  if (!/^[^\p{C}]{1,100}$/u.test(name)) throw new UsageError(usage)
-  const wanted = Scope.array().safeParse(scopes?.split(',') ?? DEFAULT_SCOPES)
-  if (!wanted.success) throw new UsageError(`--scopes takes one or more of ${Scope.options.join(',')}.`)
+function create({ name = '', scopes, expires }: { name?: string; scopes?: string; expires?: string }): Command {
+  if (!/^[^\p{C}]{1,100}$/u.test(name)) throw new OperatorError(USAGE)
+  const granted = Scope.array().safeParse(scopes?.split(',') ?? DEFAULT_SCOPES)
+  if (!granted.success) throw new OperatorError(`--scopes takes one or more of ${Scope.options.join(',')}.`)
   const expiresAt = expires === undefined ? undefined : toDate(expires)
-  const options = { scopes: [...new Set(wanted.data)], expiresAt }
-  return async (keys: ApiKeys) => console.log(await keys.issue(name, options))
+  const options = { scopes: [...new Set(granted.data)], expiresAt }
+  return async (keys) => console.log(await keys.issue(name, options))
 }
 
-function rotate(prefix: string, overlapMs: number) {
-  return async (keys: ApiKeys) => {
-    const key = await keys.rotate(prefix, overlapMs).catch((error: unknown) => {
-      throw error instanceof KeyAlreadyRotatedError ? new UsageError(error.message) : error
-    })
-    if (!key) throw new UsageError(`No key in use has the prefix ${prefix}.`)
+function rotate(prefix: string, overlapMs: number): Command {
+  return async (keys) => {
+    const key = await keys.rotate(prefix, overlapMs)
+    if (!key) throw new OperatorError(`No active key has the prefix ${prefix}.`)
     console.log(key)
-    console.error(`${prefix} goes on until ${minute(new Date(Date.now() + overlapMs))} UTC, or its own earlier end.`)
+    const end = formatMinute(new Date(Date.now() + overlapMs))
+    console.error(`${prefix} remains valid until ${end} UTC, or until its own earlier expiry.`)
   }
 }
 
-function revoke(prefix: string) {
-  return async (keys: ApiKeys) => {
-    if (!(await keys.revoke(prefix))) throw new UsageError(`No key in use has the prefix ${prefix}.`)
+function revoke(prefix: string): Command {
+  return async (keys) => {
+    if (!(await keys.revoke(prefix))) throw new OperatorError(`No active key has the prefix ${prefix}.`)
     console.error(`Revoked ${prefix}.`)
   }
 }
@@ -95,10 +111,10 @@ async function list(keys: ApiKeys): Promise<void> {
     ['PREFIX', (key) => key.prefix],
     ['NAME', (key) => key.name],
     ['SCOPES', (key) => key.scopes.join(',')],
-    ['CREATED (UTC)', (key) => minute(key.createdAt)],
-    ['EXPIRES', (key) => minute(key.expiresAt)],
-    ['REVOKED', (key) => minute(key.revokedAt)],
-    ['LAST USED', (key) => minute(key.lastUsedAt)],
+    ['CREATED (UTC)', (key) => formatMinute(key.createdAt)],
+    ['EXPIRES', (key) => formatMinute(key.expiresAt)],
+    ['REVOKED', (key) => formatMinute(key.revokedAt)],
+    ['LAST USED', (key) => formatMinute(key.lastUsedAt)],
     ['CALLS OF getPet', (key) => String(key.deprecatedCalls)],
   ]
   const rows = (await keys.list()).map((key) => columns.map(([, cell]) => cell(key)))
@@ -106,51 +122,45 @@ async function list(keys: ApiKeys): Promise<void> {
 }
 
 async function listJson(keys: ApiKeys): Promise<void> {
-  const known = (await keys.list()).map((key) => ({ ...key, deprecatedCalls: Number(key.deprecatedCalls) }))
-  console.log(JSON.stringify(known, null, 2))
+  const rows = (await keys.list()).map((key) => ({ ...key, deprecatedCalls: Number(key.deprecatedCalls) }))
+  console.log(JSON.stringify(rows, null, 2))
 }
 
-async function showUsage(keys: ApiKeys): Promise<void> {
+async function showDeprecatedUsage(keys: ApiKeys): Promise<void> {
   const callers = (await keys.list()).filter((key) => key.deprecatedCalls > 0n)
   callers.sort((a, b) => Number(b.deprecatedLastCallAt) - Number(a.deprecatedLastCallAt))
-  const rows = callers.map((k) => [k.prefix, k.name, String(k.deprecatedCalls), minute(k.deprecatedLastCallAt)])
+  const rows = callers.map((k) => [k.prefix, k.name, String(k.deprecatedCalls), formatMinute(k.deprecatedLastCallAt)])
   console.log(table([['PREFIX', 'NAME', 'CALLS OF getPet', 'LAST (UTC)'], ...rows]))
 }
 
-/** A key is a secret and does not belong into a command line, where others can read it. */
-function toPrefix(text = ''): string {
+/** Accepts no complete key: a key is a secret, and other users can read the arguments of a process. */
+function toPrefix(text: string): string {
   if (/^pets_[0-9a-z]{8}$/.test(text)) return text
-  throw new UsageError('PREFIX is the 13 characters that `list` shows, not a whole key.')
+  throw new OperatorError('PREFIX must be the 13 characters that `list` shows, not a complete key.')
 }
 
 function toMs(text: string): number {
   const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? []
-  if (!count) throw new UsageError('A time is a number with m, h or d behind it, as 24h.')
-  return Number(count) * unitMs[unit as keyof typeof unitMs] // as the pattern has it
+  if (!count) throw new OperatorError('Use a duration such as 30m, 24h or 90d.')
+  return Number(count) * MS_PER_UNIT[unit as keyof typeof MS_PER_UNIT] // the pattern allows no other unit
 }
 
 function toDate(text: string): Date {
   const date = /^\d{4}-\d\d-\d\d(T[\d:.]+Z)?$/.test(text) ? new Date(text) : new Date(Date.now() + toMs(text))
-  const real =
+  const isValidDate =
     !Number.isNaN(date.getTime()) && (!text.includes('-') || date.toISOString().startsWith(text.slice(0, 10)))
-  if (!real) throw new UsageError('--expires takes 30m, 24h, 90d, or a date as 2027-01-31.')
-  if (date.getTime() <= Date.now()) throw new UsageError('--expires is in the past.')
+  if (!isValidDate) throw new OperatorError('--expires takes 30m, 24h, 90d or a date such as 2027-01-31.')
+  if (date.getTime() <= Date.now()) throw new OperatorError('--expires is in the past.')
   return date
 }
 
-function minute(date: Date | null): string {
+function formatMinute(date: Date | null): string {
   return date?.toISOString().slice(0, 16).replace('T', ' ') ?? '-'
 }
 
-/** Columns as wide as their widest cell, two spaces apart. */
+/** Pads each column to its widest cell; columns are two spaces apart. */
 function table(rows: string[][]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  const pad = (cell: string, column: number) => cell.padEnd(widths[column] ?? 0)
+  return rows.map((row) => row.map(pad).join('  ').trimEnd()).join('\n')
 }

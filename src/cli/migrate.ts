@@ -1,46 +1,58 @@
-import { runProgram, UsageError } from './program.ts'
+import { type Config, loadConfig } from '../config.ts'
 import { createDatabase } from '../database/client.ts'
-import { openDatabaseServer } from '../database/open.ts'
 import { listMigrations, migrate, pendingMigrations } from '../database/migrate.ts'
+import { type DatabaseServer, openDatabaseServer } from '../database/open.ts'
+import { describeEnvironment } from '../environment.ts'
+import { OperatorError } from '../operator-error.ts'
+import { runProgram } from './program.ts'
 
-const usage = `Usage: npm run migrate -- COMMAND
-  deploy        applies every pending migration; concurrent runs wait for each other
-  status        lists the migrations; exit code 1 when some are pending
-  create NAME   writes the migration from the last one to prisma/schema.prisma`
+const USAGE = `Usage: npm run migrate -- COMMAND
+  deploy        applies all pending migrations; concurrent runs wait for each other
+  status        lists the migrations; exit code 1 if any is pending
+  create NAME   writes a migration from the last one to prisma/schema.prisma; NAME has a-z, 0-9 and _`
 
-type Config = Parameters<Parameters<typeof runProgram>[0]>[0]
+type Command = (server: DatabaseServer, config: Config) => Promise<void>
 
-await runProgram(async (config) => {
-  const [command, argument, ...rest] = process.argv.slice(2)
-  if (command === 'create' && argument && /^[a-z0-9_]+$/.test(argument) && !rest.length) return create(config, argument)
-  if (command === 'deploy' && !argument) return deploy(config)
-  if (command === 'status' && !argument) return status(config)
-  throw new UsageError(usage)
-}, usage)
+await runProgram(
+  async (env) => {
+    const command = parse(process.argv.slice(2))
+    const config = loadConfig(env)
+    const server = await openDatabaseServer(config)
+    await command(server, config).finally(() => server.release())
+  },
+  () => `${USAGE}\n\n${describeEnvironment()}`,
+)
 
-async function deploy(config: Config): Promise<void> {
-  const server = await openDatabaseServer(config)
-  const applied = await migrate(server.url).finally(() => server.release())
-  console.log(applied.map((name) => `Applied ${name}.`).join('\n') || 'Nothing to apply.')
+/** @throws OperatorError with the usage */
+function parse([command, name, ...rest]: string[]): Command {
+  if (rest.length || (name !== undefined) !== (command === 'create')) throw new OperatorError(USAGE)
+  switch (command) {
+    case 'deploy':
+      return deploy
+    case 'status':
+      return status
+    case 'create':
+      if (name && /^[a-z0-9_]+$/.test(name)) return (server) => create(server, name)
+  }
+  throw new OperatorError(USAGE)
 }
 
-async function status(config: Config): Promise<void> {
-  const server = await openDatabaseServer(config)
-  const database = createDatabase({ url: server.url, size: 1, timeouts: config.timeouts })
-  const pending = await pendingMigrations(database.pool).finally(async () => {
-    await database.close()
-    await server.release()
-  })
+async function deploy({ url }: DatabaseServer): Promise<void> {
+  const applied = await migrate(url)
+  console.log(applied.map((name) => `Applied ${name}.`).join('\n') || 'No pending migrations.')
+}
+
+async function status({ url }: DatabaseServer, { timeouts }: Config): Promise<void> {
+  const database = createDatabase({ url, size: 1, timeouts })
+  const pending = await pendingMigrations(database.pool).finally(() => database.close())
   for (const name of listMigrations()) console.log(`${pending.includes(name) ? 'pending' : 'applied'}  ${name}`)
   if (pending.length) process.exitCode = 1
 }
 
-async function create(config: Config, name: string): Promise<void> {
+async function create({ url }: DatabaseServer, name: string): Promise<void> {
   const { createMigration } = await import('../database/create-migration.ts').catch(() => {
-    throw new UsageError('`create` needs the development dependencies, which npm ci --omit=dev leaves out.')
+    throw new OperatorError('`create` needs the development dependencies, which npm ci --omit=dev leaves out.')
   })
-  const server = await openDatabaseServer(config)
-  const folder = await createMigration(server.url, name).finally(() => server.release())
+  const folder = await createMigration(url, name)
   console.log(folder ? `Wrote prisma/migrations/${folder}.` : 'No schema changes.')
-  process.exit(0) // the schema engine's timer would keep the process
 }

@@ -1,48 +1,28 @@
-import { type Config, ConfigError, Environment, loadConfig } from '../config.ts'
-import { EmbeddedPostgresError } from '../database/embedded.ts'
-import { databaseFailure, isSchemaOutdated, ConnectionUnavailableError } from '../database/errors.ts'
-import { DatabaseUrlError } from '../database/open.ts'
-import { readTracingConfig } from '../telemetry/tracing-config.ts'
-
-/** Something that the person at the terminal can put right; the message is one line. */
-export class UsageError extends Error {}
+import { databaseFailure, isSchemaOutdated } from '../database/errors.ts'
+import { OperatorError } from '../operator-error.ts'
 
 /**
- * Runs a program with the configuration. A failure that a person can act on ends it with one line and exit code 1.
- * @param usage its arguments, which `--help` tells before the variables
+ * Runs a program to its end, then exits, with code 1 after an error. `--help` prints the help and does nothing else.
+ * @param run receives the environment variables. An OperatorError that it throws is printed as its message
  */
-export async function runProgram(program: (config: Config) => Promise<void>, usage?: string): Promise<void> {
+export async function runProgram(run: (env: NodeJS.ProcessEnv) => Promise<void>, help: () => string): Promise<never> {
   try {
-    if (process.argv.includes('--help')) {
-      return console.log([...(usage ? [usage] : []), describeEnvironment()].join('\n\n'))
-    }
-    await program(loadConfig(process.env))
+    if (process.argv.includes('--help')) console.log(help())
+    else await run(process.env)
   } catch (error) {
     console.error(explain(error))
-    process.exit(1)
+    process.exitCode = 1
   }
+  process.exit() // whatever timers are left
 }
 
-/** What the environment says of traces, in OpenTelemetry's own variables. */
-export const traceSettings = () => readTracingConfig(process.env)
-
-/** Every variable with its default and its meaning, for `--help`. */
-export function describeEnvironment(): string {
-  const variables = Object.entries(Environment.shape).map(([name, schema]) => {
-    const value = schema.safeParse(undefined)
-    const set = value.data === undefined ? '' : ` (${String(value.data)})`
-    return `  ${name}${set}\n      ${schema.description?.replaceAll('`', '') ?? ''}`
-  })
-  return `Configuration is by environment variables; each with its default in parentheses:\n\n${variables.join('\n')}`
-}
-
+/** One line for what an operator can act on; the stack of any other error. */
 function explain(error: unknown): unknown {
-  if (error instanceof ConfigError || error instanceof DatabaseUrlError) return `Configuration: ${error.message}`
-  if (error instanceof EmbeddedPostgresError || error instanceof UsageError) return error.message
+  if (error instanceof OperatorError) return error.message
   if (!(error instanceof Error)) return error
-  const { message, code }: NodeJS.ErrnoException = error instanceof ConnectionUnavailableError ? error.cause : error
-  if (isSchemaOutdated(error)) return 'The database schema is behind: npm run migrate -- deploy'
-  // Prisma begins with what it was doing; the last line says what is wrong.
-  if (databaseFailure(error)) return `The database cannot be used: ${message.trim().split('\n').at(-1) || code}`
-  return error.stack
+  if (isSchemaOutdated(error)) return 'The database schema is out of date: npm run migrate -- deploy'
+  if (!databaseFailure(error)) return error.stack
+  const { message, code }: NodeJS.ErrnoException = error.cause instanceof Error ? error.cause : error
+  // Prisma's message begins with the call that failed; its last line is the reason.
+  return `The database is not available: ${message.trim().split('\n').at(-1) || code}`
 }

@@ -1,38 +1,40 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { runProgram, UsageError } from './program.ts'
 import { makeManifest } from '../graphql/trusted-documents.ts'
 import { schema } from '../graphql/schema/index.ts'
+import { OperatorError } from '../operator-error.ts'
+import { runProgram } from './program.ts'
 
-const usage = `Usage: npm run --silent documents -- FOLDER [--out FILE]
-  Makes the manifest of trusted documents from the .graphql files below FOLDER: an object from the SHA-256 of each
-  operation to its text, with the fragments that it needs. Writes it to FILE, or to stdout.`
+const USAGE = `Usage: npm run --silent trusted-documents -- FOLDER [--out FILE]
+  Generates the manifest of trusted documents from the .graphql and .gql files in FOLDER and its subfolders: a JSON
+  object that maps the SHA-256 of each operation to its text, with the fragments that it uses. Writes it to FILE, or to
+  stdout.`
 
-await runProgram(async () => {
-  const { folder, out } = parse(process.argv.slice(2))
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
-    /\.(graphql|gql)$/.test(name),
-  )
-  if (!files.length) throw new UsageError(`There are no .graphql files in ${folder}.`)
-  const made = makeManifest(
-    schema,
-    files.sort().map((name) => readFileSync(join(folder, name), 'utf8')),
-  )
-  if ('errors' in made) throw new UsageError(made.errors.map((error) => error.message).join('\n'))
-  const json = `${JSON.stringify(made.manifest, null, 2)}\n`
-  if (out) writeFileSync(out, json)
-  else process.stdout.write(json)
-  console.error(`${Object.keys(made.manifest).length} operation(s) from ${files.length} file(s).`)
-}, usage)
+await runProgram(
+  async () => {
+    const { folder, out } = parse(process.argv.slice(2))
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((f) => /\.(graphql|gql)$/.test(f))
+    if (!files.length) throw new OperatorError(`There are no .graphql files in ${folder}.`)
+    const sources = files.sort().map((name) => readFileSync(join(folder, name), 'utf8'))
+    const result = makeManifest(schema, sources)
+    if ('errors' in result) throw new OperatorError(result.errors.map((error) => error.message).join('\n'))
+    const json = `${JSON.stringify(result.manifest, null, 2)}\n`
+    if (out) writeFileSync(out, json)
+    else process.stdout.write(json)
+    console.error(`${Object.keys(result.manifest).length} operation(s) from ${files.length} file(s).`)
+  },
+  () => USAGE,
+)
 
+/** @throws OperatorError with the usage */
 function parse(args: string[]): { folder: string; out: string | undefined } {
   try {
     const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { out: { type: 'string' } } })
     const [folder, ...rest] = positionals
     if (folder && !rest.length && statSync(folder).isDirectory()) return { folder, out: values.out }
   } catch {
-    // told below
+    // An unknown option, or no such folder.
   }
-  throw new UsageError(usage)
+  throw new OperatorError(USAGE)
 }

@@ -6,7 +6,7 @@ import { PrismaClient } from './generated/client.ts'
 import { createWaitEstimator } from './queue-wait.ts'
 import { tracedClient } from './tracing.ts'
 
-/** Timeouts in milliseconds: for a connection from the pool, a lock, a statement in the server, its response. */
+/** Timeouts in milliseconds: to obtain a connection, for a lock, for a statement in the server, for its response. */
 export interface DatabaseTimeouts {
   checkoutMs: number
   lockMs: number
@@ -19,7 +19,7 @@ export interface PoolOptions {
   /** Maximum number of connections. */
   size: number
   timeouts: DatabaseTimeouts
-  /** Receives the error of an idle connection that breaks; pg has removed it already. */
+  /** Receives the error of an idle connection that was lost; pg has removed the connection from the pool. */
   onIdleError?: (error: Error) => void
   /** Creates a span for each statement; none without a tracer. */
   tracer?: Tracer | undefined
@@ -35,8 +35,8 @@ export interface Database {
 type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void
 
 /**
- * pg's pool, which estimates the wait for a connection, reports a failed checkout as NotConnected, and keeps the trace
- * of the request that waits.
+ * pg's pool that also estimates the wait for a connection, reports a failed checkout as ConnectionUnavailableError, and keeps the trace
+ * context of the request that waits.
  */
 export class Pool extends pg.Pool {
   readonly #estimator = createWaitEstimator()
@@ -50,29 +50,29 @@ export class Pool extends pg.Pool {
   override connect(callback: ConnectCallback): void
   override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | void {
     const mustWait = this.idleCount === 0 && this.totalCount >= this.options.max
-    const leave = this.#estimator.enter(mustWait)
+    const endWait = this.#estimator.enter(mustWait)
     if (callback) {
       // pg's pool calls back in the context of the request that returned the connection.
       const resume = context.bind(context.active(), callback)
       return super.connect((error, client, done) => {
-        leave(!error)
+        endWait(!error)
         resume(error && new ConnectionUnavailableError(error), client, done)
       })
     }
     return super.connect().then(
       (client) => {
-        leave(true)
+        endWait(true)
         return client
       },
       (error: Error) => {
-        leave(false)
+        endWait(false)
         throw new ConnectionUnavailableError(error)
       },
     )
   }
 }
 
-/** A pool of connections with timeouts. Connects when first used, never here. */
+/** Creates a pool of connections with timeouts. It connects when it is first used. */
 export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer }: PoolOptions): Pool {
   const pool = new Pool({
     ...(tracer && { Client: tracedClient(tracer) }),
@@ -88,7 +88,7 @@ export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer
   return pool.on('error', onIdleError)
 }
 
-/** Prisma on a pool. */
+/** Creates a pool, and Prisma's client that uses it. */
 export function createDatabase(options: PoolOptions): Database {
   const pool = createPool(options)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })

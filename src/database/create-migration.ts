@@ -7,12 +7,12 @@ import * as schemaEngine from '@prisma/schema-engine-wasm/schema_engine_bg'
 import { PRISMA_DIR } from './migrate.ts'
 
 const MODEL = join(PRISMA_DIR, 'schema.prisma')
-/** The data model after the last migration: what the next one starts from. */
+/** The data model after the last migration, from which the next one starts. */
 const MIGRATED_MODEL = join(PRISMA_DIR, 'migrations/schema.prisma')
 
 /**
- * Writes the migration from the model of the last migration to schema.prisma. Prisma's schema engine, as WebAssembly,
- * compares the two models; it asks the database for its version only. It leaves a timer of ten seconds behind.
+ * Creates the migration from the model of the last migration to schema.prisma. Prisma's schema engine (WebAssembly)
+ * compares the two models; from the database it reads only the version. It leaves a timer of ten seconds running.
  * @returns the new folder's name, or undefined when the models are equal
  */
 export async function createMigration(url: string, name: string): Promise<string | undefined> {
@@ -26,20 +26,15 @@ export async function createMigration(url: string, name: string): Promise<string
   return folder
 }
 
-/** @returns the SQL that leads from one data model to another; undefined when there is none */
+/** @returns the SQL that migrates from one data model to another; undefined when they are equal */
 async function diff(url: string, from: string, to: string): Promise<string | undefined> {
   await loadEngine()
   const model = (content: string) => ({ tag: 'schemaDatamodel' as const, files: [{ path: MODEL, content }] })
   const adapter = bindMigrationAwareSqlAdapterFactory(new PrismaPg({ connectionString: url }))
   const engine = await schemaEngine.SchemaEngine.new({ datamodels: [[MODEL, to]] }, () => {}, adapter)
   const filters = { externalTables: [], externalEnums: [] }
-  const { exitCode, stdout } = await engine.diff({
-    from: model(from),
-    to: model(to),
-    script: true,
-    exitCode: true,
-    filters,
-  })
+  const models = { from: model(from), to: model(to) }
+  const { exitCode, stdout } = await engine.diff({ ...models, script: true, exitCode: true, filters })
   return exitCode === 0 ? undefined : (stdout ?? undefined)
 }
 
@@ -53,7 +48,7 @@ async function loadEngine(): Promise<void> {
   exports.__wbindgen_start()
 }
 
-/** The part of the WebAssembly interface used here; Node's types leave it to the DOM's. */
+/** The part of the WebAssembly interface used here: it is in the DOM's types, not in Node's. */
 declare const WebAssembly: {
   compile(bytes: Uint8Array): Promise<object>
   instantiate(module: object, imports: object): Promise<{ exports: { __wbindgen_start(): void } }>

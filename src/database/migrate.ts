@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { isSchemaOutdated } from './errors.ts'
 
-/** Where migrations and the data model are. */
+/** The folder of the migrations and the data model. */
 export const PRISMA_DIR = fileURLToPath(new URL('../../prisma/', import.meta.url))
 
 /** The advisory lock that Prisma's own CLI takes, so that migrations are serialised across processes and tools. */
 const MIGRATION_LOCK = 72_707_369
 
-/** Prisma's history of migrations, as its CLI creates and reads it. */
+/** Prisma's table of applied migrations, as its CLI creates and reads it. */
 const CREATE_HISTORY = `
   CREATE TABLE IF NOT EXISTS _prisma_migrations (
     id VARCHAR(36) PRIMARY KEY NOT NULL,
@@ -33,14 +33,13 @@ export function listMigrations(): string[] {
 }
 
 /**
- * Applies every pending migration, each in one transaction with its row in Prisma's history: a crash leaves the whole
- * migration or nothing of it.
+ * Applies every pending migration, each in one transaction with its row in Prisma's history, so that it is atomic.
  * @returns the names of those applied now, oldest first
  */
 export function migrate(url: string): Promise<string[]> {
   return withMigrationLock(url, async (client) => {
     await client.query(CREATE_HISTORY)
-    // Prisma's CLI records a start before it runs a script, which is left behind when it is interrupted.
+    // Prisma's CLI records a migration before it runs the script; an interrupted run leaves an unfinished row.
     await client.query(
       'UPDATE _prisma_migrations SET rolled_back_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL',
     )
@@ -83,10 +82,10 @@ export async function pendingMigrations(database: { query: pg.Pool['query'] }): 
   }
 }
 
-/** Runs work that only one process at a time may do to the database. */
+/** Runs work on the database that only one process may do at a time. */
 export async function withMigrationLock<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
-  client.on('error', () => {}) // a connection that breaks fails the work itself, and releases the lock
+  client.on('error', () => {}) // losing the connection fails the work and releases the lock
   await client.connect()
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])

@@ -1,8 +1,9 @@
 import pg from 'pg'
+import { OperatorError } from '../operator-error.ts'
 import { useEmbeddedPostgres } from './embedded.ts'
 
-/** `DATABASE_URL` names what cannot be read, such as a certificate; the message is one line. */
-export class DatabaseUrlError extends Error {}
+/** `DATABASE_URL` refers to a file that cannot be read, such as a certificate. The message is one line. */
+export class DatabaseUrlError extends OperatorError {}
 
 export interface DatabaseServer {
   url: string
@@ -22,12 +23,12 @@ export async function openDatabaseServer(config: {
   return { ...(await useEmbeddedPostgres(config.dataDir)), embedded: true }
 }
 
-/** Has pg read the URL and the files that it names, which it would do for each connection; connects to nothing. */
+/** Lets pg parse the URL and read its files, without connecting, so that errors are reported at startup. */
 function requireReadable(connectionString: string): pg.Client {
   try {
     return new pg.Client({ connectionString })
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new DatabaseUrlError(`DATABASE_URL cannot be used: ${reason}`, { cause })
+    throw new DatabaseUrlError(`Configuration: DATABASE_URL cannot be used: ${reason}`, { cause })
   }
 }

@@ -1,12 +1,12 @@
 /** EWMA time constant in milliseconds: a sample this old weighs 1/e. */
 const EWMA_TIME_CONSTANT_MS = 1_000
 
-/** Without a waiter for this long, in milliseconds, the service rate counts as unknown. */
+/** Without a checkout that had to wait for this long, in milliseconds, the service rate is unknown. */
 const SAMPLE_TTL_MS = 60_000
 
 /**
  * Estimates how long a new request waits for a pooled connection, by Little's law: queue length × mean time between two
- * checkouts, measured only while somebody waited. It is never less than the age of the oldest waiter.
+ * checkouts, measured only while requests waited. It is never less than the age of the oldest waiter.
  * @param now the clock, in milliseconds
  */
 export function createWaitEstimator(now = () => performance.now()) {
@@ -18,9 +18,9 @@ export function createWaitEstimator(now = () => performance.now()) {
   let lastCheckoutAt = Number.NEGATIVE_INFINITY
 
   /**
-   * A waiter arrives.
-   * @param mustWait whether every connection is in use, so that its wait says something about the service rate
-   * @returns to call once it has left, with whether it got a connection
+   * Starts a wait.
+   * @param mustWait whether every connection is in use, so that the wait is a sample of the service rate
+   * @returns ends the wait; takes whether a connection was obtained
    */
   function enter(mustWait: boolean): (served: boolean) => void {
     const waiter = { since: now() }
@@ -31,7 +31,7 @@ export function createWaitEstimator(now = () => performance.now()) {
     }
   }
 
-  /** Waiters are served in order, so this one was the oldest since the checkout before it, or since it arrived. */
+  /** Waiters are served in order: this one was the oldest since the previous checkout, or since it arrived. */
   function recordCheckout(since: number): void {
     const at = now()
     const gapMs = at - Math.max(lastCheckoutAt, since)
@@ -46,7 +46,7 @@ export function createWaitEstimator(now = () => performance.now()) {
     const [oldest] = waiters
     if (!oldest) return 0
     const at = now()
-    // A short pause is no rate: half a time constant of waiting must have been seen.
+    // The rate is known after half a time constant of waiting; a shorter sample may be a pause.
     const isKnown = weightedMs > EWMA_TIME_CONSTANT_MS / 2 && at - lastCheckoutAt < SAMPLE_TTL_MS
     const msPerCheckout = isKnown ? weightedMs / weightedCount : 0
     return Math.max(at - oldest.since, waiters.size * msPerCheckout)

@@ -1,6 +1,6 @@
 import type { PrismaClient } from './generated/client.ts'
 
-const samples = [
+const SAMPLES = [
   ['Biscuit', 1, 'available'],
   ['Captain', 1, 'sold'],
   ['Pickles', 1, 'pending'],
@@ -27,10 +27,10 @@ const samples = [
   ['Ziggy 🦜', 4, 'pending'],
 ] as const
 
-/** Fills an empty store with animals to look at; a store that has any is left alone. */
+/** Inserts sample animals into an empty table. */
 export async function seed(prisma: PrismaClient): Promise<void> {
   if (await prisma.animal.findFirst({ select: { id: true } })) return
   await prisma.animal.createMany({
-    data: samples.map(([name, categoryId, status]) => ({ name, categoryId, status })),
+    data: SAMPLES.map(([name, categoryId, status]) => ({ name, categoryId, status })),
   })
 }

@@ -18,18 +18,18 @@ declare module 'graphql' {
   // The parameters must be those of the original declaration.
   // oxlint-disable-next-line no-unused-vars
   interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
-    /** Points of the rate limit that resolving the field takes, besides those of its subfields; none when unset. */
+    /** Points of the rate limit that the field consumes, without its subfields; default 0. */
     cost?: number | ((args: _TArgs) => number)
   }
 }
 
-/** Cost of `__schema` and of `__type`, which have no place to declare it. */
+/** Cost of `__schema` and of `__type`, which cannot declare it. */
 const INTROSPECTION_COST = 10
 
 /**
  * The cost of a valid operation in points: the sum of what its fields declare, with fragments expanded, at least 1.
- * Arguments are read as the executor reads them; a field that fails because of its arguments costs nothing. Fields
- * under `@skip` and `@include` count. O(document size): each fragment is walked once.
+ * Arguments are coerced as in execution; a field with invalid arguments costs 0. Fields under `@skip` and `@include`
+ * count. O(document size): each fragment is visited once.
  * @param variables as getVariableValues coerces them
  */
 export function costOf(

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { errorHandler, logError } from '../http/error-handler.ts'
 
-/** Errors before a document is run, in the shape and the media type of a GraphQL answer. */
+/** Sends errors from before the execution as a GraphQL response. */
 export function graphqlErrorHandler(log: Logger) {
   return errorHandler(
     log,
@@ -13,24 +13,27 @@ export function graphqlErrorHandler(log: Logger) {
   )
 }
 
-/** The media type that the client likes best of those of GraphQL. */
+/** The GraphQL media type that the client prefers. */
 function accepted(req: Request): string | false {
   return req.accepts(['application/json', 'application/graphql-response+json'])
 }
 
-/** The media type of the answer, and whether the client named it or only lets anything pass. */
-export function negotiate(req: Request): { type: string; named: boolean } {
+/** The media type of the response, and whether `Accept` names it instead of a wildcard. @throws ApiError NOT_ACCEPTABLE */
+export function negotiate(req: Request): { type: string; explicit: boolean } {
   const type = accepted(req)
   if (!type) {
-    throw new ApiError('NOT_ACCEPTABLE', 'The answer is application/graphql-response+json or application/json.')
+    throw new ApiError('NOT_ACCEPTABLE', 'The response is application/graphql-response+json or application/json.')
   }
-  return { type, named: (req.headers.accept ?? '').includes(type) }
+  return { type, explicit: (req.headers.accept ?? '').includes(type) }
 }
 
-/** An error names at most this many places of the document: a cycle of fragments has one for each. */
+/** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */
 const MAX_LOCATIONS = 10
 
-/** An error of the engine as the client sees it: code, message and status as REST has them, with place and path. */
+/**
+ * Converts an error of graphql-js for the response: with the code, message and status of the REST API, locations and path.
+ * @param code of a request error; undefined for an error of a resolver
+ */
 export function toGraphQLError(
   error: GraphQLError,
   code: ErrorCode | undefined,
@@ -38,10 +41,10 @@ export function toGraphQLError(
   req: Request,
 ): GraphQLFormattedError {
   const { locations, path, originalError: thrown } = error
-  const ours = code === undefined && thrown && !(thrown instanceof GraphQLError)
-  // The engine suggests names ("Did you mean"), which nobody is told, and repeats what was sent, however long it is.
+  const fromResolver = code === undefined && thrown && !(thrown instanceof GraphQLError)
+  // graphql-js suggests names of the schema ("Did you mean"), and repeats values of any length.
   const message = error.message.replace(/ Did you mean .*$/s, '').slice(0, 500)
-  const mapped = ours ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', message)
+  const mapped = fromResolver ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', message)
   logError(log, mapped, req)
   const extensions = { code: mapped.code, status: mapped.status }
   const shown = locations?.slice(0, MAX_LOCATIONS)

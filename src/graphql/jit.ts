@@ -4,13 +4,13 @@ import { LRUCache } from 'lru-cache'
 import { analyzeQuery } from './limits.ts'
 import { schema } from './schema/index.ts'
 
-/** Bound of the cache in characters of the documents; the code compiled from one takes some hundred times that. */
+/** Bound of the cache in characters of the documents; compiled code takes some hundred times that. */
 const JIT_CACHE_MAX_CHARS = 100_000
 
-/** An operation is compiled at this execution: compiling takes some milliseconds. */
+/** An operation is compiled at this execution, because compiling takes some milliseconds. */
 export const JIT_THRESHOLD = 5
 
-/** Larger operations are interpreted: the time to compile grows with the selections that expanded fragments have. */
+/** Larger operations are interpreted: the time to compile grows with the selections with fragments expanded. */
 const JIT_MAX_SELECTIONS = 250
 
 interface CacheEntry {
@@ -20,9 +20,9 @@ interface CacheEntry {
 }
 
 /**
- * Compiles frequent queries with graphql-jit, whose code takes a quarter of the executor's time for the same result.
- * @returns a function that counts an execution of an operation and returns its code; undefined below the threshold and
- *   for what graphql-jit does not execute as graphql-js does
+ * Compiles frequent queries with graphql-jit, which executes them in a quarter of the time of graphql-js.
+ * @returns a function that counts an execution of an operation and returns its compiled code: undefined below the
+ *   threshold, and for operations that graphql-jit executes differently from graphql-js
  */
 export function createJit() {
   const cache = new LRUCache<OperationDefinitionNode, CacheEntry>({
@@ -46,11 +46,12 @@ export function createJit() {
 }
 
 /**
- * Whether graphql-jit 0.8 gives the same results as graphql-js. It keeps one "should include" flag for each AST node
- * over all operations and spreads, so directives are out, and so are documents with several operations; it goes on
- * behind a failed mutation; it takes members that objects inherit
- * for variables and loses an alias `__proto__`; it expands fragments at every spread; when one root
- * field fails and `data` is null, it reports the errors of all the others, which graphql-js has stopped to collect.
+ * Whether graphql-jit 0.8 returns the same results as graphql-js. Excluded are:
+ * - directives and documents with several operations: it keeps one "should include" flag per AST node;
+ * - mutations: it continues after a failed one;
+ * - names that objects inherit: it reads them as variables, and loses an alias `__proto__`;
+ * - large operations: it expands fragments at every spread;
+ * - several root fields: when one fails and `data` is null, it reports the errors of all others, too.
  */
 function isSafeToCompile(document: DocumentNode, operation: OperationDefinitionNode): boolean {
   if (operation.operation !== OperationTypeNode.QUERY) return false

@@ -9,13 +9,13 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 
-/** Limits of one request. Tokens are counted by the parser, the cost after validation, all others in between. */
+/** Limits of one request. The parser counts tokens; the cost is computed after validation, the others before it. */
 export const limits = {
   tokens: 2_000,
   fields: 250,
   fragments: 100,
   directives: 30,
-  depth: 15, // what the introspection query of every client needs
+  depth: 15, // introspection queries of common clients need 15
   aliases: 30,
   aliasLength: 255, // a response repeats it for each object
   rootFields: 20,
@@ -23,7 +23,7 @@ export const limits = {
   cost: 1_000,
 }
 
-/** What a request asks for, before its types and variables are known. */
+/** Measures of a request that need neither the schema nor variables. */
 export type QueryStats = Record<Exclude<keyof typeof limits, 'tokens' | 'cost'>, number>
 
 const LIMIT_LABELS: Record<keyof QueryStats, string> = {
@@ -37,14 +37,14 @@ const LIMIT_LABELS: Record<keyof QueryStats, string> = {
   selections: 'The number of selections with fragments expanded',
 }
 
-/** @returns an error for each exceeded limit, with the limit and the measured value; empty when all hold */
+/** @returns an error for each exceeded limit, with the limit and the measured value */
 export function checkLimits(stats: QueryStats): GraphQLError[] {
   return (Object.keys(LIMIT_LABELS) as (keyof QueryStats)[]) // the keys of the type's own record
     .filter((name) => stats[name] > limits[name])
     .map((name) => limitExceeded(LIMIT_LABELS[name], stats[name], limits[name]))
 }
 
-/** The error for an exceeded limit. @param label what was measured, at the start of a sentence */
+/** The error for an exceeded limit. @param label the measure, as the start of a sentence */
 export function limitExceeded(label: string, value: number, limit: number): GraphQLError {
   return new GraphQLError(`${label} is ${value}; the limit is ${limit}.`)
 }
@@ -53,8 +53,8 @@ export function limitExceeded(label: string, value: number, limit: number): Grap
  * Measures a request without executing it, in O(document size). Depth, aliases and root fields are those of the
  * operation with its fragments expanded at every spread; fields, fragments, directives and the longest alias are
  * measured as written. Selections (fields, fragment spreads and inline fragments) are those of the largest operation or
- * fragment of the document, expanded: they bound whatever follows fragments at each spread, as validation, execution
- * and graphql-jit do.
+ * fragment of the document, expanded: they bound the work of validation, execution and graphql-jit, which expand
+ * fragments at each spread.
  * @returns undefined when fragments spread each other in a cycle
  */
 export function analyzeQuery(document: DocumentNode, operation: OperationDefinitionNode): QueryStats | undefined {
@@ -79,7 +79,7 @@ export function analyzeQuery(document: DocumentNode, operation: OperationDefinit
 interface Written {
   fields: number
   directives: number
-  /** Of the longest alias. */
+  /** Length of the longest alias. */
   aliasLength: number
 }
 
@@ -137,9 +137,9 @@ function createExpander(definitions: FragmentDefinitionNode[]) {
   }
 
   function ofFragment(name: string): Expanded {
-    const known = measured.get(name)
-    if (known === 'in progress') hasCycle = true
-    if (known) return known === 'in progress' ? NOTHING : known
+    const cached = measured.get(name)
+    if (cached === 'in progress') hasCycle = true
+    if (cached) return cached === 'in progress' ? NOTHING : cached
     measured.set(name, 'in progress')
     const result = ofNode(fragments.get(name) ?? {})
     measured.set(name, result)

@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import { ApiError } from '../errors.ts'
 import { parseJson } from '../http/json.ts'
 
-/** What GraphQL over HTTP sends: a document or the id of a trusted one, and what goes with it. */
+/** The parameters of a GraphQL over HTTP request: a document or the id of a trusted one, variables, operation name. */
 export interface GraphQLParams {
   query?: string
   documentId?: string
@@ -10,7 +10,7 @@ export interface GraphQLParams {
   operationName?: string
 }
 
-/** The parameters of a GET. @throws ApiError INVALID_ARGUMENT as for a body */
+/** The parameters of a GET. @throws ApiError INVALID_ARGUMENT for invalid parameters */
 export function paramsFromQuery({
   query,
   documentId,
@@ -23,7 +23,7 @@ export function paramsFromQuery({
     try {
       if (typeof text === 'string') return parseJson(text)
     } catch {
-      // told below
+      // rejected below
     }
     throw new ApiError('INVALID_ARGUMENT', `${name}: must be a JSON object`)
   }
@@ -36,7 +36,7 @@ export function paramsFromQuery({
   })
 }
 
-/** @throws ApiError INVALID_ARGUMENT for a body that is no GraphQL request */
+/** The parameters of a POST. @throws ApiError INVALID_ARGUMENT for a body that is not a GraphQL request */
 export function paramsFromBody(body: unknown): GraphQLParams {
   if (!isMap(body)) throw new ApiError('INVALID_ARGUMENT', 'The body must be a JSON object.')
   const { query, variables, operationName, extensions } = body

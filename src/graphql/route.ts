@@ -16,7 +16,7 @@ export interface GraphQLRouterDependencies extends ExecuteDependencies {
   tracer?: Tracer | undefined
 }
 
-/** GraphQL over HTTP (the specification of that name), at `/graphql`. */
+/** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
 export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDependencies): Router {
   const execute = createExecute(dependencies)
 
@@ -31,7 +31,7 @@ export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDep
     )
     const failed = data === undefined
     // Clients that name application/json expect a request error as 200 (GraphQL over HTTP, section 6.4.1).
-    res.status(failed && !(mediaType.type === 'application/json' && mediaType.named) ? 400 : 200)
+    res.status(failed && !(mediaType.type === 'application/json' && mediaType.explicit) ? 400 : 200)
     const formatted = errors?.map((error) => toGraphQLError(error, code, log, req))
     const includeCost = req.headers['graphql-cost'] !== undefined && cost
     const members = [
@@ -57,7 +57,7 @@ export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDep
   return router
 }
 
-/** An execution's result, or the errors of a request that was rejected before it, which share one code. */
+/** The result of an execution, or the errors of a rejected request, which have one code. */
 interface Result extends Pick<ExecutionOutcome, 'data' | 'errors'> {
   code?: GraphQLRequestError['code']
   cost?: { requested: number; limit: number }

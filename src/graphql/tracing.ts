@@ -4,17 +4,17 @@ import { ERRORS, toApiError } from '../errors.ts'
 import { markSpanFailed } from '../http/tracing.ts'
 import type { GraphQLParams } from './params.ts'
 
-type Answer = (req: Request, res: Response, params: GraphQLParams) => Promise<void>
+type Handler = (req: Request, res: Response, params: GraphQLParams) => Promise<void>
 
 /**
- * A span for each operation, from parsing to the answer (OpenTelemetry's conventions for GraphQL servers). It is named
- * after the type: the name of an operation is the client's, of which there may be any number. The document stays out.
+ * Creates a span for each operation, from parsing to the response (OpenTelemetry's conventions for GraphQL servers). Its
+ * name is the operation type: operation names are chosen by clients and unbounded. It does not contain the document.
  */
-export function traceOperations(tracer: Tracer, answer: Answer): Answer {
+export function traceOperations(tracer: Tracer, handle: Handler): Handler {
   return (req, res, params) =>
     tracer.startActiveSpan('GraphQL Operation', { kind: SpanKind.SERVER }, async (span) => {
       try {
-        await answer(req, res, params)
+        await handle(req, res, params)
         if (req.errorCode) markSpanFailed(span, req.errorCode, ERRORS[req.errorCode].status)
       } catch (thrown) {
         const { code, status } = toApiError(thrown)

@@ -13,14 +13,15 @@ import {
 } from 'graphql'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
+import { OperatorError } from '../operator-error.ts'
 
 /**
- * Trusted documents: operations known by the SHA-256 of their text. `off` knows none; `allow` runs them beside others;
- * `only` runs nothing else.
+ * Trusted documents: operations that are identified by the SHA-256 of their text. `off` ignores hashes; `allow` accepts
+ * hashes and documents; `only` accepts hashes of trusted documents only.
  */
 export interface TrustedDocuments {
   mode: 'off' | 'allow' | 'only'
-  /** Document text by the hash of it, in hexadecimal. */
+  /** Document text by its SHA-256 in hexadecimal. */
   byHash: ReadonlyMap<string, string>
 }
 
@@ -29,8 +30,8 @@ export const TRUSTED_DOCUMENTS_OFF: TrustedDocuments = { mode: 'off', byHash: ne
 const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
 
 /**
- * Reads a manifest: a JSON object from hash to document, as `npm run documents`, graphql-codegen and Relay write it.
- * @throws Error with one line that names the file
+ * Reads a manifest: a JSON object from hash to document, the format of `npm run trusted-documents`, graphql-codegen and Relay.
+ * @throws OperatorError with one line that names the file
  */
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
   try {
@@ -39,15 +40,15 @@ export async function readManifest(file: string): Promise<ReadonlyMap<string, st
     if (wrong) throw new Error(`${wrong[0]} is not the SHA-256 of its document`)
     return new Map(documents)
   } catch (cause) {
-    const why = cause instanceof z.ZodError ? 'is no object from SHA-256 to document' : (cause as Error).message
-    throw new Error(`TRUSTED_DOCUMENTS_FILE ${file}: ${why}`, { cause })
+    const reason = cause instanceof z.ZodError ? 'is not an object from SHA-256 to document' : (cause as Error).message
+    throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${reason}`, { cause })
   }
 }
 
 /**
- * The text to run for a request. In mode `allow` one that is sent beside its hash need not be trusted.
- * @param id `documentId`, as GraphQL over HTTP has it: the hash, with or without `sha256:` before it
- * @throws ApiError INVALID_ARGUMENT when the mode does not allow the request, or nothing is known by the id
+ * The document of a request. In mode `allow`, a document that is sent with its hash need not be trusted.
+ * @param id `documentId` (GraphQL over HTTP): the hash, with or without the prefix `sha256:`
+ * @throws ApiError INVALID_ARGUMENT when the mode does not accept the request, or the hash is unknown
  */
 export function resolveDocument(
   { mode, byHash }: TrustedDocuments,
@@ -61,29 +62,29 @@ export function resolveDocument(
       throw new ApiError('INVALID_ARGUMENT', 'documentId: is not the SHA-256 of query')
     }
     const text = byHash.get(hash)
-    if (text === undefined) throw new ApiError('INVALID_ARGUMENT', 'documentId: names no trusted document')
+    if (text === undefined) throw new ApiError('INVALID_ARGUMENT', 'documentId: unknown trusted document')
     return text
   }
   if (mode === 'only') {
-    throw new ApiError('INVALID_ARGUMENT', 'Only trusted documents are run here: send a documentId.')
+    throw new ApiError('INVALID_ARGUMENT', 'Only trusted documents are accepted: send a documentId.')
   }
   if (query === undefined) throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
   return query
 }
 
 /**
- * Makes a manifest of every operation in some documents, each with the fragments that it needs.
- * @returns the manifest, or what is wrong with the documents
+ * Creates a manifest of every operation in the documents, each with the fragments that it uses.
+ * @returns the manifest, or the validation errors of the documents
  */
 export function makeManifest(
   schema: GraphQLSchema,
   sources: string[],
 ): { manifest: Record<string, string> } | { errors: readonly GraphQLError[] } {
-  const whole: DocumentNode = concatAST(sources.map((source) => parse(source)))
-  const named = specifiedRules.filter(({ name }) => name !== 'LoneAnonymousOperationRule')
-  const errors = validate(schema, whole, named)
+  const combined: DocumentNode = concatAST(sources.map((source) => parse(source)))
+  const rules = specifiedRules.filter(({ name }) => name !== 'LoneAnonymousOperationRule')
+  const errors = validate(schema, combined, rules)
   if (errors.length) return { errors }
-  const texts = Object.values(separateOperations(whole)).map(print)
+  const texts = Object.values(separateOperations(combined)).map(print)
   return { manifest: Object.fromEntries(texts.map((text) => [hashOf(text), text]).sort()) }
 }
 

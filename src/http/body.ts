@@ -2,7 +2,7 @@ import type { NextFunction, Request, Response } from 'express'
 import { ApiError } from '../errors.ts'
 import { parseJson } from './json.ts'
 
-const MAX_BODY_BYTES = 64 * 1024
+export const MAX_BODY_BYTES = 64 * 1024
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
@@ -36,8 +36,8 @@ function requireJsonType(req: Request): void {
 /** The bytes of the body. Fails as soon as there are too many; Node discards the rest while the answer goes out. */
 function read(req: Request): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (req.broken) return reject(req.broken)
-    req.once('broken', reject)
+    if (req.bodyError) return reject(req.bodyError)
+    req.once('bodyError', reject)
     const chunks: Buffer[] = []
     let size = 0
     req.on('data', (chunk: Buffer) => {

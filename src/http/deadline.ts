@@ -1,6 +1,6 @@
 import { databaseUnavailable, outcomeUnknown } from '../errors.ts'
 
-/** What becomes unknown when an operation does not end in time. */
+/** What is known of an operation that does not finish before the deadline. */
 export interface DeadlineOptions {
   /** The operation may have written something: its outcome is unknown (504) instead of "not executed" (503). */
   mayHaveExecuted?: boolean
@@ -10,18 +10,18 @@ export interface DeadlineOptions {
 export interface Deadline {
   /** Milliseconds since the request began. */
   readonly elapsedMs: number
-  /** Milliseconds in which at least one operation of the database was awaited. */
+  /** Milliseconds in which the request waited for at least one database operation. */
   readonly databaseMs: number
-  /** A deadline as long as this one, that begins now: for work shared by several requests. */
+  /** A deadline with the same limit that begins now, for work shared by several requests. */
   fork(): Deadline
   /**
-   * Awaits an operation of the database, which is not even started once the deadline has passed.
+   * Awaits a database operation. Does not start it after the deadline.
    * @throws ApiError UNAVAILABLE, or DEADLINE_EXCEEDED where it may have executed, at the deadline
    */
   run<T>(operation: () => Promise<T>, options?: DeadlineOptions): Promise<T>
   /**
-   * Awaits work shared with other requests, and adds the database time that the work reports; when it fails, all of the
-   * wait.
+   * Awaits work shared with other requests. Adds the database time that the work reports, or the whole wait when the
+   * work fails.
    * @throws ApiError UNAVAILABLE at the deadline
    */
   runShared<T extends { databaseMs: number }>(work: () => Promise<T>): Promise<T>
@@ -31,31 +31,7 @@ export interface Deadline {
 export function createDeadline(limitMs: number): Deadline {
   const startedAt = performance.now()
   const stopwatch = createStopwatch()
-
   const elapsedMs = () => performance.now() - startedAt
-
-  function withTimeout<T>(operation: () => Promise<T>, { mayHaveExecuted = false }: DeadlineOptions): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const remainingMs = limitMs - elapsedMs()
-      if (remainingMs <= 0) throw databaseUnavailable(new Error('deadline passed before the operation started'))
-      const onTimeout = () => {
-        const cause = new Error('no response before the deadline')
-        reject(mayHaveExecuted ? outcomeUnknown(cause) : databaseUnavailable(cause))
-      }
-      const result = operation()
-      const timer = setTimeout(onTimeout, remainingMs)
-      result.then(
-        (value) => {
-          clearTimeout(timer)
-          resolve(value)
-        },
-        (error: unknown) => {
-          clearTimeout(timer)
-          reject(error)
-        },
-      )
-    })
-  }
 
   return {
     get elapsedMs() {
@@ -65,10 +41,10 @@ export function createDeadline(limitMs: number): Deadline {
       return stopwatch.ms()
     },
     fork: () => createDeadline(limitMs),
-    async run(operation, options = {}) {
+    async run(operation, options) {
       const stop = stopwatch.start()
       try {
-        return await withTimeout(operation, options)
+        return await withTimeout(operation, limitMs - elapsedMs(), options)
       } finally {
         stop()
       }
@@ -76,7 +52,7 @@ export function createDeadline(limitMs: number): Deadline {
     async runShared(work) {
       const since = performance.now()
       try {
-        const result = await withTimeout(work, {})
+        const result = await withTimeout(work, limitMs - elapsedMs())
         stopwatch.add(result.databaseMs)
         return result
       } catch (error) {
@@ -87,7 +63,28 @@ export function createDeadline(limitMs: number): Deadline {
   }
 }
 
-/** Sums up the time, in milliseconds, in which at least one of several overlapping waits was under way. */
+/** Awaits an operation for some milliseconds; does not start it when none remain. */
+async function withTimeout<T>(
+  operation: () => Promise<T>,
+  remainingMs: number,
+  { mayHaveExecuted = false }: DeadlineOptions = {},
+): Promise<T> {
+  if (remainingMs <= 0) throw databaseUnavailable(new Error('deadline passed before the operation started'))
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      const cause = new Error('no response before the deadline')
+      reject(mayHaveExecuted ? outcomeUnknown(cause) : databaseUnavailable(cause))
+    }, remainingMs)
+  })
+  try {
+    return await Promise.race([operation(), timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Measures the time, in milliseconds, in which at least one of several overlapping waits was in progress. */
 function createStopwatch() {
   let totalMs = 0
   let running = 0
@@ -97,7 +94,7 @@ function createStopwatch() {
     add(ms: number): void {
       totalMs += ms
     },
-    /** @returns to call when the wait is over */
+    /** Starts a wait. @returns ends it */
     start(): () => void {
       if (running++ === 0) since = performance.now()
       return () => {

@@ -3,13 +3,13 @@ import type { Logger } from 'pino'
 import { ApiError, toApiError } from '../errors.ts'
 import { sendJson } from './send-json.ts'
 
-/** The handler behind all routes: no route matches the path. */
+/** The handler after all routes: no route matched the path. */
 export const notFound: RequestHandler = () => {
   throw new ApiError('NOT_FOUND', 'No such endpoint.')
 }
 
 /**
- * The last handler of an API: maps what was thrown and sends it as that API formats errors.
+ * The last handler of an API: maps the error and sends it in that API's format.
  * @param formatBody turns the error into the JSON body
  * @param mediaType the media type of that body for this client
  */

@@ -1,23 +1,32 @@
 import type { NextFunction, Request, Response } from 'express'
 import { ApiError } from '../errors.ts'
 
-const hostAndPort = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
+const HOST_AND_PORT = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
 
 /**
- * Refuses what no client of ours sends: no Host or several, a broken one, a target that is no path (RFC 9112 §3.2), and an
- * expectation other than 100-continue (RFC 9110 §10.1.1).
+ * Rejects requests that no client of ours sends, and closes the connection: no Host or several, a malformed one, a target
+ * that is no path (RFC 9112 §3.2), Transfer-Encoding in HTTP/1.0, where other servers may see another end of the body
+ * (RFC 9112 §6.1), and an expectation other than 100-continue (RFC 9110 §10.1.1).
  */
 export function validateRequestHead(req: Request, res: Response, next: NextFunction): void {
-  const hosts = req.headersDistinct.host ?? []
-  const sane = hosts.length === 1 ? hostAndPort.test(hosts[0] ?? '') : hosts.length === 0 && req.httpVersion === '1.0'
-  if (!sane || !req.url.startsWith('/')) {
-    res.setHeader('Connection', 'close')
-    throw new ApiError('INVALID_ARGUMENT', 'Send one valid Host header and a path as the request target.')
+  const error = headError(req)
+  if (!error) return next()
+  res.setHeader('Connection', 'close')
+  throw error
+}
+
+function headError({ headers, headersDistinct, httpVersion, url }: Request): ApiError | undefined {
+  const hosts = headersDistinct.host ?? []
+  const isHostValid =
+    hosts.length === 1 ? HOST_AND_PORT.test(hosts[0] ?? '') : hosts.length === 0 && httpVersion === '1.0'
+  if (!isHostValid || !url.startsWith('/')) {
+    return new ApiError('INVALID_ARGUMENT', 'Send one valid Host header and a path as the request target.')
   }
-  const { expect = '100-continue' } = req.headers
-  if (expect.toLowerCase() !== '100-continue') {
-    res.setHeader('Connection', 'close')
-    throw new ApiError('EXPECTATION_FAILED', 'The only expectation supported is 100-continue.')
+  if (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined) {
+    return new ApiError('INVALID_ARGUMENT', 'HTTP/1.0 has no Transfer-Encoding: send Content-Length.')
   }
-  next()
+  if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') {
+    return new ApiError('EXPECTATION_FAILED', 'The only expectation supported is 100-continue.')
+  }
+  return undefined
 }

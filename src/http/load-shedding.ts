@@ -4,10 +4,10 @@ import { ApiError } from '../errors.ts'
 /** How often the event-loop lag is measured, in milliseconds. */
 const TICK_MS = 20
 
-/** Created once: a stack trace for each would be a sixth of what a rejection costs. */
+/** Created once: capturing a stack trace per rejection would cost a sixth of its time. */
 const overloaded = new ApiError('UNAVAILABLE', 'The service is overloaded; the request was not processed.')
 
-/** Above any of these, new requests are shed; 0 disables a limit. */
+/** New requests are shed above any of these; 0 disables a limit. */
 export interface LoadSheddingLimits {
   /** Requests that wait for a database connection. */
   queueLength: number
@@ -17,38 +17,37 @@ export interface LoadSheddingLimits {
   delayMs: number
 }
 
+type Reason = 'queue' | 'event_loop'
+
+export interface LoadShedder {
+  /** For requests that use the database. */
+  shed: RequestHandler
+  /** For requests that do not use the database: its queue says nothing about them. */
+  shedForLag: RequestHandler
+  /** Requests shed since the start. */
+  readonly counts: Readonly<Record<Reason, number>>
+  stop(): void
+}
+
 /**
  * Sheds new requests under overload (503), before any work is done for them, so that requests already admitted finish
  * in time.
- * @param queue the number of requests that wait for a database connection, and the expected wait of a new one
+ * @param pool the requests that wait for a database connection, and the expected wait of a new one in milliseconds
  */
 export function createLoadShedder(
   { queueLength, queueMs, delayMs }: LoadSheddingLimits,
-  queue: { length(): number; expectedWaitMs(): number },
-) {
-  /** Requests shed, by reason. */
+  pool: { waitingCount: number; expectedWaitMs(): number },
+): LoadShedder {
   const counts = { queue: 0, event_loop: 0 }
-  type Reason = keyof typeof counts
-  let lastTick = performance.now()
-  /** Event-loop lag at the last tick: requests that arrived during the lag are handled right after it. */
-  let lastLagMs = 0
-  const timer = setInterval(() => {
-    lastLagMs = currentLagMs()
-    lastTick = performance.now()
-  }, TICK_MS).unref()
-
-  function currentLagMs(): number {
-    return performance.now() - lastTick - TICK_MS
-  }
+  const lag = createLagMeter()
 
   function queueReason(): Reason | undefined {
-    if (queueLength && queue.length() > queueLength) return 'queue'
-    if (queueMs && queue.expectedWaitMs() > queueMs) return 'queue'
-    return undefined
+    if (queueLength && pool.waitingCount > queueLength) return 'queue'
+    return queueMs && pool.expectedWaitMs() > queueMs ? 'queue' : undefined
   }
 
   function lagReason(): Reason | undefined {
-    return delayMs && Math.max(lastLagMs, currentLagMs()) > delayMs ? 'event_loop' : undefined
+    return delayMs && lag.ms() > delayMs ? 'event_loop' : undefined
   }
 
   function shedFor(getReason: () => Reason | undefined): RequestHandler {
@@ -60,14 +59,18 @@ export function createLoadShedder(
     }
   }
 
-  return {
-    /** For requests that use the database. */
-    shed: shedFor(() => queueReason() ?? lagReason()),
-    /** For requests that do not use the database, whose queue therefore says nothing about them. */
-    shedForLag: shedFor(lagReason),
-    counts,
-    stop: () => clearInterval(timer),
-  }
+  return { shed: shedFor(() => queueReason() ?? lagReason()), shedForLag: shedFor(lagReason), counts, stop: lag.stop }
 }
 
-export type LoadShedder = ReturnType<typeof createLoadShedder>
+/** Measures by how much, in milliseconds, the event loop is behind a timer. */
+function createLagMeter(): { ms(): number; stop(): void } {
+  let lastTick = performance.now()
+  /** The lag at the last tick: requests that arrived during a lag are handled right after it. */
+  let lastLagMs = 0
+  const currentMs = () => performance.now() - lastTick - TICK_MS
+  const timer = setInterval(() => {
+    lastLagMs = currentMs()
+    lastTick = performance.now()
+  }, TICK_MS).unref()
+  return { ms: () => Math.max(lastLagMs, currentMs()), stop: () => clearInterval(timer) }
+}

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { ApiError } from '../errors.ts'
 
-/** The last handler of a route: OPTIONS is answered 204, any method that no handler took 405, both with `Allow`. */
+/** The last handler of a route. Responds 204 to OPTIONS and 405 to methods without a handler, both with `Allow`. */
 export function allowMethods(...methods: string[]): RequestHandler {
   const allowed = [...methods, 'OPTIONS'].join(', ')
   return (req: Request, res: Response) => {
@@ -9,6 +9,8 @@ export function allowMethods(...methods: string[]): RequestHandler {
       res.status(204).setHeader('Allow', allowed).end()
       return
     }
-    throw new ApiError('METHOD_NOT_ALLOWED', `This address takes ${allowed}.`, { headers: { Allow: allowed } })
+    throw new ApiError('METHOD_NOT_ALLOWED', `Method not allowed. Allowed methods: ${allowed}.`, {
+      headers: { Allow: allowed },
+    })
   }
 }

@@ -10,27 +10,27 @@ declare module 'express-serve-static-core' {
   interface Request {
     /** Identifies the request in the log and to the client (`X-Request-Id`). */
     id: string
-    /** How long the request may wait for the database, and how long it has. */
+    /** Limits and measures how long the request waits for the database. */
     deadline: Deadline
     /** Set by `authenticate`. */
     caller?: Caller
-    /** What is left of the caller's quota, where there is one. */
+    /** What is left of the caller's quota; undefined without a limit. */
     rateLimit?: RateLimitState
-    /** The body as it was received, where `jsonBody` has read it. */
+    /** The body as it was received; set by `jsonBody`. */
     bodyText?: string
-    /** The selected GraphQL operation; the client chose its name. */
+    /** The selected GraphQL operation. Its name is untrusted: the client chose it. */
     operation?: { type: string; name: string | undefined }
     /** The first error of the request. */
     errorCode?: ErrorCode
-    /** Of the request's span (W3C Trace Context), while tracing is on. */
+    /** The span of the request (W3C Trace Context); undefined without tracing. */
     traceparent?: string
   }
 }
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Why the rest of the body will not arrive; emitted as the event `broken`, too. */
-    broken?: ApiError
+    /** Why the rest of the body will not arrive. Also emitted as the event `bodyError`. */
+    bodyError?: ApiError
   }
 }
 

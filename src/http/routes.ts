@@ -1,5 +1,5 @@
 /** Path templates of all routes: logs, metrics and spans name these instead of paths. */
-export const ROUTES = [
+const ROUTES = [
   '/v1/pets',
   '/v1/pets/{petId}',
   '/graphql',
@@ -11,15 +11,12 @@ export const ROUTES = [
   '/metrics',
 ]
 
-/** @returns a function from a path to the template that it matches; `other` for a path that matches none */
-export function createRouteMatcher(templates: string[]): (path: string) => string {
-  const staticRoutes = new Set(templates.filter((template) => !template.includes('{')))
-  const patterns = templates
-    .filter((template) => template.includes('{'))
-    .map((template) => [template, new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`)] as const)
-  return (path) =>
-    staticRoutes.has(path) ? path : (patterns.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other')
-}
+const STATIC_ROUTES = new Set(ROUTES.filter((template) => !template.includes('{')))
+const PATTERNS = ROUTES.filter((template) => template.includes('{')).map(
+  (template) => [template, new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`)] as const,
+)
 
-/** The route of a path. */
-export const routeOf = createRouteMatcher(ROUTES)
+/** @returns the template that a path matches; `other` when it matches none */
+export function routeOf(path: string): string {
+  return STATIC_ROUTES.has(path) ? path : (PATTERNS.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other')
+}

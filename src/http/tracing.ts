@@ -52,7 +52,7 @@ export function traceRequests(tracer: Tracer): RequestHandler {
   }
 }
 
-/** A span that went wrong. What a client did wrong is no error of the server's (as HTTP's conventions have it for 4xx). */
+/** Marks a span as failed. 4xx are not span errors (OpenTelemetry HTTP server conventions). */
 export function markSpanFailed(span: Span, type: string, status: number): void {
   span.setAttribute('error.type', type)
   if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })

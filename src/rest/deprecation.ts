@@ -1,21 +1,25 @@
 import type { RequestHandler } from 'express'
 import { type Environments, referenceBases } from './references.ts'
 
-/** getPet is gone from then on (specification §4.3). */
+/** When getPet is removed (specification §4.3). */
 export const SUNSET_AT = new Date('2030-12-05T00:00:00Z')
-/** When version 1.0.0 of the interface declared it deprecated. */
-export const DEPRECATED_AT = new Date('2025-12-05T00:00:00Z')
+/** When version 1.0.0 of the REST API declared getPet deprecated. */
+const DEPRECATED_AT = new Date('2025-12-05T00:00:00Z')
 
-const deprecation = `@${DEPRECATED_AT.getTime() / 1000}`
-const sunset = SUNSET_AT.toUTCString()
+/** SUNSET_AT for people: "5 December 2030". */
+export const SUNSET_DATE = SUNSET_AT.toLocaleDateString('en-GB', { dateStyle: 'long', timeZone: 'UTC' })
+/** Value of the header Deprecation (RFC 9745). */
+export const DEPRECATION = `@${DEPRECATED_AT.getTime() / 1000}`
+/** Value of the header Sunset (RFC 8594). */
+export const SUNSET = SUNSET_AT.toUTCString()
 
-/** Marks every response of getPet, whatever its status, as deprecated: RFC 9745, RFC 8594, RFC 5829. */
+/** Adds Deprecation, Sunset and the successor link (RFC 5829) to every response of getPet, whatever its status. */
 export function deprecateGetPet(environments: Environments): RequestHandler {
   const link = `<${referenceBases(environments)['/pets/{petId}']}pets>; rel="successor-version"`
   return (req, res, next) => {
     if (/^\/v1\/pets\/[^/]+$/.test(req.path)) {
-      res.setHeader('Deprecation', deprecation)
-      res.setHeader('Sunset', sunset)
+      res.setHeader('Deprecation', DEPRECATION)
+      res.setHeader('Sunset', SUNSET)
       res.setHeader('Link', link)
     }
     next()

@@ -1,11 +1,11 @@
-/** Base addresses of the environments, where they are configured; each ends in `/v1`. */
+/** Base URLs of the environments, which end in `/v1`; undefined if not configured. */
 export type Environments = Record<'production' | 'staging', string | undefined>
 
 /**
- * Decides how `Link` and `Location` refer to the REST API: by a path from the root, `/v1/…`, unless an environment has a
- * longer path. That is the prefix of a proxy, which may strip it from requests: only references that are relative to the
- * URL of the request (RFC 3986 §5; see RFC 8288 §3.1 and RFC 9110 §10.2.2) lead back through the proxy then.
- * @returns what a reference to a path below `/v1` begins with, in responses to requests for each path
+ * How references in `Link` and `Location` begin: with `/v1/`, unless an environment's URL has a path prefix. A proxy may
+ * strip the prefix from requests, so only references that are relative to the URL of the request (RFC 3986 §5; RFC 8288
+ * §3.1, RFC 9110 §10.2.2) lead back through the proxy.
+ * @returns the beginning of a reference to a path below `/v1`, by the path of the request
  */
 export function referenceBases(environments: Environments): Record<'/pets' | '/pets/{petId}', string> {
   const prefixed = Object.values(environments).some((url) => url !== undefined && new URL(url).pathname !== '/v1')

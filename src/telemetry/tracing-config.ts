@@ -1,35 +1,47 @@
-/** What the standard variables of OpenTelemetry ask for, as far as the SDK does not read them itself. */
+import type { Logger } from 'pino'
+import type { Tracing } from './tracing.ts'
+
+const EXPORTERS = ['otlp', 'console', 'none'] as const
+const PROTOCOLS = ['http/protobuf', 'http/json'] as const
+type Exporter = (typeof EXPORTERS)[number]
+type Protocol = (typeof PROTOCOLS)[number]
+
+/** The part of OpenTelemetry's environment variables that its SDK does not read itself. */
 export interface TracingConfig {
-  /** Where spans go; nowhere when there is none. */
+  /** Where spans are sent; tracing is off without an exporter. */
   exporters: Exporter[]
   protocol: Protocol
-  /** What was asked for and is not to be had, a line each: the specification wants it told and passed over. */
+  /** One line for each unsupported value. OpenTelemetry's specification requires to warn and to ignore the value. */
   warnings: string[]
 }
 
-const Exporters = ['otlp', 'console', 'none'] as const
-const Protocols = ['http/protobuf', 'http/json'] as const
-type Exporter = (typeof Exporters)[number]
-type Protocol = (typeof Protocols)[number]
+/** Starts tracing if the environment variables enable it. Otherwise OpenTelemetry's SDK is not even loaded. */
+export async function startConfiguredTracing(env: NodeJS.ProcessEnv, log: Logger): Promise<Tracing | undefined> {
+  const { warnings, ...config } = readTracingConfig(env)
+  for (const warning of warnings) log.warn(warning)
+  if (!config.exporters.length) return undefined
+  const { startTracing } = await import('./tracing.ts')
+  return startTracing({ ...config, log })
+}
 
-/** Traces are made when an exporter is named, or the address of a collector, and the SDK is not disabled. */
+/** Tracing is on if an exporter or the URL of a collector is set and the SDK is not disabled. */
 export function readTracingConfig(env: NodeJS.ProcessEnv): TracingConfig {
   const read = (...names: string[]) => names.map((name) => env[name]?.trim()).find(Boolean)
   const warnings: string[] = []
-  const known = <T extends string>(variable: string, values: readonly T[], text: string): T | undefined => {
+  const supported = <T extends string>(variable: string, values: readonly T[], text: string): T | undefined => {
     const value = values.find((one) => one === text)
-    if (!value) warnings.push(`${variable}: ${text} is not to be had here; ${values.join(', ')} are`)
+    if (!value) warnings.push(`${variable}: unsupported value ${text}; expected one of ${values.join(', ')}`)
     return value
   }
 
-  if (read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return { exporters: [], protocol: Protocols[0], warnings }
+  if (read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return { exporters: [], protocol: PROTOCOLS[0], warnings }
   const endpoint = read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT')
   const names = (read('OTEL_TRACES_EXPORTER') ?? (endpoint ? 'otlp' : 'none')).split(',')
-  const exporters = names.map((name) => known('OTEL_TRACES_EXPORTER', Exporters, name.trim()))
-  const protocol = read('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL') ?? Protocols[0]
+  const exporters = names.map((name) => supported('OTEL_TRACES_EXPORTER', EXPORTERS, name.trim()))
+  const protocol = read('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL') ?? PROTOCOLS[0]
   return {
     exporters: exporters.filter((name) => name !== undefined && name !== 'none'),
-    protocol: known('OTEL_EXPORTER_OTLP_PROTOCOL', Protocols, protocol) ?? Protocols[0],
+    protocol: supported('OTEL_EXPORTER_OTLP_PROTOCOL', PROTOCOLS, protocol) ?? PROTOCOLS[0],
     warnings,
   }
 }

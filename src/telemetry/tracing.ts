@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { context, diag, DiagLogLevel, propagation, type Tracer } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core'
@@ -10,56 +11,48 @@ import {
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from 'pino'
+import { version } from '../config.ts'
+import { redactKeys } from './logger.ts'
 import type { TracingConfig } from './tracing-config.ts'
 
-/** Trouble with the collector is told once in this time, in milliseconds: it is not the service's own. */
+/** Export failures are logged at most once per this interval, in milliseconds. */
 const WARN_INTERVAL_MS = 60_000
 
 export interface Tracing {
   tracer: Tracer
-  /** Sends what is left. Gives up after a while, in milliseconds: no collector keeps the service from ending. */
+  /** Sends the remaining spans. Gives up after a timeout, so that a collector cannot prevent the shutdown. */
   stop(timeoutMs: number): Promise<void>
 }
 
 export interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'protocol'> {
-  version: string
   log: Logger
-  /** Takes out of a text what nobody may see. */
-  redact(text: string): string
-  /** Processors in place of those that send. */
+  /** Processors instead of those of the exporters, for tests. */
   processors?: SpanProcessor[]
 }
 
 /**
  * Starts the OpenTelemetry SDK, which reads most OTEL_* variables itself: sampler, resource, limits, batches, collector.
- * Loaded only when traces are wanted: with it, Node keeps a context for every promise.
+ * Import this module only to trace: loading the SDK makes Node track a context for every promise.
  */
 export async function startTracing(options: TracingOptions): Promise<Tracing> {
-  const { version, log, redact } = options
-  const tell = throttle((err: unknown) => log.warn({ err }, 'traces are lost'))
-  setGlobalErrorHandler(tell)
-  const quiet = () => {}
-  const logger = { error: tell, warn: tell, info: quiet, debug: quiet, verbose: quiet }
+  const warn = throttle((err) => options.log.warn({ err }, 'span export failed'))
+  const noop = () => {}
+  setGlobalErrorHandler(warn)
+  const logger = { error: warn, warn, info: noop, debug: noop, verbose: noop }
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   propagation.setGlobalPropagator(new W3CTraceContextPropagator())
 
-  const ours = resourceFromAttributes({ 'service.name': 'pet-store', 'service.version': version })
   const provider = new BasicTracerProvider({
     resource: defaultResource()
-      .merge(ours)
+      .merge(resourceFromAttributes({ 'service.name': 'pet-store', 'service.version': version }))
       .merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [redactingProcessor(redact), ...(options.processors ?? (await createProcessors(options)))],
+    spanProcessors: [redactingProcessor, ...(options.processors ?? (await createProcessors(options)))],
   })
   return {
     tracer: provider.getTracer('pet-store', version),
     async stop(timeoutMs) {
-      let timer: NodeJS.Timeout | undefined
-      const tooLong = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, timeoutMs)
-      })
-      await Promise.race([provider.shutdown().catch(tell), tooLong])
-      clearTimeout(timer)
+      await Promise.race([provider.shutdown().catch(warn), sleep(timeoutMs)])
     },
   }
 }
@@ -77,26 +70,25 @@ function createProcessors({ exporters, protocol }: TracingOptions): Promise<Span
   )
 }
 
-/** Applies to all that a span tells: a path or the name of an operation is the client's, whatever it puts there. */
-function redactingProcessor(redact: (text: string) => string): SpanProcessor {
-  return {
-    onStart() {},
-    onEnding(span) {
-      for (const [name, value] of Object.entries(span.attributes)) {
-        if (typeof value === 'string' && redact(value) !== value) span.setAttribute(name, redact(value))
-      }
-    },
-    onEnd() {},
-    forceFlush: () => Promise.resolve(),
-    shutdown: () => Promise.resolve(),
-  }
+/** Redacts API keys in attributes: paths and operation names come from clients, which may put anything there. */
+const redactingProcessor: SpanProcessor = {
+  onStart() {},
+  onEnding(span) {
+    for (const [name, value] of Object.entries(span.attributes)) {
+      if (typeof value === 'string' && redactKeys(value) !== value) span.setAttribute(name, redactKeys(value))
+    }
+  },
+  onEnd() {},
+  forceFlush: () => Promise.resolve(),
+  shutdown: () => Promise.resolve(),
 }
 
-function throttle(tell: (what: unknown) => void): (what: unknown) => void {
-  let toldAt = -Infinity
-  return (what) => {
-    if (performance.now() - toldAt < WARN_INTERVAL_MS) return
-    toldAt = performance.now()
-    tell(what)
+/** Calls the function at most once per WARN_INTERVAL_MS. */
+function throttle(report: (error: unknown) => void): (error: unknown) => void {
+  let lastMs = -Infinity
+  return (error) => {
+    if (performance.now() - lastMs < WARN_INTERVAL_MS) return
+    lastMs = performance.now()
+    report(error)
   }
 }

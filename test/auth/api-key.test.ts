@@ -9,7 +9,7 @@ test('minted keys are distinct, well-formed and of one length', () => {
   expect(keys.every(isWellFormedKey)).toBe(true)
 })
 
-test('any change of one character is noticed by the checksum', () => {
+test('the checksum detects every change of one character', () => {
   const index = fc.integer({ min: 0, max: 61 })
   const character = fc.constantFrom(...'0123456789abcdefghijklmnopqrstuvwxyzABC_-. ')
   fc.assert(
@@ -22,7 +22,7 @@ test('any change of one character is noticed by the checksum', () => {
   )
 })
 
-test('the prefix tells nothing of the 208 bits behind it, and the hash is 32 bytes', () => {
+test('the prefix reveals nothing of the remaining 208 bits, and the hash has 32 bytes', () => {
   const key = mintKey()
   expect(keyPrefix(key)).toHaveLength(13)
   expect(hashKey(key)).toHaveLength(32)

@@ -25,7 +25,7 @@ async function status(service: TestService, key: string): Promise<number> {
   return (await fetch(`${service.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status
 }
 
-describe('a request without a valid key is 401 on both faces', () => {
+describe('a request without a valid key is 401 in both APIs', () => {
   const noKey = [
     undefined,
     '',

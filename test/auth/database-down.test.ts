@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import { describe, expect, vi } from 'vitest'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
-import { KEY_CACHE_MS } from '../../src/auth/api-keys.ts'
+import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import { type TestService, startService, testWithService as test } from '../support/harness.ts'
 
 describe('while the database is down', () => {

@@ -130,7 +130,7 @@ describe('the budget of a key', () => {
   })
 })
 
-describe('a budget that instances share', () => {
+describe('a rate limit that instances share', () => {
   const shared = { shared: true }
 
   test('counts down over both of them and both faces, and is spent on both', async ({ service }) => {
@@ -231,7 +231,7 @@ test('instances whose clocks differ by a day share one window', async ({ service
   expect(counts).toEqual([19, 18, 17, 16])
 })
 
-test('addresses without end take no memory without end: those that came last are counted', async () => {
+test('any number of IP addresses takes bounded memory: the most recent ones are counted', async () => {
   const limiter = createRateLimiter({ name: 'test', points: 1, windowSeconds: 60 })
   await limiter.consume('first', 1)
   expect(limiter.peek('first').allowed).toBe(false)

@@ -48,6 +48,7 @@ const broken: [string, string][] = [
   ['a length with a plus', post('Content-Length: +1\r\n')],
   ['a length in hexadecimal', post('Content-Length: 0x3\r\n')],
   ['a length of 30 digits', post(`Content-Length: ${'9'.repeat(30)}\r\n`)],
+  ['chunks in HTTP/1.0', 'POST /v1/pets HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
   ['an encoding behind chunked', post('Transfer-Encoding: chunked, gzip\r\n')],
   [
     'a chunk of no length',

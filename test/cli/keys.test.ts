@@ -128,20 +128,20 @@ describe('the keys command', () => {
 
   const key = mintKey()
   test.for([
-    [['revoke', key], /^PREFIX is /],
-    [['rotate', key], /^PREFIX is /],
-    [['rotate', 'pets_12345678', '--overlap', 'soon'], /^A time is /],
+    [['revoke', key], /^PREFIX must be /],
+    [['rotate', key], /^PREFIX must be /],
+    [['rotate', 'pets_12345678', '--overlap', 'soon'], /^Use a duration such as /],
     [
       ['create', '--name', 'web', '--scopes', 'pets:all'],
       /^--scopes takes one or more of pets:read,pets:write,metrics:read/,
     ],
     [['create', '--name', 'web', '--scopes', ''], /^--scopes takes /],
-    [['create', '--name', 'web', '--expires', 'later'], /^A time is /],
+    [['create', '--name', 'web', '--expires', 'later'], /^Use a duration such as /],
     [['create', '--name', 'web', '--expires', '2020-01-01'], /^--expires is in the past/],
     [['create', '--name', 'web', '--expires', '2027-13-01'], /^--expires takes /],
     [['create', '--name', 'web', '--expires', '2027-02-31'], /^--expires takes /],
   ] as const)(
-    'says in one line what is wrong, before it looks for a database: %j',
+    'reports invalid arguments in one line without using the database: %j',
     async ([args, words], { sandbox }) => {
       const env = { DATABASE_URL: await unreachableDatabaseUrl() }
       const { code, stdout, stderr } = await sandbox.run('cli/keys.js', [...args], env)
@@ -167,7 +167,7 @@ describe('the keys command', () => {
     }
   })
 
-  test('--help says how it is used, and every variable', async ({ sandbox }) => {
+  test('--help prints the usage and every variable', async ({ sandbox }) => {
     const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^Usage: .*\n {2}create --name NAME /)

@@ -59,9 +59,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect((await get(service, '/v1/pets')).status).toBe(401)
   })
 
-  test('the service gives the development key to nobody, neither on this machine nor through a proxy on it', async ({
-    sandbox,
-  }) => {
+  test('the service sends the development key to no client', async ({ sandbox }) => {
     const { base } = await sandbox.start()
     for (const path of ['/graphql', '/docs', '/docs/start.js', '/openapi.json']) {
       const response = await fetch(base + path, { headers: { Accept: 'text/html' } })
@@ -70,7 +68,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     }
   })
 
-  test('Ctrl-C ends it and its PostgreSQL at once; a second start finds the data and key of the first', async ({
+  test('Ctrl-C stops the service and its PostgreSQL promptly; a second start uses the data and key of the first', async ({
     sandbox,
   }) => {
     const first = await sandbox.start(longDrain)
@@ -87,7 +85,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect(after).toEqual(before)
   })
 
-  test('after a SIGKILL the next start joins the PostgreSQL left behind, and stops it when it ends', async ({
+  test('after a SIGKILL the next start uses the PostgreSQL that still runs, and stops it on shutdown', async ({
     sandbox,
   }) => {
     const first = await sandbox.start()
@@ -103,7 +101,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect(await sandbox.postgresPid()).toBeUndefined()
   })
 
-  test('after a SIGKILL of service and PostgreSQL together the next start has every animal', async ({ sandbox }) => {
+  test('after a SIGKILL of service and PostgreSQL the next start has every animal', async ({ sandbox }) => {
     const first = await sandbox.start()
     const key = await devKey(sandbox)
     const animal = await create(first, key, 'Rex')
@@ -117,7 +115,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect(await list(second, key)).toContainEqual(animal)
   })
 
-  test('a port that is taken is named in one line, and no PostgreSQL is left running', async ({
+  test('a port in use is reported in one line, and no PostgreSQL is left running', async ({
     sandbox,
     onTestFinished,
   }) => {
@@ -147,14 +145,14 @@ describe('the keys command', { concurrent: true }, () => {
     expect(listed.stdout).toMatch(new RegExp(`^${prefix} +web `, 'm'))
     expect(listed.stdout).not.toContain(key.slice(0, 14))
 
-    expect((await get(service, '/v1/pets', key)).status).toBe(200) // the service remembers the key from now on
+    expect((await get(service, '/v1/pets', key)).status).toBe(200) // the service has cached the key from now on
     expect(await sandbox.run('cli/keys.js', ['revoke', prefix])).toMatchObject({ code: 0, stdout: '' })
     await waitFor(async () => expect((await get(service, '/v1/pets', key)).status).toBe(401))
     expect((await get(service, '/v1/pets', await devKey(sandbox))).status).toBe(200)
     expect(await sandbox.postgresPid()).toBe(postgres)
   })
 
-  test('with no service running it makes a key for the next start and leaves no PostgreSQL running', async ({
+  test('while the service does not run, it creates a key for the next start and leaves no PostgreSQL running', async ({
     sandbox,
   }) => {
     const first = await sandbox.start()
@@ -209,11 +207,11 @@ describe('the service on a database of others', { concurrent: true }, () => {
     expect((await get(service, '/readyz')).status).toBe(200)
     const current = { code: 0, stdout: statusLines('applied'), stderr: '' }
     expect(await sandbox.run('cli/migrate.js', ['status'], env)).toEqual(current)
-    const nothing = { code: 0, stdout: 'Nothing to apply.\n', stderr: '' }
+    const nothing = { code: 0, stdout: 'No pending migrations.\n', stderr: '' }
     expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toEqual(nothing)
   })
 
-  test('with MIGRATE_ON_START it makes an old schema current by itself', async ({ sandbox, emptyDatabase }) => {
+  test('with MIGRATE_ON_START it applies pending migrations', async ({ sandbox, emptyDatabase }) => {
     const service = await sandbox.start({ DATABASE_URL: emptyDatabase, MIGRATE_ON_START: 'true' })
     const isReady = async () => (await get(service, '/readyz')).status === 200
     await waitUntil(isReady)
@@ -229,10 +227,7 @@ describe('the service on a database of others', { concurrent: true }, () => {
     expect(await service.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('a request in flight when SIGTERM comes is completed, and then the process ends', async ({
-    sandbox,
-    onTestFinished,
-  }) => {
+  test('SIGTERM: a request in flight completes before the process exits', async ({ sandbox, onTestFinished }) => {
     const databaseUrl = await cloneDatabase()
     onTestFinished(() => dropDatabase(databaseUrl))
     const key = keepKey(await issueKey(databaseUrl))
@@ -243,7 +238,7 @@ describe('the service on a database of others', { concurrent: true }, () => {
     let received = ''
     client.on('data', (text: string) => (received += text))
     const body = JSON.stringify({ name: 'Rex', categoryId: 1 })
-    // With the 100 the service says that it has the request; HTTP/1.1 leaves the connection open for another one.
+    // The 100 (Continue) proves that the service has the request. HTTP/1.1 connections are persistent.
     client.write(
       [
         'POST /v1/pets HTTP/1.1',
@@ -285,7 +280,7 @@ describe('a wrong configuration', { concurrent: true }, () => {
     { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslrootcert=/nowhere' } },
     { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslmode=verify-full&sslkey=/nowhere' } },
   ]
-  test.for(wrong)('ends the start with one line that names $variable', async ({ variable, env }, { sandbox }) => {
+  test.for(wrong)('stops the start with one line that names $variable', async ({ variable, env }, { sandbox }) => {
     const { code, stdout, stderr } = await sandbox.run('main.js', [], env)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(oneLine)
@@ -293,15 +288,15 @@ describe('a wrong configuration', { concurrent: true }, () => {
   })
 })
 
-// Alone: eight programs are load enough for two cores.
-test('eight migrate deploy at once succeed and apply each migration once', async ({ sandbox, emptyDatabase }) => {
+// Not concurrent with other tests: eight processes are enough load.
+test('eight concurrent migrate deploy succeed and apply each migration once', async ({ sandbox, emptyDatabase }) => {
   const database = new URL(emptyDatabase).pathname.slice(1)
   const deploys = Array.from({ length: 8 }, () =>
     sandbox.run('cli/migrate.js', ['deploy'], { DATABASE_URL: emptyDatabase }),
   )
   const ended = await Promise.all(deploys)
   expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(deploys.map(() => ({ code: 0, stderr: '' })))
-  expect(ended.filter(({ stdout }) => stdout !== 'Nothing to apply.\n')).toHaveLength(1)
+  expect(ended.filter(({ stdout }) => stdout !== 'No pending migrations.\n')).toHaveLength(1)
   const query = 'SELECT migration_name FROM _prisma_migrations ORDER BY 1'
   const { rows } = await withClient((client) => client.query(query), database)
   expect(rows).toEqual(migrations.map((migration_name) => ({ migration_name })))

@@ -105,14 +105,14 @@ const authenticationOk = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0])
 /** What a server does to those who connect. */
 const unwelcoming: Record<string, (socket: Socket) => unknown> = {
   'is silent': () => {},
-  'closes at once': (socket) => socket.end(),
-  'resets at once': (socket) => socket.resetAndDestroy(),
-  'closes when asked for a session': (socket) => socket.once('data', () => socket.end()),
-  'resets when asked for a session': (socket) => socket.once('data', () => socket.resetAndDestroy()),
-  'closes when the password was right': (socket) => socket.once('data', () => socket.end(authenticationOk)),
+  'closes immediately': (socket) => socket.end(),
+  'resets immediately': (socket) => socket.resetAndDestroy(),
+  'closes on the startup message': (socket) => socket.once('data', () => socket.end()),
+  'resets on the startup message': (socket) => socket.once('data', () => socket.resetAndDestroy()),
+  'closes after authentication': (socket) => socket.once('data', () => socket.end(authenticationOk)),
 }
 
-describe('a write whose connection never comes to be is 503, in every way in', () => {
+describe('a write that obtains no connection is 503, in both APIs', () => {
   for (const [what, welcome] of Object.entries(unwelcoming)) {
     test(`since the server ${what}`, async ({ service, onTestFinished }) => {
       const proxy = await startTcpProxy(service.databaseUrl)

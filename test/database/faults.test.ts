@@ -82,7 +82,7 @@ async function terminate(service: TestService): Promise<void> {
 }
 
 describe('the connection to the database', () => {
-  test('cut after the commit and before the answer: 504, and the animal is there; a retry with the same key finds it', async () => {
+  test('lost after the commit and before its response: 504, and the animal exists; a retry with the same key returns it', async () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
     const proxy = await startTcpProxy(databaseUrl)

@@ -39,7 +39,7 @@ test('an interrupted migration leaves nothing behind, and is applied by the next
   })
 })
 
-test('the history is as Prisma records it', async () => {
+test('the history equals what Prisma records', async () => {
   await withDatabase(async (client) => {
     const { rows } = await client.query(
       'SELECT migration_name AS name, checksum, logs, rolled_back_at, applied_steps_count AS steps FROM _prisma_migrations ORDER BY 1',
@@ -51,7 +51,7 @@ test('the history is as Prisma records it', async () => {
   })
 })
 
-test('nobody touches the history while somebody migrates', async () => {
+test('migrations are serialised by the lock', async () => {
   await withDatabase(async (client, url) => {
     const unfinished = 'SELECT count(*)::int AS n FROM _prisma_migrations WHERE rolled_back_at IS NULL'
     let migrating: Promise<string[]> | undefined

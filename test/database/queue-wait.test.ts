@@ -6,7 +6,7 @@ function createClock() {
   return { now: () => now, advance: (ms: number) => (now += ms) }
 }
 
-test('without waiters nobody has to wait', () => {
+test('without waiters the estimate is 0', () => {
   const { now, advance } = createClock()
   const { enter, expectedMs } = createWaitEstimator(now)
   const leave = enter(true)

@@ -66,7 +66,7 @@ test('a statement that is too slow is ended: 503, and nothing was written', asyn
   await expectPoolHealthy(service)
 })
 
-test('no connection to be had beyond the first: 2xx or 503, as many animals as 201, and well once there are more', async ({
+test('with one available connection: 2xx or 503, as many animals as 201, and all succeed once there are more', async ({
   onTestFinished,
 }) => {
   const databaseUrl = await cloneDatabase()

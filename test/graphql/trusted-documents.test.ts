@@ -31,7 +31,7 @@ describe('the manifest', () => {
 
   test('with a document that is not the one of its hash is refused', async () => {
     const file = new URL('../../package.json', import.meta.url).pathname
-    await expect(readManifest(file)).rejects.toThrow(/^TRUSTED_DOCUMENTS_FILE .*package\.json: is no object/)
+    await expect(readManifest(file)).rejects.toThrow(/^TRUSTED_DOCUMENTS_FILE .*package\.json: is not an object/)
   })
 })
 
@@ -83,7 +83,7 @@ describe('a trusted document', () => {
     const refused = await ask(only, { query })
     expect([refused.status, refused.body.errors[0].message]).toEqual([
       400,
-      'Only trusted documents are run here: send a documentId.',
+      'Only trusted documents are accepted: send a documentId.',
     ])
   })
 })

@@ -4,7 +4,7 @@ import express from 'express'
 import { expect, test } from 'vitest'
 import { expressPrototypes } from '../../src/http/connection/express-prototypes.ts'
 
-test('requests and answers have the prototypes that Express gives them, before it does', async () => {
+test('requests and responses have Express’s prototypes before Express sets them', async () => {
   const app = express()
   app.get('/', (req, res) => {
     res.json({ path: req.path, app: req.app === app && res.app === app })

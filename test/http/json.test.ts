@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { parseJson, toJson } from '../../src/http/json.ts'
 
 describe('parseJson', () => {
-  test('is JSON.parse, but for integers that a double cannot hold', () => {
+  test('equals JSON.parse except for integers that a double cannot hold', () => {
     const asDouble = (_key: string, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)
     fc.assert(
       fc.property(fc.json(), (text) => {
@@ -16,7 +16,7 @@ describe('parseJson', () => {
     )
   })
 
-  test('gives any integer back to the digit, wherever it stands', () => {
+  test('returns every integer exactly, at any position', () => {
     const integer = fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n })
     fc.assert(
       fc.property(integer, fc.string({ unit: 'binary' }), (n, name) => {
@@ -29,7 +29,7 @@ describe('parseJson', () => {
     )
   })
 
-  test('reads strings and keys the same whether or not a long number stands beside them', () => {
+  test('reads strings and keys the same with and without a long number beside them', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), (members) => {
         const text = JSON.stringify(members)
@@ -67,7 +67,7 @@ describe('parseJson', () => {
     expect(Number.isInteger(value) || typeof value === 'bigint').toBe(false)
   })
 
-  test('a number beyond every int64 is no more digits than a double has', () => {
+  test('a number beyond int64 has no more digits than a double', () => {
     expect(parseJson('[1e1000,-1e1000,1e300]')).toEqual([Infinity, -Infinity, BigInt(1e300)])
   })
 
@@ -92,7 +92,7 @@ describe('parseJson', () => {
 })
 
 describe('toJson', () => {
-  test('writes what parseJson reads: integers of any size to the digit', () => {
+  test('writes what parseJson reads, integers of any size exactly', () => {
     const value = fc.oneof(fc.bigInt(), fc.string({ unit: 'binary' }), fc.boolean(), fc.integer())
     fc.assert(
       fc.property(fc.array(fc.dictionary(fc.string({ minLength: 1 }), value)), (rows) => {
@@ -106,7 +106,7 @@ describe('toJson', () => {
     )
   })
 
-  test('leaves out members that an animal does not have', () => {
+  test('omits members that are null or undefined', () => {
     expect(toJson({ id: 1n, name: 'x', status: null })).toBe('{"id":1,"name":"x"}')
   })
 })

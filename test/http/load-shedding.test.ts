@@ -20,7 +20,7 @@ async function whileFull(service: TestService, queueLength: number, work: () => 
     const held = Array.from({ length: 4 + queueLength + 1 }, (_, n) => service.send(`/v1/pets?limit=${n + 1}`))
     await waitUntil(() => pool.waitingCount > queueLength)
     await work()
-    expect(pool.waitingCount).toBe(queueLength + 1) // nobody has got a connection meanwhile
+    expect(pool.waitingCount).toBe(queueLength + 1) // no request obtained a connection
     await client.query('ROLLBACK')
     expect((await Promise.all(held)).map(({ status }) => status)).toEqual(held.map(() => 200))
   }, new URL(service.databaseUrl).pathname.slice(1))
@@ -30,7 +30,7 @@ const neverShed = ['/livez', '/readyz', '/metrics']
 const pages = ['/graphql', '/docs', '/docs/start.js', '/openapi.json']
 const html = { Accept: 'text/html' }
 
-describe('with more requests waiting for the database than may', () => {
+describe('with more requests waiting for the database than the limit', () => {
   const queueLength = 2
   const shedding = { queueLength, queueMs: 0, delayMs: 0 }
 

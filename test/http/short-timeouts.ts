@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { vi } from 'vitest'
 import { errorHandler } from '../../src/http/error-handler.ts'
 import { jsonBody } from '../../src/http/body.ts'
-import { createHttpServer, type HttpServer, type Refusal } from '../../src/http/connection/server.ts'
+import { createHttpServer, type HttpServer, type RejectedRequest } from '../../src/http/connection/server.ts'
 
 // An app that reads bodies as the faces do, on a server with little patience.
 export const times = { headersMs: 1_200, requestMs: 2_400, keepAliveMs: 1_500 }
@@ -18,7 +18,7 @@ app.get('/large', (_req, res) => {
 })
 app.use(errorHandler(pino({ level: 'silent' }), (error) => error.body))
 /** What was answered without the app. */
-export const refused = vi.fn<(refusal: Refusal) => void>()
+export const refused = vi.fn<(rejected: RejectedRequest) => void>()
 
 export function createImpatientServer(): HttpServer {
   return createHttpServer(app, times, refused)

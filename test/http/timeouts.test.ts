@@ -103,7 +103,7 @@ test('a query that is joined takes no time from one another: whoever has some le
   )
 })
 
-test('what is done for several requests counts for each as it waited for the database, or wholly when it fails', async ({
+test('shared work adds its database time to each request, or the whole wait when it fails', async ({
   onTestFinished,
 }) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
@@ -123,9 +123,7 @@ test('what is done for several requests counts for each as it waited for the dat
   expect(time.databaseMs).toBe(650)
 })
 
-test('all waits of a request share its one limit, and what comes after that is not even asked', async ({
-  onTestFinished,
-}) => {
+test('all waits of a request share its one limit, and no operation starts after it', async ({ onTestFinished }) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const time = createDeadline(1_000)

@@ -24,6 +24,8 @@ export interface ServiceProcess {
   port: number
   /** What it has printed until it listened. */
   printed: string
+  /** Waits until its output satisfies a condition. @returns the output; rejects if the process ends before */
+  until(enough: (printed: string) => boolean): Promise<string>
   /** Sends a signal as a terminal does: to it and all that it runs in its process group. @returns its end */
   signal(name: NodeJS.Signals): Promise<ProgramResult>
 }
@@ -88,10 +90,10 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
     run: (program, args = [], env = {}) => add(program, args, env).ended,
     async start(env = {}) {
       const program = add('main.js', [], env)
-      const last = env.DATABASE_URL ? '"msg":"listening"' : 'Ctrl-C ends it.'
+      const last = env.DATABASE_URL ? '"msg":"listening"' : 'Press Ctrl-C to stop.'
       const printed = await program.until((text) => text.includes(last) && /"port":\d+/.test(text))
       const port = Number(/"port":(\d+)/.exec(printed)?.[1])
-      return { base: `http://127.0.0.1:${port}`, port, printed, signal: program.signal }
+      return { base: `http://127.0.0.1:${port}`, port, printed, until: program.until, signal: program.signal }
     },
     async close() {
       closed = true
@@ -132,6 +134,7 @@ function launch(program: string, args: string[], env: Env) {
     /** @returns what it has printed as soon as that is enough; rejects when it ends before */
     until(enough: (printed: string) => boolean): Promise<string> {
       return new Promise((resolve, reject) => {
+        if (enough(stdout)) resolve(stdout)
         child.stdout.on('data', () => enough(stdout) && resolve(stdout))
         void ended.then((how) => reject(new Error(`It ended too early: ${JSON.stringify(how)}`)))
       })

@@ -36,9 +36,9 @@ describe('each request is one line', () => {
     async ({ service }) => {
       const line = await lineOf(service, '/v1/pets?limit=3', { headers: { 'X-Request-Id': 'mine-1', traceparent } })
       const key = service.key.slice(0, 13)
-      const told = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
+      const fields = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
       const frame = { level: 30, pid: process.pid, time: expect.any(String), version: '1.0.0', msg: 'request' }
-      expect(line).toEqual({ ...frame, ...told, ms: number, databaseMs: number })
+      expect(line).toEqual({ ...frame, ...fields, ms: number, databaseMs: number })
       expect(line.databaseMs).toBeGreaterThan(0)
       expect(line.ms).toBeGreaterThanOrEqual(Number(line.databaseMs))
     },
@@ -96,7 +96,7 @@ describe('each request is one line', () => {
     for (const requestId of ids) {
       expect((await service.log.line({ requestId, msg: 'request' })).databaseMs).toBeGreaterThan(0)
     }
-    expect(queries.mock.calls.length).toBeLessThan(ids.length) // some have joined
+    expect(queries.mock.calls.length).toBeLessThan(ids.length) // some executions were shared
   })
 
   test('a client that goes away before its answer is told so', async ({ service }) => {
@@ -117,7 +117,7 @@ describe('each request is one line', () => {
   })
 })
 
-describe('what never was a request', () => {
+describe('a request rejected by the HTTP parser', () => {
   test.for([
     ['GARBAGE\r\n\r\n', 400, 'INVALID_ARGUMENT'],
     ['CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405, 'METHOD_NOT_ALLOWED'],
@@ -179,7 +179,7 @@ describe('what a client sends cannot spoil the log', () => {
     expect(service.log.lines.filter(({ msg }) => msg === 'forged')).toEqual([])
   })
 
-  test('whatever is logged is one line, in which of a key nothing is left but its prefix', () => {
+  test('errors and objects are logged in one line, with keys reduced to their prefixes', () => {
     const log = collectLog()
     const key = mintKey()
     const err = new Error(`cannot use ${key}\n`, { cause: { header: `Bearer ${key.toUpperCase()}` } })
@@ -198,15 +198,15 @@ testWithProcess(
     const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
     const key = created.stdout.trim()
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
-    const ask = (path: string, init: RequestInit = {}) =>
+    const request = (path: string, init: RequestInit = {}) =>
       fetch(service.base + path, { ...init, headers: { ...headers, ...init.headers } })
     const name = JSON.stringify({ name: key, categoryId: 1 })
     const query = `query ${key} { pets { totalCount } }`
-    await ask(`/v1/${key}?key=${key}`)
-    await ask('/v1/pets', { headers: { 'X-Request-Id': key, traceparent: key, 'User-Agent': key, Cookie: key } })
-    await ask('/v1/pets', { method: 'POST', body: name, headers: { 'Idempotency-Key': key } })
-    await ask('/v1/pets', { headers: { Authorization: `Bearer ${key}x` } })
-    expect((await ask('/graphql', { method: 'POST', body: JSON.stringify({ query }) })).status).toBe(200)
+    await request(`/v1/${key}?key=${key}`)
+    await request('/v1/pets', { headers: { 'X-Request-Id': key, traceparent: key, 'User-Agent': key, Cookie: key } })
+    await request('/v1/pets', { method: 'POST', body: name, headers: { 'Idempotency-Key': key } })
+    await request('/v1/pets', { headers: { Authorization: `Bearer ${key}x` } })
+    expect((await request('/graphql', { method: 'POST', body: JSON.stringify({ query }) })).status).toBe(200)
 
     const { stdout, stderr } = await service.signal('SIGTERM')
     const lines = stdout.split('\n').filter((line) => line.startsWith('{'))

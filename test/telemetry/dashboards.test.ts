@@ -23,9 +23,9 @@ interface Panel {
 const dashboard = JSON.parse(dashboardText) as {
   panels: Panel[]
   templating: { list: { name: string; type: string; query: unknown }[] }
-} // Grafana's, of which only this is looked at
+} // the part of Grafana's format that the tests use
 
-/** The metrics that a query or a text names. */
+/** The metric names in a text. */
 const namesIn = (text: string) => new Set(text.match(/\b(?:petstore|nodejs|process)_[a-z_0-9]+/g) ?? [])
 
 describe('the dashboard and the alerts', () => {
@@ -40,7 +40,7 @@ describe('the dashboard and the alerts', () => {
     expect(wanted.filter((name) => !told.has(name))).toEqual([])
 
     const labels = new Set([...text.matchAll(/[{,]([a-z_]+)="/g)].map((match) => match[1]))
-    const prometheus = new Set(['instance', 'job']) // which it adds itself
+    const prometheus = new Set(['instance', 'job']) // added by Prometheus
     const grouped = [...(alerts + dashboardText).matchAll(/(?:by|on) \(([a-z_, ]+)\)/g)].flatMap((match) =>
       match[1]?.split(', '),
     )
@@ -52,7 +52,7 @@ describe('the dashboard and the alerts', () => {
 })
 
 describe('the dashboard', () => {
-  plain('leaves the choice of Prometheus to whoever loads it', () => {
+  plain('lets the user choose the Prometheus data source', () => {
     expect(dashboard.templating.list).toContainEqual(
       expect.objectContaining({ name: 'datasource', type: 'datasource', query: 'prometheus' }),
     )
@@ -62,7 +62,7 @@ describe('the dashboard', () => {
     }
   })
 
-  plain('has panels with ids of their own that do not cover each other', () => {
+  plain('has panels with unique ids that do not overlap', () => {
     const { panels } = dashboard
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
@@ -73,7 +73,7 @@ describe('the dashboard', () => {
     for (const { targets } of panels) expect(new Set(targets.map(({ refId }) => refId)).size).toBe(targets.length)
   })
 
-  plain.skipIf(!hasPromtool)(`has queries that Prometheus can read${whySkipped}`, async ({ onTestFinished }) => {
+  plain.skipIf(!hasPromtool)(`has valid Prometheus queries${whySkipped}`, async ({ onTestFinished }) => {
     const queries = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
     expect(queries.length).toBeGreaterThan(12)
     const rules = queries.map((query, n) => ({
@@ -83,16 +83,16 @@ describe('the dashboard', () => {
     const dir = await mkdtemp(join(tmpdir(), 'pet-store-rules-'))
     onTestFinished(() => rm(dir, { recursive: true }))
     const file = join(dir, 'rules.yaml')
-    await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] })) // YAML has JSON in it
+    await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] })) // YAML is a superset of JSON
     expectRules(file, queries.length)
   })
 })
 
 describe('the alerts', () => {
-  plain('say each what is wrong and what to do', () => {
+  plain('have a summary and a description of what to do', () => {
     const rules = alerts.split(/^ {6}- alert: /m).slice(1)
     expect(rules.map((rule) => rule.split('\n')[0])).toEqual(
-      expect.arrayContaining(['PetStoreInstanceDown', 'PetStoreSheds']),
+      expect.arrayContaining(['PetStoreInstanceDown', 'PetStoreSheddingLoad']),
     )
     for (const rule of rules) {
       expect(rule).toMatch(/^ {10}summary: '.{20,}'$/m)
@@ -100,11 +100,11 @@ describe('the alerts', () => {
     }
   })
 
-  plain('know the day on which getPet goes', () => {
+  plain('contain the sunset date of getPet', () => {
     expect(alerts).toContain(`vector(${SUNSET_AT.getTime() / 1000}) - time()`)
   })
 
-  plain.skipIf(!hasPromtool)(`are rules that promtool takes${whySkipped}`, () => {
+  plain.skipIf(!hasPromtool)(`are valid according to promtool${whySkipped}`, () => {
     expectRules(alertsFile, alerts.split('- alert:').length - 1)
   })
 })

@@ -1,37 +1,52 @@
-import { execFileSync } from 'node:child_process'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { bufferedStream } from '../../src/telemetry/logger.ts'
 
-test('lines that come together are written together, in their order', async () => {
-  const written: string[] = []
-  const output = bufferedStream({ write: (text) => void written.push(text) })
-  output.write('a\n')
-  await sleep(0)
-  output.write('b\n')
-  expect(written).toEqual([])
-  await sleep(50)
-  expect(written).toEqual(['a\nb\n'])
-  output.write('c\n')
-  await sleep(50)
-  expect(written).toEqual(['a\nb\n', 'c\n'])
+/** Runs a program in which `log` writes to stdout. @returns what it wrote */
+function run(program: string): string {
+  const module = new URL('../../dist/telemetry/logger.js', import.meta.url).href
+  const text = `import { createLogger } from '${module}'\nconst log = createLogger('info')\n${program}`
+  return spawnSync(process.execPath, ['--input-type=module', '-e', text], { encoding: 'utf8', timeout: 30_000 }).stdout
+}
+
+/** Logs lines at once. @returns each write to stdout */
+function writesOf(lines: string[]): string[] {
+  const program = `
+    import fs from 'node:fs'
+    const writes = []
+    const write = fs.writeSync
+    fs.writeSync = (_fd, text) => Buffer.byteLength(writes[writes.push(text) - 1])
+    for (const line of ${JSON.stringify(lines)}) log.info(line)
+    const expected = '"msg":"' + ${JSON.stringify(lines.at(-1))}
+    const timer = setInterval(() => {
+      if (!writes.join('').includes(expected)) return
+      clearInterval(timer)
+      write(1, JSON.stringify(writes.filter(Boolean)))
+      fs.writeSync = write
+    }, 1)`
+  return JSON.parse(run(program)) as string[]
+}
+
+const messagesIn = (text: string) => [...text.matchAll(/"msg":"(.*)"/g)].map(([, message]) => message)
+
+test('lines that are logged together are written together, in order, without waiting for the process to exit', () => {
+  const lines = ['one', 'two', 'three']
+  const writes = writesOf(lines)
+  expect(writes).toHaveLength(1)
+  expect(messagesIn(writes.join(''))).toEqual(lines)
 })
 
-test.for(['process.exit(0)', "setTimeout(() => { throw new Error('x') })", ''])(
-  'nothing is lost at the end: %s',
-  (end) => {
-    const module = new URL('../../dist/telemetry/logger.js', import.meta.url).href
-    const program = `import { bufferedStream } from '${module}'
-    bufferedStream({ write: (text) => process.stdout.write(text) }).write('last'); ${end}`
-    let printed: string
-    try {
-      printed = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
-        encoding: 'utf8',
-        stdio: 'pipe',
-      })
-    } catch (error) {
-      printed = (error as { stdout: string }).stdout // of execFileSync
-    }
-    expect(printed).toBe('last')
-  },
-)
+test('a write has complete lines and at most 4,096 bytes, so that workers may share a pipe', () => {
+  const lines = Array.from({ length: 200 }, (_, n) => `${'ü🦜'.repeat(n % 50)} ${n}`)
+  const writes = writesOf(lines)
+  expect(messagesIn(writes.join(''))).toEqual(lines)
+  expect(writes.filter((text) => !text.endsWith('\n') || Buffer.byteLength(text) > 4_096)).toEqual([])
+  expect(writes.length).toBeLessThan(lines.length / 5)
+})
+
+test.for(['process.exit(0)', "throw new Error('x')", ''])('no line is lost when the process ends: %s', (end) => {
+  expect(messagesIn(run(`for (const text of ['one', 'two', 'three']) log.info(text); ${end}`))).toEqual([
+    'one',
+    'two',
+    'three',
+  ])
+})

@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { startTracing } from '../../src/telemetry/tracing.ts'
 import { waitFor } from '../support/timeouts.ts'
 
-/** In the order in which they began: their times are no finer than a millisecond. */
+/** In the order in which they started: their timestamps have a resolution of a millisecond. */
 const begun: ReadableSpan[] = []
 
 const memory: SpanProcessor = {
@@ -14,25 +14,23 @@ const memory: SpanProcessor = {
   shutdown: () => Promise.resolve(),
 }
 
-/** The SDK as the program has it, with a collector in memory; one for a file of tests. */
+/** The SDK as the service uses it, with an exporter in memory; one for each test file. */
 export const { tracer } = await startTracing({
   exporters: [],
   protocol: 'http/json',
-  version: 'test',
   log: pino({ level: 'silent' }),
-  redact: (text) => text.replaceAll('secret', '…'),
   processors: [memory],
 })
 
-/** A client in the middle of something of its own. */
+/** A client with a trace of its own. */
 export interface Client {
   traceId: string
   spanId: string
-  /** What it sends for others to join in. */
+  /** Headers that propagate its trace. */
   headers: Record<string, string>
-  /** Runs something as part of it, in this process. */
+  /** Runs work as part of its trace, in this process. */
   within<T>(work: () => T): T
-  /** The spans of its trace, but for its own, in the order in which they began, as soon as there are as many. */
+  /** Waits for a number of spans in its trace, without its own. @returns them in the order in which they started */
   spans(count: number): Promise<ReadableSpan[]>
 }
 
@@ -56,10 +54,10 @@ export function startClient(): Client {
   }
 }
 
-/** Every span that has ended, of whichever trace. */
+/** All ended spans, of all traces. */
 export const finished = (): ReadableSpan[] => begun.filter(({ ended }) => ended)
 
-/** `name < name`: each span with the one that it is below. */
+/** `name < parent` for each span. */
 export function tree(spans: ReadableSpan[], root: string): string[] {
   const names = new Map(spans.map((span) => [span.spanContext().spanId, span.name]))
   names.set(root, 'client')

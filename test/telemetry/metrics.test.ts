@@ -10,7 +10,7 @@ import { occupyPort } from '../support/processes.ts'
 
 const metricsOf = async ({ send }: TestService) => (await send('/metrics')).text()
 
-/** The series of ours in a text, without their values. */
+/** The service's own time series in a text, without their values. */
 const seriesOf = (text: string) =>
   text.split('\n').flatMap((line) => (line.startsWith('petstore_') ? [line.slice(0, line.lastIndexOf(' '))] : []))
 

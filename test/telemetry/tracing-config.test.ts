@@ -3,7 +3,7 @@ import { readTracingConfig } from '../../src/telemetry/tracing-config.ts'
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
 
-describe('traces are made when the standard variables ask for them', () => {
+describe('the standard OTEL_* variables enable tracing', () => {
   test.for([
     [{}, []],
     [endpoint, ['otlp']],
@@ -24,18 +24,18 @@ describe('traces are made when the standard variables ask for them', () => {
 test.for([
   [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, 'http/json'],
   [{ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, 'http/protobuf'],
-] as const)('%j sends %s', ([env, protocol]) => {
+] as const)('%j selects the protocol %s', ([env, protocol]) => {
   expect(readTracingConfig(env)).toMatchObject({ protocol, warnings: [] })
 })
 
-test('what is not to be had is told in a line that names the variable, and passed over', () => {
+test('an unsupported value is ignored, with a warning that names the variable', () => {
   const env = { OTEL_TRACES_EXPORTER: 'zipkin,otlp', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }
   expect(readTracingConfig(env)).toEqual({
     exporters: ['otlp'],
     protocol: 'http/protobuf',
     warnings: [
-      'OTEL_TRACES_EXPORTER: zipkin is not to be had here; otlp, console, none are',
-      'OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not to be had here; http/protobuf, http/json are',
+      'OTEL_TRACES_EXPORTER: unsupported value zipkin; expected one of otlp, console, none',
+      'OTEL_EXPORTER_OTLP_PROTOCOL: unsupported value grpc; expected one of http/protobuf, http/json',
     ],
   })
 })

@@ -13,7 +13,7 @@ import {
 } from '../support/processes.ts'
 import { type Collector, type ReceivedSpan, startCollector } from './collector.ts'
 
-/** `test` with a collector, and for all of them one database for services that run as processes, with a key. */
+/** `test` with a collector of its own, and a database with a key that all tests of the file share. */
 const test = base.extend<{ collector: Collector; hanging: Collector; env: { DATABASE_URL: string }; key: string }>({
   // Vitest reads the fixture's first parameter and wants a pattern there.
   // oxlint-disable-next-line no-empty-pattern
@@ -40,8 +40,8 @@ const test = base.extend<{ collector: Collector; hanging: Collector; env: { DATA
   key: [async ({ env }, use) => use(keepKey(await issueKey(env.DATABASE_URL))), { scope: 'file' }],
 })
 
-/** A request of a client that traces itself. */
-async function ask({ base }: ServiceProcess, key: string, path: string, body?: object) {
+/** Sends a request with a traceparent. */
+async function sendTraced({ base }: ServiceProcess, key: string, path: string, body?: object) {
   const [traceId, spanId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')]
   const { status } = await fetch(base + path, {
     method: body ? 'POST' : 'GET',
@@ -55,18 +55,18 @@ async function ask({ base }: ServiceProcess, key: string, path: string, body?: o
   return { traceId, spanId, status }
 }
 
-/** `name < name`: each span with the one that it is below. */
+/** `name < parent` for each span. */
 function tree(spans: ReceivedSpan[], root: string): string[] {
   const names = new Map([[root, 'client'], ...spans.map(({ spanId, name }) => [spanId, name] as const)])
-  return spans.map(({ name, parentSpanId = '' }) => `${name} < ${names.get(parentSpanId) ?? 'nobody'}`).sort()
+  return spans.map(({ name, parentSpanId = '' }) => `${name} < ${names.get(parentSpanId) ?? 'none'}`).sort()
 }
 
-/** The lines of the log, which is JSON. */
+/** The JSON lines of the log. */
 function linesOf(stdout: string): Record<string, unknown>[] {
   return stdout.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []))
 }
 
-test('a collector gets one trace from the client to PostgreSQL, of both faces, and the log names it', async ({
+test('a collector receives one trace from the client to PostgreSQL for both APIs, and the log has its id', async ({
   sandbox,
   collector,
   env,
@@ -74,10 +74,10 @@ test('a collector gets one trace from the client to PostgreSQL, of both faces, a
 }) => {
   const OTEL = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }
   const service = await sandbox.start({ ...env, ...OTEL })
-  const rest = await ask(service, key, '/v1/pets')
-  const graphql = await ask(service, key, '/graphql', { query: '{ pets { nodes { id } } }' })
-  const careless = await ask(service, key, `/v1/pets/${key}`)
-  // Sooner than a batch would be sent by itself: the end sends what is left.
+  const rest = await sendTraced(service, key, '/v1/pets')
+  const graphql = await sendTraced(service, key, '/graphql', { query: '{ pets { nodes { id } } }' })
+  const withKey = await sendTraced(service, key, `/v1/pets/${key}`)
+  // Before the next batch is due: shutdown sends the remaining spans.
   const { stdout, code } = await service.signal('SIGTERM')
   expect(code).toBe(0)
 
@@ -94,7 +94,7 @@ test('a collector gets one trace from the client to PostgreSQL, of both faces, a
     'query < POST /graphql',
   ])
   expect(new Set(restSpans.map((span) => span.service))).toEqual(new Set(['pet-store']))
-  const [span] = await collector.spans(careless.traceId, 1)
+  const [span] = await collector.spans(withKey.traceId, 1)
   expect(span?.attributes['url.path']).toBe(`/v1/pets/${key.slice(0, 13)}…`)
 
   const server = restSpans.find(({ name }) => name === 'GET /v1/pets')
@@ -102,7 +102,7 @@ test('a collector gets one trace from the client to PostgreSQL, of both faces, a
   expect(logged?.traceparent).toBe(`00-${rest.traceId}-${server?.spanId}-01`)
 })
 
-test('service, attributes and sampler are those of the OTEL_* variables, and the protocol is protobuf', async ({
+test('OTEL_* variables set the service name, attributes and sampler; the default protocol is protobuf', async ({
   sandbox,
   collector,
   env,
@@ -117,7 +117,7 @@ test('service, attributes and sampler are those of the OTEL_* variables, and the
   }
   const service = await sandbox.start({ ...env, ...OTEL })
   await fetch(`${service.base}/v1/pets`)
-  const { traceId } = await ask(service, key, '/v1/pets')
+  const { traceId } = await sendTraced(service, key, '/v1/pets')
   const { stdout } = await service.signal('SIGTERM')
   expect(new Set(collector.types)).toEqual(new Set(['POST /somewhere application/x-protobuf']))
   const traces = [...stdout.matchAll(/traceId: '(\w+)'/g)].map((match) => match[1])
@@ -126,8 +126,8 @@ test('service, attributes and sampler are those of the OTEL_* variables, and the
   expect(stdout).toContain("'deployment.environment.name': 'staging'")
 })
 
-describe('trouble with the collector harms nobody', () => {
-  const useFor = async (sandbox: Sandbox, key: string, env: Record<string, string>) => {
+describe('the service is unaffected by a collector', () => {
+  const expectUnaffected = async (sandbox: Sandbox, key: string, env: Record<string, string>) => {
     const service = await sandbox.start({
       ...env,
       OTEL_BSP_SCHEDULE_DELAY: '50',
@@ -136,48 +136,43 @@ describe('trouble with the collector harms nobody', () => {
       OTEL_BSP_EXPORT_TIMEOUT: '600000',
       OTEL_EXPORTER_OTLP_TIMEOUT: '600000',
     })
-    for (let i = 0; i < 20; i++) expect((await ask(service, key, '/v1/pets')).status).toBe(200)
+    for (let i = 0; i < 20; i++) expect((await sendTraced(service, key, '/v1/pets')).status).toBe(200)
     const { stdout, stderr, code } = await service.signal('SIGTERM')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(linesOf(stdout).filter(({ level }) => Number(level) > 30).length).toBeLessThanOrEqual(1)
   }
 
-  test('when it is not there', async ({ sandbox, env, key }) => {
+  test('that is not reachable', async ({ sandbox, env, key }) => {
     const { port } = new URL(await unreachableDatabaseUrl())
-    await useFor(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` })
+    await expectUnaffected(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` })
   })
 
-  test('when it never answers', async ({ sandbox, env, key, hanging }) => {
-    await useFor(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: hanging.url })
+  test('that never responds', async ({ sandbox, env, key, hanging }) => {
+    await expectUnaffected(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: hanging.url })
   })
 })
 
-describe('nothing of the SDK is loaded', () => {
-  /** The files of OpenTelemetry that a service runs, as V8 tells them. */
+describe('the SDK', () => {
+  /** The OpenTelemetry packages that a service loads, according to V8's coverage. */
   async function loaded(sandbox: Sandbox, key: string, env: Record<string, string>): Promise<string[]> {
     const folder = join(sandbox.dataDir, 'coverage')
     const service = await sandbox.start({ ...env, NODE_V8_COVERAGE: folder })
-    expect((await ask(service, key, '/v1/pets')).status).toBe(200)
+    expect((await sendTraced(service, key, '/v1/pets')).status).toBe(200)
     expect((await service.signal('SIGTERM')).code).toBe(0)
     const texts = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))
-    const urls = texts.flatMap((text) => (JSON.parse(text) as { result: { url: string }[] }).result) // as Node writes it
+    const urls = texts.flatMap((text) => (JSON.parse(text) as { result: { url: string }[] }).result) // Node's format
     expect(urls.some(({ url }) => url.endsWith('/dist/main.js'))).toBe(true)
     const packages = urls.map(({ url }) => /@opentelemetry\/([^/]+)/.exec(url)?.[1] ?? '')
     return [...new Set(packages)].filter(Boolean).sort()
   }
 
-  test('when no variable asks for traces, or they are disabled', async ({ sandbox, env, key }) => {
+  test('is not loaded if tracing is off or disabled', async ({ sandbox, env, key }) => {
     const disabled = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_SDK_DISABLED: 'true' }
     expect(await loaded(sandbox, key, env)).toEqual(['api'])
     expect(await loaded(sandbox, key, { ...env, ...disabled })).toEqual(['api'])
   })
 
-  test('but is when they are on, in particular what keeps a context for each promise', async ({
-    sandbox,
-    env,
-    key,
-    collector,
-  }) => {
+  test('is loaded if tracing is on, with its context manager', async ({ sandbox, env, key, collector }) => {
     const packages = await loaded(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
     expect(packages).toEqual(expect.arrayContaining(['context-async-hooks', 'sdk-trace']))
   })

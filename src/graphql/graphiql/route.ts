@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { NextFunction, Request, Response } from 'express'
 import { sendStatic, type StaticResponse } from '../../http/static.ts'
-import { bootstrapScript, examples, headerBarHtml } from './page.ts'
 
 const MEDIA_TYPES = ['application/json', 'application/graphql-response+json', 'text/html']
+
+/** The files of the page: those of src/, also for the compiled code in dist/. */
+const files = new URL('../../../src/graphql/graphiql/', import.meta.url)
 
 /** GraphiQL for browsers: a GET or HEAD that prefers HTML. All other requests go on to the API. */
 export function graphiql() {
@@ -18,9 +21,14 @@ export function graphiql() {
 /** Renders the page, which has 9 MB: at the first visit, since most processes never serve it. */
 async function renderPage(): Promise<StaticResponse> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
+  const examples = readExamples()
+  const read = (file: string) => readFileSync(new URL(file, files), 'utf8')
+  const meta = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+  const header = `${meta}<style>${read('header.css')}</style>${read('header.html')}`
+  const bootstrap = read('bootstrap.js').replace('FIRST_EXAMPLE', () => JSON.stringify(examples[0]?.query))
   const html = renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples })
-    .replace('<div id="root">', (root) => headerBarHtml + root)
-    .replace('<script>', (start) => `<script>${bootstrapScript}</script>${start}`)
+    .replace('<div id="root">', (root) => header + root)
+    .replace('<script>', (start) => `<script>${bootstrap}</script>${start}`)
   return {
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
@@ -29,6 +37,17 @@ async function renderPage(): Promise<StaticResponse> {
     },
     body: Buffer.from(html),
   }
+}
+
+/** The initial tabs: every field of Query and Mutation has an example. */
+function readExamples(): { query: string; variables?: string }[] {
+  const folder = new URL('examples/', files)
+  const names = readdirSync(folder).sort()
+  const read = (name: string) => readFileSync(new URL(name, folder), 'utf8')
+  return names
+    .filter((name) => name.endsWith('.graphql'))
+    .map((name) => ({ query: read(name), variables: name.replace(/graphql$/, 'json') }))
+    .map(({ query, variables }) => ({ query, ...(names.includes(variables) && { variables: read(variables).trim() }) }))
 }
 
 /** No external origins. Scripts are allowed by their hash (CSP Level 3 §2.3.1): a nonce would differ in each response. */

@@ -1,69 +1,81 @@
+import type { FieldMap, InputFieldMap } from '@pothos/core'
 import { z } from 'zod'
-import { type Animal, DEFAULT_PAGE_SIZE, NewPet, PageSize, parseInt64, PetStatus } from '../../animals/animal.ts'
+import { type Animal, NAME_LENGTH, NewPet, PAGE_SIZE, PageSize, parseInt64, PetStatus } from '../../animals/animal.ts'
 import { parseCursor, toCursor } from '../../animals/cursor.ts'
+import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../animals/idempotency.ts'
+import type { ListQuery } from '../../animals/queries.ts'
 import { ApiError } from '../../errors.ts'
-import { type AnimalConnection, builder, type ConnectionPage, requireCaller } from './builder.ts'
+import { builder, type GraphQLContext, requireCaller, type Types } from './builder.ts'
+import { type Connection, type ConnectionPage, once, PageInfo } from './connection.ts'
 import '../cost.ts'
 
+const INT64 = 'an int64 in decimal digits'
+const NAME_SIZE = `${NAME_LENGTH.min} to ${NAME_LENGTH.max} characters`
+
 const Status = builder.enumType('PetStatus', {
-  description: 'Availability of an animal, spelled as the REST contract spells it.',
-  values: {
-    available: { description: 'For sale.' },
-    pending: { description: 'Promised to somebody, not handed over yet.' },
-    sold: { description: 'No longer for sale.' },
-  } satisfies Record<PetStatus, object>,
+  description: 'Availability of an animal, spelled as in the REST API.',
+  values: PetStatus.options,
 })
+
+/** A member of NewPet: its field of type Animal, its field of input NewPet, and the input as the contract takes it. */
+interface PetField {
+  output(t: PothosSchemaTypes.ObjectFieldBuilder<Types, Animal>): FieldMap[string]
+  input(t: PothosSchemaTypes.InputFieldBuilder<Types, 'InputObject'>): InputFieldMap[string]
+  toContract?(value: unknown): unknown
+}
+
+const PET_FIELDS: Record<keyof NewPet, PetField> = {
+  name: {
+    output: (t) => t.exposeString('name', { description: `${NAME_SIZE}, returned exactly as they were sent.` }),
+    input: (t) => t.string({ required: true, description: `${NAME_SIZE}, not only white space.` }),
+  },
+  categoryId: {
+    output: (t) =>
+      t.id({
+        description: `The category that the animal belongs to: ${INT64}.`,
+        resolve: ({ categoryId }) => categoryId.toString(),
+      }),
+    input: (t) => t.id({ required: true, description: `The category: ${INT64}.` }),
+    // Text that is not an int64 stays, so that the contract rejects it with its message.
+    toContract: (id) => parseInt64(String(id)) ?? id,
+  },
+  status: {
+    output: (t) => t.expose('status', { type: Status, nullable: true, description: 'Null: no status.' }),
+    input: (t) => t.field({ type: Status, description: 'Omitted or null: no status.' }),
+  },
+}
+
+/** The same property of every member of NewPet. */
+function mapPetFields<T>(select: (field: PetField, name: keyof NewPet) => T): Record<keyof NewPet, T> {
+  const names = Object.keys(PET_FIELDS) as (keyof NewPet)[] // the keys of the record's own type
+  return Object.fromEntries(names.map((name) => [name, select(PET_FIELDS[name], name)])) as Record<keyof NewPet, T> // all
+}
 
 const AnimalType = builder.objectRef<Animal>('Animal').implement({
   description: 'An animal offered in the pet store.',
   fields: (t) => ({
-    id: t.id({
-      description: 'Assigned by the service: an int64 in decimal digits.',
-      resolve: (animal) => animal.id.toString(),
-    }),
-    name: t.exposeString('name', { description: '1 to 255 characters, given back exactly as they were sent.' }),
-    categoryId: t.id({
-      description: 'The category that the animal belongs to: an int64 in decimal digits.',
-      resolve: (animal) => animal.categoryId.toString(),
-    }),
-    status: t.expose('status', {
-      type: Status,
-      nullable: true,
-      description: 'Null when none was given on creation.',
-    }),
+    id: t.id({ description: `Assigned by the service: ${INT64}.`, resolve: ({ id }) => id.toString() }),
+    ...mapPetFields(({ output }) => output(t)),
   }),
 })
 
-const PageInfo = builder.objectRef<ConnectionPage>('PageInfo').implement({
-  description: 'Where a page lies in its list, as Relay has it.',
-  fields: (t) => ({
-    hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Whether older animals follow.' }),
-    hasPreviousPage: t.exposeBoolean('hasPreviousPage', { description: 'Whether newer animals come before.' }),
-    startCursor: t.string({
-      nullable: true,
-      description: 'Cursor of the first edge, for `before`; null on an empty page.',
-      resolve: ({ edges }) => edges[0]?.cursor() ?? null,
-    }),
-    endCursor: t.string({
-      nullable: true,
-      description: 'Cursor of the last edge, for `after`; null on an empty page.',
-      resolve: ({ edges }) => edges.at(-1)?.cursor() ?? null,
-    }),
-  }),
+const NewPetInput = builder.inputType('NewPet', {
+  description: 'An animal to add.',
+  fields: (t) => mapPetFields(({ input }) => input(t)),
 })
 
-const AnimalEdge = builder.objectRef<ConnectionPage['edges'][number]>('AnimalEdge').implement({
-  description: 'An animal and its place in the list.',
+const AnimalEdge = builder.objectRef<ConnectionPage<Animal>['edges'][number]>('AnimalEdge').implement({
+  description: 'An animal and its cursor.',
   fields: (t) => ({
     cursor: t.string({
-      description: 'Opaque; good only for the same `status` filter.',
+      description: 'Opaque; valid only with the same `status` filter.',
       resolve: ({ cursor }) => cursor(),
     }),
     node: t.expose('node', { type: AnimalType, description: 'The animal.' }),
   }),
 })
 
-const Connection = builder.objectRef<AnimalConnection>('AnimalConnection').implement({
+const AnimalConnection = builder.objectRef<Connection<Animal>>('AnimalConnection').implement({
   description: 'A page of animals, newest first.',
   fields: (t) => ({
     nodes: t.field({
@@ -76,22 +88,13 @@ const Connection = builder.objectRef<AnimalConnection>('AnimalConnection').imple
       description: 'The animals of the page with their cursors.',
       resolve: async ({ page }) => (await page()).edges,
     }),
-    pageInfo: t.field({ type: PageInfo, description: 'Where the page lies.', resolve: ({ page }) => page() }),
+    pageInfo: t.field({ type: PageInfo, description: 'Position of the page.', resolve: ({ page }) => page() }),
     totalCount: t.int({
       description:
-        'How many animals pass the filter, on all pages. Counted only when selected, in time that grows with the answer; costs 10.',
+        'The number of animals that match the filter, on all pages. Counted only when selected, in time that grows with the number.',
       extensions: { cost: 10 },
       resolve: ({ count }) => count(),
     }),
-  }),
-})
-
-const NewPetInput = builder.inputType('NewPet', {
-  description: 'An animal to add.',
-  fields: (t) => ({
-    name: t.string({ required: true, description: '1 to 255 characters, not only white space.' }),
-    categoryId: t.id({ required: true, description: 'An int64 in decimal digits.' }),
-    status: t.field({ type: Status, description: 'None is stored when left out or null.' }),
   }),
 })
 
@@ -103,92 +106,90 @@ const ListArgs = z.object({
   before: z.string().nullish(),
 })
 
-/** Calls a function at the first use only. */
-function once<T>(create: () => T): () => T {
-  let result: { value: T } | undefined
-  return () => (result ??= { value: create() }).value
-}
-
-/** Animals that a page may hold: `first`, else `last`, else the default. Explicit null counts as not given. */
+/** The page size: `first`, else `last`, else the default. Null counts as absent. */
 function pageSizeOf({ first, last }: { first?: number | null | undefined; last?: number | null | undefined }): number {
-  return first ?? last ?? DEFAULT_PAGE_SIZE
+  return first ?? last ?? PAGE_SIZE.default
 }
 
-builder.queryType({
-  description: 'Reading the store.',
-  fields: (t) => ({
-    pets: t.field({
-      type: Connection,
-      description:
-        'Animals, newest first, a page at a time: forward with first and after, backward with last and before. A page of n costs n. Error INVALID_ARGUMENT for a size out of range, or for a cursor from another list.',
-      args: {
-        status: t.arg({ type: Status, description: 'Only animals with this status.' }),
-        first: t.arg.int({ description: 'Page size from the start, 1 to 100; 20 when neither is given.' }),
-        after: t.arg.string({ description: 'Only animals after this cursor.' }),
-        last: t.arg.int({ description: 'Page size from the end, 1 to 100. Not together with `first`.' }),
-        before: t.arg.string({ description: 'Only animals before this cursor.' }),
-      },
-      // A size out of range is rejected before anything is read.
-      extensions: { cost: (args) => (PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1) },
-      resolve(_root, args, { animals, deadline }): AnimalConnection {
-        const { first, last, status, after, before } = ListArgs.parse(args)
-        if (first && last) throw new ApiError('INVALID_ARGUMENT', 'first, last: give one of them')
-        const olderThan = after == null ? undefined : parseCursor(after, status, 'after')
-        const newerThan = before == null ? undefined : parseCursor(before, status, 'before')
-        const limit = pageSizeOf({ first, last })
-        const backward = Boolean(last)
+/** @throws ZodError, ApiError INVALID_ARGUMENT for invalid arguments */
+function toListQuery(args: unknown): ListQuery {
+  const { first, last, status, after, before } = ListArgs.parse(args)
+  if (first && last) throw new ApiError('INVALID_ARGUMENT', 'Provide either first or last, not both.')
+  return {
+    status,
+    limit: pageSizeOf({ first, last }),
+    olderThan: after == null ? undefined : parseCursor(after, status, 'after'),
+    newerThan: before == null ? undefined : parseCursor(before, status, 'before'),
+    backward: Boolean(last),
+  }
+}
 
-        async function read(): Promise<ConnectionPage> {
-          const query = { status, limit, olderThan, newerThan, backward }
-          const page = await deadline.run(() => animals.list(query))
-          return {
-            edges: page.animals.map((node) => ({ node, cursor: () => toCursor(node.id, status) })),
-            hasNextPage: backward ? newerThan !== undefined : page.hasMore,
-            hasPreviousPage: backward ? page.hasMore : olderThan !== undefined,
-          }
-        }
-        return { page: once(read), count: once(() => deadline.run(() => animals.count(status))) }
-      },
-    }),
-    pet: t.field({
-      type: AnimalType,
-      nullable: true,
-      description: 'One animal; costs 1. Null, with the error NOT_FOUND, when none has this id.',
-      args: { id: t.arg.id({ required: true, description: 'An int64 in decimal digits.' }) },
-      extensions: { cost: 1 },
-      resolve: (_root, { id }, { animals, deadline }) => deadline.run(() => animals.get(id)),
-    }),
-  }),
-})
+async function readPage({ animals, deadline }: GraphQLContext, query: ListQuery): Promise<ConnectionPage<Animal>> {
+  const page = await deadline.run(() => animals.list(query))
+  return {
+    edges: page.animals.map((node) => ({ node, cursor: () => toCursor(node.id, query.status) })),
+    hasNextPage: query.backward ? query.newerThan !== undefined : page.hasMore,
+    hasPreviousPage: query.backward ? page.hasMore : query.olderThan !== undefined,
+  }
+}
 
-builder.mutationType({
-  description: 'Changing the store.',
-  fields: (t) => ({
-    createPet: t.field({
-      type: AnimalType,
-      description:
-        'Adds an animal and returns it with its id; costs 10. Returned means stored. Errors: INVALID_ARGUMENT names every field that is wrong; UNAVAILABLE, nothing was added; DEADLINE_EXCEEDED, that is unknown: retry with the same idempotencyKey.',
-      args: {
-        input: t.arg({ type: NewPetInput, required: true, description: 'The animal.' }),
-        idempotencyKey: t.arg.string({
-          description:
-            'Makes a retry safe: for 24 hours the same key with the same input returns the first animal instead of adding another. 1 to 255 visible ASCII characters.',
-        }),
-      },
-      extensions: { cost: 10 },
-      async resolve(_root, { input, idempotencyKey }, context) {
-        const pet = NewPet.parse({
-          ...input,
-          // What is no int64 stays as it is, for the contract to refuse in its own words.
-          categoryId: parseInt64(input.categoryId) ?? input.categoryId,
-          status: input.status ?? undefined,
-        })
-        const once =
-          idempotencyKey == null ? undefined : { clientId: requireCaller(context).clientId, key: idempotencyKey }
-        const { animals, deadline } = context
-        const created = await deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
-        return created.animal
-      },
-    }),
+builder.queryFields((t) => ({
+  pets: t.field({
+    type: AnimalConnection,
+    description:
+      'Animals, newest first, in pages: forward with first and after, backward with last and before. A page of n costs n. Error INVALID_ARGUMENT for a size out of range, or for a cursor from another list.',
+    args: {
+      status: t.arg({ type: Status, description: 'Only animals with this status.' }),
+      first: t.arg.int({
+        description: `Page size from the start, ${PAGE_SIZE.min} to ${PAGE_SIZE.max}; ${PAGE_SIZE.default} without \`first\` and \`last\`.`,
+      }),
+      after: t.arg.string({ description: 'Only animals after this cursor.' }),
+      last: t.arg.int({
+        description: `Page size from the end, ${PAGE_SIZE.min} to ${PAGE_SIZE.max}. Not together with \`first\`.`,
+      }),
+      before: t.arg.string({ description: 'Only animals before this cursor.' }),
+    },
+    // A size out of range is rejected before anything is read.
+    extensions: { cost: (args) => (PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1) },
+    resolve(_root, args, context): Connection<Animal> {
+      const query = toListQuery(args)
+      const { animals, deadline } = context
+      return {
+        page: once(() => readPage(context, query)),
+        count: once(() => deadline.run(() => animals.count(query.status))),
+      }
+    },
   }),
-})
+  pet: t.field({
+    type: AnimalType,
+    nullable: true,
+    description: 'One animal. Null, with the error NOT_FOUND, when no animal has this id.',
+    args: { id: t.arg.id({ required: true, description: 'An int64 in decimal digits.' }) },
+    extensions: { cost: 1 },
+    resolve: (_root, { id }, { animals, deadline }) => deadline.run(() => animals.get(id)),
+  }),
+}))
+
+builder.mutationFields((t) => ({
+  createPet: t.field({
+    type: AnimalType,
+    description:
+      'Adds an animal and returns it with its id. The animal is durably stored when this returns. Errors: INVALID_ARGUMENT names every invalid field; UNAVAILABLE: nothing was added; DEADLINE_EXCEEDED: the outcome is unknown, retry with the same idempotencyKey.',
+    args: {
+      input: t.arg({ type: NewPetInput, required: true, description: 'The animal.' }),
+      idempotencyKey: t.arg.string({
+        description: `Makes a retry safe: for ${IDEMPOTENCY_HOURS} hours the same key with the same input returns the first animal instead of adding another. 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters.`,
+      }),
+    },
+    extensions: { cost: 10 },
+    async resolve(_root, { input, idempotencyKey: key }, context) {
+      const pet = NewPet.parse(
+        mapPetFields(({ toContract = (value) => value }, name) => toContract(input[name]) ?? undefined),
+      )
+      const once = key == null ? undefined : { clientId: requireCaller(context).clientId, key }
+      const { animals, deadline } = context
+      const created = await deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
+      return created.animal
+    },
+  }),
+}))

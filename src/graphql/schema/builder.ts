@@ -1,10 +1,9 @@
 import SchemaBuilder from '@pothos/core'
-import type { Animal } from '../../animals/animal.ts'
 import type { Animals } from '../../animals/service.ts'
 import type { Caller } from '../../auth/api-keys.ts'
 import type { Deadline } from '../../http/deadline.ts'
 
-/** What resolvers use. */
+/** The context of resolvers. */
 export interface GraphQLContext {
   animals: Animals
   /** Only in a mutation: requests of several callers may share the execution of a query. */
@@ -19,22 +18,13 @@ export function requireCaller({ caller }: GraphQLContext): Caller {
   return caller
 }
 
-/** A list of animals as the resolvers pass it on: nothing of it is read before something of it is selected. */
-export interface AnimalConnection {
-  /** Reads the page, once. */
-  page(): Promise<ConnectionPage>
-  /** Counts the whole list. */
-  count(): Promise<number>
-}
-
-export interface ConnectionPage {
-  edges: { node: Animal; cursor(): string }[]
-  hasNextPage: boolean
-  hasPreviousPage: boolean
-}
+export type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
 
 export const builder = new SchemaBuilder<{
   Context: GraphQLContext
   DefaultFieldNullability: false
   Scalars: { ID: { Input: string; Output: string } }
 }>({ defaultFieldNullability: false })
+
+builder.queryType({ description: 'Queries.' })
+builder.mutationType({ description: 'Mutations.' })

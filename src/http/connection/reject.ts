@@ -2,34 +2,38 @@ import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { ApiError } from '../../errors.ts'
 
-/** A connection that was closed is read from for so long still, in milliseconds. */
-const lingerMs = 2_000
+/** Lingering close: how long a connection is still read from after our half of it was closed, in milliseconds. */
+const LINGER_MS = 2_000
 
-/** So many of those that take turns act at once, and then none for a while, in milliseconds: some 4,000 in a second. */
-const [atOnce, pauseMs] = [5, 1]
+/** Batch size and pause, in milliseconds: at most some 4,000 connections a second. */
+const BATCH_SIZE = 5
+const BATCH_PAUSE_MS = 1
 
-/** Has many act a few at a time, in order, so that requests are served in between. */
-export function takeTurns(): (act: () => void) => void {
+/** Runs many actions in order, a few at a time, so that requests are served in between. */
+export function createBatcher(): (action: () => void) => void {
   const waiting: (() => void)[] = []
-  function next(): void {
-    for (const act of waiting.splice(0, atOnce)) act()
-    if (waiting.length) setTimeout(next, pauseMs)
+  function runBatch(): void {
+    for (const action of waiting.splice(0, BATCH_SIZE)) action()
+    if (waiting.length) setTimeout(runBatch, BATCH_PAUSE_MS)
   }
-  return (act) => {
-    if (waiting.push(act) === 1) setTimeout(next, pauseMs)
+  return (action) => {
+    if (waiting.push(action) === 1) setTimeout(runBatch, BATCH_PAUSE_MS)
   }
 }
 
-/** What an error of Node's parser says of a request. */
-export function requestError(code: string | undefined): ApiError {
+/**
+ * The error response to a request that Node's parser could not read.
+ * @param code of Node's error
+ */
+export function toRequestError(code: string | undefined): ApiError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new ApiError('REQUEST_TIMEOUT', 'The request took too long to arrive.')
   if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('HEADERS_TOO_LARGE', 'The headers are larger than 16 KiB.')
   return new ApiError('INVALID_ARGUMENT', 'This is not a valid HTTP request.')
 }
 
-/** Writes an error where there is no response object to write it with, and closes. */
-export function refuse(socket: Duplex, { body, status, headers }: ApiError, requestId: string): void {
+/** Writes an error response where there is no response object to write it with, and closes the connection. */
+export function writeRejection(socket: Duplex, { body, status, headers }: ApiError, requestId: string): void {
   const json = JSON.stringify(body)
   const fields = {
     'Content-Type': 'application/json; charset=utf-8',
@@ -42,11 +46,15 @@ export function refuse(socket: Duplex, { body, status, headers }: ApiError, requ
   }
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${json}`)
-  leave(socket)
+  closeGracefully(socket)
 }
 
-/** Closes our half at once, and the other in a while: a client that is still sending would lose the answer (RFC 9112, 9.6). */
-export function leave(socket: Duplex): void {
+/**
+ * Closes our half of the connection at once, and the other half later: a client that is still sending would lose the
+ * response if both were closed (RFC 9112 §9.6).
+ */
+export function closeGracefully(socket: Duplex): void {
   socket.end()
-  setTimeout(() => socket.destroy(), lingerMs).unref()
+  socket.resume() // what is still sent has to be read
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
 import { ApiError, type ErrorCode } from '../../errors.ts'
+import { Connection } from './connection.ts'
 import { expressPrototypes } from './express-prototypes.ts'
-import { leave, refuse, requestError, takeTurns } from './reject.ts'
+import { closeGracefully, createBatcher, toRequestError, writeRejection } from './reject.ts'
 
 /** How long a client may take, in milliseconds: for its headers, for a whole request, and between two requests. */
 export interface ClientTimeouts {
@@ -15,35 +16,33 @@ export interface ClientTimeouts {
   keepAliveMs: number
 }
 
-/** So many connections may wait to be accepted, if the system allows for it: all clients of a server that was lost. */
-const backlog = 4_096
+/** Of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
+const LISTEN_BACKLOG = 4_096
 
-/** What was answered to a client without a request for the app. */
-export interface Refusal {
+/** A request that was answered without the app. */
+export interface RejectedRequest {
   requestId: string
   status: number
   code: ErrorCode
 }
 
+type OnRejected = (rejected: RejectedRequest) => void
+
 export interface HttpServer {
   /** @returns the port that it listens on. Rejects when it cannot, with Node's error. */
   listen(port: number, host: string): Promise<number>
   /**
-   * Ends in order: for `delayMs` it goes on serving but asks clients to come back on another connection; then it
-   * accepts no more, lets requests in flight complete for `timeoutMs`, and cuts those that have not.
+   * Shuts down gracefully: for `delayMs` it goes on serving but asks clients to reconnect; then it accepts no more
+   * connections, lets requests in flight complete for `timeoutMs`, and cuts those that have not.
    */
   close(delayMs: number, timeoutMs: number): Promise<void>
 }
 
 /**
- * An HTTP server whose every answer is ours: also those that Node gives itself, with an empty body.
- * @param onRefused told of answers that are not the app's, but for those to connections that never said a byte
+ * An HTTP server that replaces Node's own empty error responses with JSON errors.
+ * @param onRejected called for each response that is not the app's, but not for connections that sent no bytes
  */
-export function createHttpServer(
-  app: Express,
-  timeouts: ClientTimeouts,
-  onRefused: (refusal: Refusal) => void,
-): HttpServer {
+export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejected: OnRejected): HttpServer {
   const server = createServer({
     ...expressPrototypes(app),
     headersTimeout: timeouts.headersMs,
@@ -52,120 +51,99 @@ export function createHttpServer(
     connectionsCheckingInterval: 20, // so that few at once are found too slow
     requireHostHeader: false,
   })
-  // A client that does not even read its answer: later than any other limit, so that those give their own answers.
+  // For a client that does not read its response: later than any other limit, so that those send their own responses.
   server.timeout = Math.max(timeouts.keepAliveMs, timeouts.requestMs) + 5_000
-  /** The answers that each connection is owed, in order. Clients may send a request before the last is answered. */
-  const owed = new Map<Duplex, Set<ServerResponse>>()
-  /** Connections whose request was answered before it was read whole: what comes next of it gets no second answer. */
-  const answeredEarly = new WeakSet<Duplex>()
-  /** Connections that close behind the answers that they are owed: what is sent on them still has no effect. */
-  const broken = new WeakSet<Duplex>()
-  const inTurn = takeTurns()
-  let closing = false
+  const connections = new Map<Duplex, Connection>()
+  let shuttingDown = false
 
   server.on('connection', (socket) => {
-    owed.set(socket, new Set())
-    socket.on('error', () => {}) // Node leaves none of its own behind CONNECT
-    socket.destroySoon = () => leave(socket) // so Node closes behind the last answer
-    socket.once('close', () => owed.delete(socket))
+    connections.set(socket, new Connection(socket))
+    socket.once('close', () => connections.delete(socket))
   })
 
   function serve(req: IncomingMessage, res: ServerResponse): void {
-    const { socket } = req
-    const last = lastOwed(socket)
-    const lastIsOut = last?.headersSent && last.getHeader('Connection') === 'close'
-    if (!socket.writable || broken.has(socket) || lastIsOut) return // nobody would ever see the answer
-    const answers = owed.get(socket) ?? new Set()
-    if (closing) askToLeave(answers, res)
-    answers.add(res)
-    res.once('close', () => {
-      answers.delete(res)
-      if (!req.complete) {
-        answeredEarly.add(socket)
-        req.once('end', () => answeredEarly.delete(socket))
-      }
-      if (closing && answers.size === 0) socket.destroySoon()
-    })
+    const connection = connections.get(req.socket)
+    connection?.begin(req, res)
+    if (shuttingDown) connection?.closeAfterResponse()
     app(req, res)
   }
   server.on('request', serve)
-  server.on('checkContinue', serve) // whoever reads the body says 100, once it wants it
-  server.on('checkExpectation', serve) // the app refuses it in its turn
-  server.on('connect', (_req, socket) => {
-    socket.resume()
-    const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
-    turnAway(socket, new ApiError('METHOD_NOT_ALLOWED', 'This is no proxy.', { headers }))
-  })
-  server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
-    // Thousands may be too slow, or idle for too long, at the same moment.
-    if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT') inTurn(() => giveUp(cause, socket))
-    else giveUp(cause, socket)
-  })
-
-  server.on('timeout', (socket) => {
-    if (lastOwed(socket)) socket.destroy()
-    else inTurn(() => lastOwed(socket) ?? socket.destroy()) // a request may still come before its turn
-  })
-
-  function giveUp(cause: NodeJS.ErrnoException, socket: Duplex): void {
-    if (cause.code === 'ECONNRESET') socket.destroy()
-    if (!socket.writable || broken.has(socket)) return // is closing: Node tells of every chunk that comes still
-    broken.add(socket)
-    const error = requestError(cause.code)
-    const last = lastOwed(socket)
-    // When it is the body of this one that is awaited, the error is its answer.
-    if (last && !last.req.complete) {
-      if (!last.headersSent) last.setHeader('Connection', 'close')
-      last.req.broken = error
-      last.req.emit('broken', error)
-    }
-    turnAway(socket, error)
-  }
-
-  function lastOwed(socket: Duplex): ServerResponse | undefined {
-    return [...(owed.get(socket) ?? [])].at(-1)
-  }
-
-  /** Closes, with an error unless it would be taken for the answer to a request that is being worked on, or for a second. */
-  function turnAway(socket: Duplex, error: ApiError): void {
-    const last = lastOwed(socket)
-    if (last) return void last.once('close', () => leave(socket))
-    if (answeredEarly.has(socket)) return leave(socket)
-    const requestId = randomUUID()
-    refuse(socket, error, requestId)
-    const silent = socket instanceof Socket && socket.bytesRead === 0
-    if (!silent) onRefused({ requestId, status: error.status, code: error.code })
-  }
+  server.on('checkContinue', serve) // the body reader sends 100 Continue itself
+  server.on('checkExpectation', serve) // the app rejects it
+  handleFailures(server, connections, onRejected)
 
   return {
-    listen(port, host) {
-      return new Promise((resolve, reject) => {
-        server.once('error', reject)
-        server.listen({ port, host, backlog }, () => {
-          server.off('error', reject)
-          const address = server.address()
-          resolve(typeof address === 'object' && address ? address.port : port)
-        })
-      })
-    },
+    listen: (port, host) => listen(server, port, host),
     async close(delayMs, timeoutMs) {
-      closing = true
-      for (const answers of owed.values()) {
-        const last = [...answers].at(-1)
-        if (last) askToLeave(answers, last)
-      }
+      shuttingDown = true
+      for (const connection of connections.values()) connection.closeAfterResponse()
       await sleep(delayMs)
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      for (const [socket, answers] of owed) if (answers.size === 0 && socket.writable) socket.destroy() // idle
-      const cut = setTimeout(() => owed.forEach((_answers, socket) => socket.destroy()), timeoutMs)
-      await closed
-      clearTimeout(cut)
+      await drain(server, connections, timeoutMs)
     },
   }
 }
 
-/** Has the connection closed after its last answer, and not before: Node closes after the one that says so. */
-function askToLeave(earlier: Set<ServerResponse>, last: ServerResponse): void {
-  for (const res of earlier) if (!res.headersSent) res.removeHeader('Connection')
-  if (!last.headersSent) last.setHeader('Connection', 'close')
+/** Handles what never becomes a request for the app: CONNECT, malformed and slow requests, idle connections. */
+function handleFailures(server: Server, connections: Map<Duplex, Connection>, onRejected: OnRejected): void {
+  // Thousands of clients may be too slow, or idle for too long, at the same moment.
+  const schedule = createBatcher()
+
+  server.on('connect', (_req, socket) => {
+    const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
+    const error = new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers })
+    rejectConnection(socket as Socket, error, onRejected) // a Duplex only for those who emit `connection` themselves
+  })
+  server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
+    const connection = connections.get(socket)
+    if (!connection) return
+    const handle = () => handleClientError(connection, cause, onRejected)
+    if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT') schedule(handle)
+    else handle()
+  })
+  server.on('timeout', (socket) => {
+    const isServing = () => connections.get(socket)?.pendingResponse !== undefined
+    if (isServing()) socket.destroy()
+    else schedule(() => isServing() || socket.destroy()) // a request may arrive before its turn
+  })
+}
+
+/** @returns the port. Rejects with Node's error when the server cannot listen there */
+function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ port, host, backlog: LISTEN_BACKLOG }, () => {
+      server.off('error', reject)
+      const address = server.address()
+      resolve(typeof address === 'object' && address ? address.port : port)
+    })
+  })
+}
+
+/** Accepts no more connections, and closes those that there are: idle ones now, all others by the timeout. */
+async function drain(server: Server, connections: Map<Duplex, Connection>, timeoutMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  for (const { pendingResponse, socket } of connections.values()) {
+    if (!pendingResponse && socket.writable) socket.destroy() // idle
+  }
+  const cut = setTimeout(() => connections.forEach(({ socket }) => socket.destroy()), timeoutMs)
+  await closed
+  clearTimeout(cut)
+}
+
+/** Sends an error response for what Node's parser could not read, or did not get in time, and closes the connection. */
+function handleClientError(connection: Connection, cause: NodeJS.ErrnoException, onRejected: OnRejected): void {
+  const { socket } = connection
+  if (cause.code === 'ECONNRESET') socket.destroy()
+  if (!socket.writable) return
+  const error = toRequestError(cause.code)
+  if (connection.pendingResponse) connection.failRequest(error)
+  else if (connection.respondedBeforeBodyEnd) closeGracefully(socket)
+  else rejectConnection(socket, error, onRejected)
+}
+
+/** Sends an error response to what is not a request for the app, and closes the connection. */
+function rejectConnection(socket: Socket, error: ApiError, onRejected: OnRejected): void {
+  const requestId = randomUUID()
+  writeRejection(socket, error, requestId)
+  if (socket.bytesRead > 0) onRejected({ requestId, status: error.status, code: error.code })
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Int64, PetStatus } from '../../animals/animal.ts'
+import { toCursor } from '../../animals/cursor.ts'
 
 /** An OpenAPI document or a part of it: JSON. */
 export type Json = { [member: string]: unknown }
@@ -11,14 +12,14 @@ export const errorSchema = {
   properties: {
     code: {
       type: 'string',
-      description: 'Machine-readable; never changes its meaning. New codes may come.',
+      description: 'Machine-readable. The meaning of a code never changes; new codes may be added.',
       pattern: '^[A-Z_]+$',
       maxLength: 64,
       examples: ['INVALID_ARGUMENT'],
     },
     message: {
       type: 'string',
-      description: 'For people. Its words may change.',
+      description: 'Human-readable. The wording may change.',
       pattern: '\\S',
       maxLength: 2000,
       examples: ['name: must be a string'],
@@ -34,6 +35,22 @@ export const errorSchema = {
   },
 }
 
+/** A cursor with the example of PetStatus as its filter, so that all examples of listPets work together. */
+export const CURSOR_EXAMPLE = toCursor(42n, 'available')
+export const ETAG_EXAMPLE = '"PZ2xM0kWq8Yt1nQd7vRb4c"'
+export const NEW_REX = { name: 'Rex', categoryId: 7, status: 'available' }
+export const NEW_TOM = { name: 'Tom', categoryId: 7 }
+export const REX = { id: 42, ...NEW_REX }
+export const TOM = { id: 41, ...NEW_TOM }
+
+export const IF_NONE_MATCH = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: "The `ETag` of the client's copy: 304 without a body while it has not changed (RFC 9110 §13.1.2).",
+  schema: { type: 'string', pattern: '^.+$', maxLength: 1024, examples: [ETAG_EXAMPLE] },
+}
+
+/** The content of a body: a schema of the document, and examples. */
 export function json(schema: string, examples: Json): Json {
   return { 'application/json': { schema: ref('schemas', schema), examples } }
 }
@@ -42,13 +59,13 @@ export function ref(kind: string, name: string): Json {
   return { $ref: `#/components/${kind}/${name}` }
 }
 
-/** A zod schema as JSON Schema: what comes in; int64 by name, since bounds near 2^63 do not survive a double. */
+/** A zod schema's input as JSON Schema. int64 is a format, because JSON tools round bounds near 2^63. */
 export function toSchema(schema: z.ZodType, description?: string): Json {
   const { $schema: _dialect, ...result } = z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema, path }) {
-      // `.meta` makes a copy, so a schema is known by its definition.
+      // `.meta` returns a copy with the same definition.
       if (zodSchema._zod.def === Int64._zod.def) {
         delete jsonSchema.anyOf
         Object.assign(jsonSchema, { type: 'integer', format: 'int64' })

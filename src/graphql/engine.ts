@@ -1,0 +1,83 @@
+import {
+  type DocumentNode,
+  execute as executeInterpreted,
+  type ExecutionResult,
+  getVariableValues,
+  type GraphQLError,
+  type OperationDefinitionNode,
+} from 'graphql'
+import { createYoga, type YogaInitialContext } from 'graphql-yoga'
+import { LRUCache } from 'lru-cache'
+import { createJit } from './jit.ts'
+import { limits } from './limits.ts'
+import type { GraphQLContext } from './schema/builder.ts'
+import { schema } from './schema/index.ts'
+
+/** Validation stops at this many errors. */
+const MAX_VALIDATION_ERRORS = 5
+
+/** Coercion of variables stops at this many errors, each of which describes the whole value. */
+const MAX_VARIABLE_ERRORS = 10
+
+/** Bound of the parser and validation caches in characters of source text; a syntax tree takes up to 300 times that. */
+const DOCUMENT_CACHE_MAX_CHARS = 250_000
+
+type PromiseOrValue<T> = T | Promise<T>
+export type Engine = ReturnType<typeof createEngine>
+
+/**
+ * Yoga's parser and validator with their caches, and graphql-js as the executor. Yoga's Fetch layer is not used, so that
+ * both APIs read and write bodies, errors and headers in the same way. Yoga's executor is not used because its results
+ * differ from those of graphql-js for a variable named `__proto__`.
+ */
+export function createEngine() {
+  const yoga = createYoga({
+    schema,
+    logging: false,
+    graphiql: false,
+    landingPage: false,
+    cors: false,
+    multipart: false,
+    maskedErrors: false, // toGraphQLError maps them
+    parserAndValidationCache: { documentCache: boundedCache<DocumentNode>(), errorCache: boundedCache<Error>() },
+  })
+  // Enveloped once: no plugin reads the initial context, whose members are for Yoga's Fetch layer.
+  const { parse, validate } = yoga.getEnveloped({} as YogaInitialContext)
+  const compiledOperation = createJit()
+
+  /** Executes a valid operation of a document. */
+  function execute(
+    document: DocumentNode,
+    operation: OperationDefinitionNode,
+    contextValue: GraphQLContext,
+    variableValues: Record<string, unknown> = {},
+  ): PromiseOrValue<ExecutionResult> {
+    const result = compiledOperation(document, operation)?.query(undefined, contextValue, variableValues)
+    // Without data, the variables were invalid and nothing was executed: graphql-js has better messages.
+    if (result && !('errors' in result && result.data === undefined)) return result
+    const operationName = operation.name?.value
+    return executeInterpreted({ schema, document, operationName, contextValue, variableValues })
+  }
+
+  return {
+    parse(text: string): DocumentNode {
+      return parse(text, { maxTokens: limits.tokens })
+    },
+    validate(document: DocumentNode): readonly GraphQLError[] {
+      return validate(schema, document, undefined, { maxErrors: MAX_VALIDATION_ERRORS })
+    },
+    coerceVariables({ variableDefinitions = [] }: OperationDefinitionNode, variables: Record<string, unknown> = {}) {
+      return getVariableValues(schema, variableDefinitions, variables, { maxErrors: MAX_VARIABLE_ERRORS })
+    },
+    execute,
+  }
+}
+
+/** A cache by document text, bounded in entries and in characters. */
+function boundedCache<T extends object>() {
+  return new LRUCache<string, T>({
+    max: 1_000,
+    maxSize: DOCUMENT_CACHE_MAX_CHARS,
+    sizeCalculation: (_value, text) => text.length + 100,
+  })
+}

@@ -1,0 +1,40 @@
+import { builder } from './builder.ts'
+
+/** A list as the resolvers pass it on: nothing is read before a field of it is selected. */
+export interface Connection<Node> {
+  /** Reads the page, once. */
+  page(): Promise<ConnectionPage<Node>>
+  /** Counts the whole list, once. */
+  count(): Promise<number>
+}
+
+export interface ConnectionPage<Node> {
+  edges: { node: Node; cursor(): string }[]
+  hasNextPage: boolean
+  hasPreviousPage: boolean
+}
+
+/** Relay's PageInfo, for every connection. */
+export const PageInfo = builder.objectRef<ConnectionPage<unknown>>('PageInfo').implement({
+  description: 'Relay PageInfo.',
+  fields: (t) => ({
+    hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Whether older items follow.' }),
+    hasPreviousPage: t.exposeBoolean('hasPreviousPage', { description: 'Whether newer items come before.' }),
+    startCursor: t.string({
+      nullable: true,
+      description: 'Cursor of the first edge, for `before`; null on an empty page.',
+      resolve: ({ edges }) => edges[0]?.cursor() ?? null,
+    }),
+    endCursor: t.string({
+      nullable: true,
+      description: 'Cursor of the last edge, for `after`; null on an empty page.',
+      resolve: ({ edges }) => edges.at(-1)?.cursor() ?? null,
+    }),
+  }),
+})
+
+/** @returns a function that calls `create` at its first call and returns the same result at every call */
+export function once<T>(create: () => T): () => T {
+  let result: { value: T } | undefined
+  return () => (result ??= { value: create() }).value
+}

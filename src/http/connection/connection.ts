@@ -1,0 +1,136 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { ApiError } from '../../errors.ts'
+import { closeGracefully } from './reject.ts'
+
+/** Ends the head of every request, and every chunked body (RFC 9112 §2.1, §7.1). */
+const BLANK_LINE = '\r\n\r\n'
+
+/**
+ * A client's connection, which serves one request at a time, as nginx and Go's net/http do: bytes behind a request are
+ * parsed once its response has been sent. Until then they stay in the socket, which is paused. Node itself parses all
+ * requests that one read of 64 KiB brings, thousands of them, and keeps each response for a client that reads none.
+ */
+export class Connection {
+  readonly socket: Socket
+  /** The response that has not been sent whole. */
+  pendingResponse: ServerResponse | undefined
+  /** The request that was parsed last, until its response has been sent. */
+  #request: IncomingMessage | undefined
+  /** How much of its body the parser has not had, in bytes, as declared by Content-Length. */
+  #bodyBytesLeft = 0
+  /** The end of what the parser has had, where that may be the beginning of a blank line. */
+  #tail = ''
+  #closesAfterResponse = false
+  /** Nothing more is parsed. */
+  #failed = false
+  readonly #parse: (bytes: Buffer) => void
+
+  /** @param socket as http's server emits it with the event `connection` */
+  constructor(socket: Socket) {
+    this.socket = socket
+    socket.on('error', () => {}) // Node leaves no listener of its own behind CONNECT
+    socket.destroySoon = () => closeGracefully(socket) // which Node calls behind the last response
+    this.#parse = interceptData(socket, (bytes) => this.#receive(bytes))
+  }
+
+  /** Whether the body of a request is still arriving whose response has been sent, such as a 413. */
+  get respondedBeforeBodyEnd(): boolean {
+    return !this.pendingResponse && this.#request?.complete === false
+  }
+
+  /** Takes note of a request whose head has been parsed. */
+  begin(req: IncomingMessage, res: ServerResponse): void {
+    this.#request = req
+    this.pendingResponse = res
+    this.#bodyBytesLeft = Number(req.headers['content-length'] ?? 0)
+    res.once('close', () => this.#endResponse())
+  }
+
+  /** Closes behind the pending response, if there is one, and says so in the response unless it has begun. */
+  closeAfterResponse(): void {
+    if (!this.pendingResponse) return
+    this.#closesAfterResponse = true
+    if (!this.pendingResponse.headersSent) this.pendingResponse.setHeader('Connection', 'close')
+  }
+
+  /**
+   * Closes behind the pending response, and parses nothing more.
+   * @param error what the response is to be if the body is still arriving
+   */
+  failRequest(error: ApiError): void {
+    if (this.#failed) return
+    this.#failed = true
+    this.closeAfterResponse()
+    if (!this.#request || this.#request.complete) return
+    this.#request.bodyError = error
+    this.#request.emit('bodyError', error)
+  }
+
+  #endResponse(): void {
+    this.pendingResponse = undefined
+    if (this.#request?.complete) this.#request = undefined
+    if (this.#closesAfterResponse) closeGracefully(this.socket)
+    // Not at once: a client with a thousand requests here would keep the event loop from all others.
+    else if (this.socket.isPaused()) setImmediate(() => this.socket.resume())
+  }
+
+  #receive(bytes: Buffer): void {
+    let rest = bytes
+    while (rest.length > 0) {
+      if (this.#failed || !this.socket.writable) return // the last response has been sent: the rest has no effect
+      const isServing = this.pendingResponse && this.#request?.complete
+      // Node pauses the socket, too, for a body that the app does not read yet.
+      if (isServing || this.socket.isPaused()) {
+        this.socket.pause()
+        this.socket.unshift(rest)
+        return
+      }
+      const piece = this.#takePiece(rest)
+      this.#parse(piece)
+      rest = rest.subarray(piece.length)
+    }
+  }
+
+  /** As many of the bytes as belong to one request for certain: up to the end of its head or body. */
+  #takePiece(bytes: Buffer): Buffer {
+    if (this.#bodyBytesLeft > 0) {
+      const body = bytes.subarray(0, this.#bodyBytesLeft)
+      this.#bodyBytesLeft -= body.length
+      return body
+    }
+    const end = endOfBlankLine(this.#tail, bytes)
+    this.#tail = end ? '' : (this.#tail + bytes.toString('latin1', Math.max(0, bytes.length - 3))).slice(-3)
+    return end ? bytes.subarray(0, end) : bytes
+  }
+}
+
+/**
+ * Where the first blank line ends, in bytes; 0 if there is none.
+ * @param tail the bytes before, in which it may have begun
+ */
+function endOfBlankLine(tail: string, bytes: Buffer): number {
+  const begun = tail ? (tail + bytes.toString('latin1', 0, 3)).indexOf(BLANK_LINE) : -1
+  if (begun >= 0) return begun - tail.length + BLANK_LINE.length
+  const start = bytes.indexOf(BLANK_LINE, 0, 'latin1')
+  return start < 0 ? 0 : start + BLANK_LINE.length
+}
+
+/**
+ * Puts a listener between a socket and the parser that http has attached to it.
+ * @returns what gives bytes to the parser
+ */
+function interceptData(socket: Socket, onData: (bytes: Buffer) => void): (bytes: Buffer) => void {
+  // http has attached one listener of each event.
+  const [parse] = socket.listeners('data') as [(bytes: Buffer) => void]
+  const [stopReading] = socket.listeners('pause') as [() => void]
+  const [startReading] = socket.listeners('resume') as [() => void]
+  socket.off('data', parse)
+  socket.on('data', onData) // for this, http takes its listeners of the other two away
+  // The socket is read while it flows, and then only. A paused stream would read ahead up to its high-water mark, and a
+  // client that sends single bytes makes that 7 MB.
+  socket.on('pause', stopReading)
+  socket.on('resume', startReading)
+  socket._read = () => {}
+  return parse
+}

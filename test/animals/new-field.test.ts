@@ -1,0 +1,93 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test as base } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
+import { cloneDatabase, dropDatabase, withClient } from '../support/harness.ts'
+import { collectLog, keepKey } from '../support/output.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Sends a request to the service with a field `color`, which is added to the contract as docs/architecture.md says. */
+const test = base.extend<{ send(path: string, body?: object, headers?: HeadersInit): Promise<Response> }>({
+  // Vitest reads the fixture's first parameter and requires a pattern there.
+  // oxlint-disable-next-line no-empty-pattern
+  async send({}, use) {
+    const copy = copyWithColor()
+    const databaseUrl = await cloneDatabase()
+    await withClient((client) => client.query('ALTER TABLE animal ADD COLUMN color text'), nameOf(databaseUrl))
+    const { createService } = (await import(join(copy, 'src/service.ts'))) as typeof import('../../src/service.ts')
+    const log = createLogger('info', collectLog())
+    const service = createService({ ...loadConfig({}), log, databaseUrl })
+    const port = await service.start({ port: 0, host: '127.0.0.1' })
+    const key = keepKey(await service.keys.issue('test'))
+    await use((path, body, headers) =>
+      fetch(`http://127.0.0.1:${port}${path}`, {
+        method: body ? 'POST' : 'GET',
+        headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
+        body: body ? JSON.stringify(body) : null,
+      }),
+    )
+    await service.stop(0, 0)
+    await dropDatabase(databaseUrl)
+    rmSync(copy, { recursive: true })
+  },
+})
+
+/** @returns a folder inside the repository, so that packages are found, and below dist/, which git ignores */
+function copyWithColor(): string {
+  const copy = mkdtempSync(join(root, 'dist/new-field-'))
+  for (const name of ['src', 'prisma', 'package.json', 'tsconfig.json'])
+    cpSync(join(root, name), join(copy, name), { recursive: true })
+  insert(join(copy, 'src/animals/animal.ts'), 'const fields = {', 'color: z.string().optional(),')
+  insert(
+    join(copy, 'src/graphql/schema/animal.ts'),
+    'const PET_FIELDS: Record<keyof NewPet, PetField> = {',
+    "color: { output: (t) => t.exposeString('color', { nullable: true }), input: (t) => t.string() },",
+  )
+  return copy
+}
+
+function insert(file: string, after: string, text: string): void {
+  const [before, rest, ...more] = readFileSync(file, 'utf8').split(after)
+  if (rest === undefined || more.length) throw new Error(`${file} must contain "${after}" once`)
+  writeFileSync(file, before + after + text + rest)
+}
+
+function nameOf(databaseUrl: string): string {
+  return new URL(databaseUrl).pathname.slice(1)
+}
+
+test('a new field is three edits: the database, the contract and one entry in GraphQL', async ({ send }) => {
+  const pet = { name: 'Rex', categoryId: 7, color: 'red' }
+  const created = await send('/v1/pets', pet)
+  expect([created.status, await created.json()]).toEqual([201, { id: 1, ...pet }])
+
+  const headers = { 'Idempotency-Key': 'k' }
+  expect(await (await send('/v1/pets', { ...pet, color: 'blue' }, headers)).json()).toMatchObject({ color: 'blue' })
+  expect(await (await send('/v1/pets', { ...pet, color: 'blue' }, headers)).json()).toMatchObject({ color: 'blue' })
+  expect((await send('/v1/pets', { ...pet, color: 'green' }, headers)).status, 'the key with another color').toBe(422)
+
+  const mutation = 'mutation ($input: NewPet!) { createPet(input: $input) { id color } }'
+  const input = { name: 'Tom', categoryId: '7', color: 'black' }
+  const mutated = await send('/graphql', { query: mutation, variables: { input } })
+  expect(await mutated.json()).toEqual({ data: { createPet: { id: expect.any(String), color: 'black' } } })
+
+  const colors = ['black', 'blue', 'red']
+  const listed = (await (await send('/v1/pets')).json()) as { color: string }[]
+  expect(listed.map(({ color }) => color)).toEqual(colors)
+  expect(await (await send('/v1/pets/1')).json()).toEqual({ id: 1, ...pet })
+  const nodes = await (await send('/graphql', { query: '{ pets { nodes { color } } }' })).json()
+  expect(nodes).toEqual({ data: { pets: { nodes: colors.map((color) => ({ color })) } } })
+
+  const { components } = (await (await send('/openapi.json')).json()) as {
+    components: { schemas: Record<'Animal' | 'NewPet', { properties: object }> }
+  }
+  expect(components.schemas.Animal.properties).toHaveProperty('color', { type: 'string' })
+  expect(components.schemas.NewPet.properties).toHaveProperty('color', { type: 'string' })
+  const fieldsOf =
+    '{ Animal: __type(name: "Animal") { fields { name } } NewPet: __type(name: "NewPet") { inputFields { name } } }'
+  const types = JSON.stringify(await (await send('/graphql', { query: fieldsOf })).json())
+  expect(types.match(/"color"/g)).toHaveLength(2)
+})
