@@ -7,14 +7,14 @@ import { fixed, type Spread, spreadOf, table } from './report.ts'
 import { pageBelow, randomNumbers } from './rows.ts'
 import { startServer } from './servers.ts'
 import { variants } from './variants.ts'
-import type { Ask } from './workloads.ts'
+import type { BenchRequest } from './workloads.ts'
 
-type Place = 'first' | 'middle' | 'last'
+type Position = 'first' | 'middle' | 'last'
 
 /** A page of a size at a place, on each table. */
 export interface Growth {
   limit: number
-  place: Place
+  position: Position
   tables: {
     rows: number
     perSecond: Spread
@@ -49,30 +49,34 @@ export async function growth(
     for (const place of ['first', 'middle', 'last'] as const) {
       const contestants = servers.map((one) => ({
         ...one,
-        asks: pages(one.size, limit, place),
+        requests: pages(one.size, limit, place),
         rounds: [] as Measured[],
       })) // filled below
-      for (const { server, asks } of contestants) {
-        await Promise.all(asks.slice(0, 5).map((ask) => check(server, ask)))
-        await warmUp(server, asks, conditions)
+      for (const { server, requests } of contestants) {
+        await Promise.all(requests.slice(0, 5).map((request) => check(server, request)))
+        await warmUp(server, requests, conditions)
       }
       for (let round = 0; round < rounds; round++) {
         for (const one of round % 2 ? contestants.toReversed() : contestants) {
-          one.rounds.push(await measure(one.server, one.asks, conditions))
+          one.rounds.push(await measure(one.server, one.requests, conditions))
           console.error(
             `${one.size} rows  ${place} ${limit}  round ${round + 1}  ${one.rounds.at(-1)?.perSecond.toFixed(0)}/s`,
           )
         }
       }
       const smallest = contestants[0]?.rounds ?? []
-      all.push({ limit, place, tables: contestants.map(({ size, rounds }) => held(size, rounds, smallest)) })
+      all.push({
+        limit,
+        position: place,
+        tables: contestants.map(({ size, rounds }) => compareToSmallest(size, rounds, smallest)),
+      })
     }
   }
   for (const { server } of servers) await server.stop()
   return all
 }
 
-function held(rows: number, rounds: Measured[], smallest: Measured[]): Growth['tables'][number] {
+function compareToSmallest(rows: number, rounds: Measured[], smallest: Measured[]): Growth['tables'][number] {
   const cpu = (one?: Measured) => (one?.serverCpu ?? Number.NaN) + (one?.postgresCpu ?? Number.NaN)
   return {
     rows,
@@ -83,7 +87,7 @@ function held(rows: number, rounds: Measured[], smallest: Measured[]): Growth['t
 }
 
 /** Many pages close to a place, so that no two that are asked for at once are the same; there is but one first. */
-function pages(rows: number, limit: number, place: Place): Ask[] {
+function pages(rows: number, limit: number, place: Position): BenchRequest[] {
   const random = randomNumbers(limit)
   const below = () => (place === 'middle' ? rows / 2 : limit + 1) + random() * 200
   const cursors = place === 'first' ? [undefined] : Array.from({ length: 500 }, () => Math.floor(below()))
@@ -95,7 +99,7 @@ function pages(rows: number, limit: number, place: Place): Ask[] {
 }
 
 export function growthTable(all: Growth[]): string {
-  const rows = all.flatMap(({ limit, place, tables }) =>
+  const rows = all.flatMap(({ limit, position: place, tables }) =>
     tables.map(({ rows, perSecond, slower, moreCpu }) => [
       `${place} page of ${limit}, ${rows.toLocaleString('en')} rows`,
       fixed(perSecond.median, 0),

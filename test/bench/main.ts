@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
-import { WrongAnswer } from './check.ts'
+import { WrongResponse } from './check.ts'
 import { type Cleanup, createCleanup } from './cleanup.ts'
 import { compare } from './compare.ts'
 import { startPostgres } from './database.ts'
@@ -20,7 +20,7 @@ try {
   await run(parseOptions(process.argv.slice(2)), cleanup)
 } catch (error) {
   if (!cleanup.interrupted)
-    console.error(error instanceof UsageError || error instanceof WrongAnswer ? error.message : error)
+    console.error(error instanceof UsageError || error instanceof WrongResponse ? error.message : error)
   process.exitCode = 1
 } finally {
   await cleanup.run()

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { check, WrongAnswer } from './check.ts'
-import { answersOf, type Loader, type LoadResult, okOf } from './load/load.ts'
+import { check, WrongResponse } from './check.ts'
+import { responsesOf, type Loader, type LoadResult, successesOf } from './load/load.ts'
 import type { Server } from './servers.ts'
 import { type Usage, usageOf } from './usage.ts'
-import type { Ask } from './workloads.ts'
+import type { BenchRequest } from './workloads.ts'
 
 /** What one round of one server has shown. */
 export interface Measured {
   /** Every answer, those of the warming up among them. */
-  answers: number
+  responses: number
   perSecond: number
   p50Ms: number
   p99Ms: number
@@ -30,25 +30,29 @@ export interface Conditions {
 const PROBE_MS = 200
 
 /** A load that nobody looks at: the first in the life of a process, before its code is compiled, says little of it. @returns how many answers */
-export async function warmUp(server: Server, asks: Ask[], { load, connections, warmup }: Conditions): Promise<number> {
-  return warmup ? answersOf(await load({ server, asks, connections, seconds: warmup })) : 0
+export async function warmUp(
+  server: Server,
+  requests: BenchRequest[],
+  { load, connections, warmup }: Conditions,
+): Promise<number> {
+  return warmup ? responsesOf(await load({ server, requests: requests, connections, seconds: warmup })) : 0
 }
 
 /** Warms up and measures. @throws WrongAnswer when any answer was not 2xx, or a probed one held the wrong animals */
-export async function measure(server: Server, asks: Ask[], conditions: Conditions): Promise<Measured> {
+export async function measure(server: Server, requests: BenchRequest[], conditions: Conditions): Promise<Measured> {
   const { load, postgresPid, connections, seconds } = conditions
-  const warming = await warmUp(server, asks, conditions)
+  const warming = await warmUp(server, requests, conditions)
   const before = { server: server.usage(), postgres: usageOf(postgresPid) }
-  const result = await probed(server, asks, load({ server, asks, connections, seconds }))
+  const result = await checkWhileRunning(server, requests, load({ server, requests: requests, connections, seconds }))
   const after = { server: server.usage(), postgres: usageOf(postgresPid) }
 
-  const answers = answersOf(result)
-  if (!answers || result.errors || okOf(result) !== answers) {
-    throw new WrongAnswer(`${server.name}: not all answers are 2xx: ${JSON.stringify(result)}`)
+  const answers = responsesOf(result)
+  if (!answers || result.errors || successesOf(result) !== answers) {
+    throw new WrongResponse(`${server.name}: not all answers are 2xx: ${JSON.stringify(result)}`)
   }
   const cpu = (from?: Usage, to?: Usage) => from && to && ((to.cpuSeconds - from.cpuSeconds) / answers) * 1_000
   return {
-    answers: warming + answers,
+    responses: warming + answers,
     perSecond: answers / result.seconds,
     p50Ms: result.p50Ms,
     p99Ms: result.p99Ms,
@@ -59,13 +63,17 @@ export async function measure(server: Server, asks: Ask[], conditions: Condition
 }
 
 /** Checks answers now and then while a load runs: what is fast only when wrong does not count. */
-async function probed(server: Server, asks: Ask[], load: Promise<LoadResult>): Promise<LoadResult> {
+async function checkWhileRunning(
+  server: Server,
+  requests: BenchRequest[],
+  load: Promise<LoadResult>,
+): Promise<LoadResult> {
   const over = new AbortController()
   const loaded = load.finally(() => over.abort())
   const probing = async () => {
     for (let turn = 0; !over.signal.aborted; turn++) {
-      const ask = asks[(turn * 97) % asks.length]
-      if (ask) await check(server, ask)
+      const request = requests[(turn * 97) % requests.length]
+      if (request) await check(server, request)
       await sleep(PROBE_MS)
     }
   }

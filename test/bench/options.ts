@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { variants } from './variants.ts'
-import { works } from './workloads.ts'
+import { workloads } from './workloads.ts'
 
 const usage = `Usage: npm run bench -- [COMMAND] [OPTIONS]
   (no command)        the service against its peers, as ratios
@@ -12,7 +12,7 @@ const usage = `Usage: npm run bench -- [COMMAND] [OPTIONS]
   --warmup N          seconds of load right before each (3)
   --connections N     keep-alive connections (50)
   --rows N            animals in the table (100000)
-  --works A,B         only works whose names begin so: ${works.map(({ name }) => name).join(', ')}
+  --workloads A,B     only workloads whose names begin so: ${workloads.map(({ name }) => name).join(', ')}
   --peers A,B         only these beside the service: ${variants.map(({ name }) => name).join(', ')}
   --svg               draws test/bench/result.svg`
 
@@ -28,8 +28,8 @@ export function parseOptions(args: string[]) {
   if (!isCommand(command) || rest.length) throw new UsageError(usage)
   const names = values.peers?.split(',')
   const unknown = names?.find((name) => !variants.some((variant) => variant.name === name))
-  const beginnings = values.works?.split(',') ?? ['']
-  const chosen = works.filter(({ name }) => beginnings.some((beginning) => name.startsWith(beginning)))
+  const beginnings = values.workloads?.split(',') ?? ['']
+  const chosen = workloads.filter(({ name }) => beginnings.some((beginning) => name.startsWith(beginning)))
   if (unknown || !chosen.length) throw new UsageError(usage)
   return {
     command,
@@ -38,7 +38,7 @@ export function parseOptions(args: string[]) {
     warmup: whole(values.warmup),
     connections: whole(values.connections),
     rows: whole(values.rows),
-    works: chosen,
+    workloads: chosen,
     variants: variants.filter(({ name, optional }) => name === 'service' || (names?.includes(name) ?? !optional)),
     svg: values.svg,
   }
@@ -53,7 +53,7 @@ function parse(args: string[]) {
   const options = {
     ...{ rounds: number('5'), seconds: number('5'), warmup: number('3') },
     ...{ connections: number('50'), rows: number('100000') },
-    works: { type: 'string' },
+    workloads: { type: 'string' },
     peers: { type: 'string' },
     svg: { type: 'boolean', default: false },
   } as const // so that each option's type is known

@@ -8,9 +8,9 @@ export interface Spread {
   max: number
 }
 
-/** One variant at one work, as it is printed, drawn and written. */
+/** One variant at one workload, as it is printed, drawn and written. */
 export interface Result {
-  work: string
+  workload: string
   variant: string
   title: string
   /** Requests a second against those of `against`, round by round; 1 for that one itself. */
@@ -24,14 +24,14 @@ export interface Result {
   peakRssMb: number | undefined
 }
 
-/** Holds every variant against the first peer of its face, in the same round of the same work. */
+/** Holds every variant against the first peer of its API, in the same round of the same workload. */
 export function resultsOf(all: Series[]): Result[] {
-  return all.map(({ work, variant, rounds }) => {
-    const rivals = all.filter((other) => other.work === work)
+  return all.map(({ workload, variant, rounds }) => {
+    const rivals = all.filter((other) => other.workload === workload)
     const base = rivals.find((other) => !other.variant.name.startsWith('service')) ?? rivals[0]
     const ratios = rounds.map(({ perSecond }, i) => perSecond / (base?.rounds[i]?.perSecond ?? Number.NaN))
     return {
-      work: work.name,
+      workload: workload.name,
       variant: variant.name,
       title: variant.title,
       ratio: spreadOf(ratios),
@@ -62,14 +62,14 @@ export function spreadOf(values: number[]): Spread {
   return { median: (low + high) / 2, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN }
 }
 
-/** The comparison as text, the fastest of each work first. */
+/** The comparison as text, the fastest of each workload first. */
 export function comparisonTable(results: Result[]): string {
-  const works = [...new Set(results.map(({ work }) => work))]
-  return works
-    .map((work) => {
-      const rows = results.filter((one) => one.work === work).sort((a, b) => b.ratio.median - a.ratio.median)
+  const workloads = [...new Set(results.map(({ workload }) => workload))]
+  return workloads
+    .map((workload) => {
+      const rows = results.filter((one) => one.workload === workload).sort((a, b) => b.ratio.median - a.ratio.median)
       return table([
-        [work, 'ratio', 'min', 'max', 'req/s', 'p50 ms', 'p99 ms', 'CPU s/1000', 'PostgreSQL', 'peak MB'],
+        [workload, 'ratio', 'min', 'max', 'req/s', 'p50 ms', 'p99 ms', 'CPU s/1000', 'PostgreSQL', 'peak MB'],
         ...rows.map((one) => [
           one.title,
           ...[one.ratio.median, one.ratio.min, one.ratio.max].map((ratio) => fixed(ratio, 2)),

@@ -52,7 +52,7 @@ export async function startServer(
   }
   cleanup.add(stop)
   const base = `http://127.0.0.1:${port}`
-  await answers(variant, child, base)
+  await waitForResponse(variant, child, base)
   return { name: variant.name, variant, base, port, key, databaseUrl, usage: () => usageOf(pid), stop }
 }
 
@@ -64,7 +64,7 @@ function launch({ node = process.execPath, args, cores = 1 }: Variant, env: Reco
 }
 
 /** Waits for any answer at all; what it is worth is checked later. */
-async function answers({ name }: Variant, child: ChildProcess, base: string): Promise<void> {
+async function waitForResponse({ name }: Variant, child: ChildProcess, base: string): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS
   for (;;) {
     const status = await fetch(base, { signal: AbortSignal.timeout(1_000) }).then(

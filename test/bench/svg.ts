@@ -7,20 +7,20 @@ const label = 210
 const one = 130
 const longest = 195
 
-const faces = [
+const apis = [
   { name: 'REST', prefix: 'rest-' },
   { name: 'GraphQL', prefix: 'graphql-' },
 ]
 
 /**
- * The comparison as bars, one column a face. A thin line shows the least and the greatest round. Colours of its own for
+ * The comparison as bars, one column an API. A thin line shows the least and the greatest round. Colours of its own for
  * light and for dark, on a ground of its own: it reads the same wherever it is shown.
  */
 export function draw(results: Result[], about: Record<string, string>): string {
-  const columns = faces
-    .map(({ name, prefix }) => ({ name, results: results.filter(({ work }) => work.startsWith(prefix)) }))
+  const columns = apis
+    .map(({ name, prefix }) => ({ name, results: results.filter(({ workload }) => workload.startsWith(prefix)) }))
     .filter(({ results }) => results.length)
-    .map(({ name, results }, i) => drawFace(name, results, 20 + i * column))
+    .map(({ name, results }, i) => drawApi(name, results, 20 + i * column))
   const height = Math.max(...columns.map(({ bottom }) => bottom)) + 62
   const width = 20 + columns.length * column
   const notes = [
@@ -35,8 +35,8 @@ export function draw(results: Result[], about: Record<string, string>): string {
     :root { --ground: #0d1117; --ink: #f0f6fc; --faint: #9198a1; --peer: #4d5866; --ours: #3fb950; --line: #9198a1 }
   }
   text { font: 12px system-ui, sans-serif; fill: var(--ink) }
-  .face { font-size: 16px; font-weight: 600 }
-  .work { font-weight: 600 }
+  .api { font-size: 16px; font-weight: 600 }
+  .workload { font-weight: 600 }
   .note { fill: var(--faint) }
   .ours { font-weight: 600; fill: var(--ours) }
   .end { text-anchor: end }
@@ -48,13 +48,15 @@ ${notes.map((note, i) => text(20, height - 34 + i * 18, 'note', note)).join('\n'
 `
 }
 
-function drawFace(name: string, results: Result[], x: number): { svg: string; bottom: number } {
+function drawApi(name: string, results: Result[], x: number): { svg: string; bottom: number } {
   let y = 34
-  const parts = [text(x, y, 'face', name)]
-  for (const work of new Set(results.map((result) => result.work))) {
+  const parts = [text(x, y, 'api', name)]
+  for (const workload of new Set(results.map((result) => result.workload))) {
     y += row + 10
-    parts.push(text(x, y, 'work', titles[work.slice(work.indexOf('-') + 1)] ?? work))
-    const sorted = results.filter((result) => result.work === work).sort((a, b) => b.ratio.median - a.ratio.median)
+    parts.push(text(x, y, 'workload', titles[workload.slice(workload.indexOf('-') + 1)] ?? workload))
+    const sorted = results
+      .filter((result) => result.workload === workload)
+      .sort((a, b) => b.ratio.median - a.ratio.median)
     const top = y + 5
     for (const result of sorted) parts.push(drawBar(result, x, (y += row)))
     const at = x + label + one
@@ -81,9 +83,9 @@ function text(x: number, y: number, kind: string, content: string): string {
 }
 
 const titles: Record<string, string> = {
-  'list-hot': 'list of 20, all ask the same',
+  'list-hot': 'list of 20, identical requests',
   'list-spread': 'list of 20, anywhere in the table',
-  'get-hot': 'one animal, all ask the same',
+  'get-hot': 'one animal, identical requests',
   'get-spread': 'one animal, any',
   create: 'create',
 }

@@ -2,13 +2,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Dialect, plainDialect, postgraphileDialect, serviceDialect } from './dialects.ts'
 import { node22, root } from './paths.ts'
-import type { Face } from './workloads.ts'
+import type { Api } from './workloads.ts'
 
 /** A program that is measured, as a process of its own. */
 export interface Variant {
   name: string
   title: string
-  faces: Face[]
+  apis: Api[]
   dialect: Dialect
   /** What Node runs. */
   args: string[]
@@ -25,16 +25,16 @@ const service = {
   args: ['--max-semi-space-size=64', '--enable-source-maps', join(root, 'dist/main.js')],
   dialect: serviceDialect,
 }
-const both: Face[] = ['rest', 'graphql']
+const both: Api[] = ['rest', 'graphql']
 
-const rest = (file: string) => ({ faces: ['rest' as const], dialect: plainDialect, args: [peer(file)] })
-const graphql = (file: string) => ({ faces: ['graphql' as const], dialect: plainDialect, args: [peer(file)] })
+const rest = (file: string) => ({ apis: ['rest' as const], dialect: plainDialect, args: [peer(file)] })
+const graphql = (file: string) => ({ apis: ['graphql' as const], dialect: plainDialect, args: [peer(file)] })
 const tuned = { env: { TUNED: 'true' } }
 
-/** The service first; of the peers of a face the first is the one that all are held against. */
+/** The service first; of the peers of an API the first is the one that all are held against. */
 export const variants: Variant[] = [
-  { name: 'service', title: 'this service', faces: both, ...service },
-  { name: 'service-2', title: 'this service, 2 workers', faces: both, ...service, ...workers(2), optional: true },
+  { name: 'service', title: 'this service', apis: both, ...service },
+  { name: 'service-2', title: 'this service, 2 workers', apis: both, ...service, ...workers(2), optional: true },
   { name: 'raw', title: 'node:http + pg', ...rest('raw') },
   { name: 'nest', title: 'NestJS + Prisma', ...rest('nest') },
   { name: 'nest-tuned', title: 'NestJS on Fastify + Prisma, tuned', ...rest('nest'), ...tuned },

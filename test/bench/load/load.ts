@@ -1,10 +1,10 @@
 import type { Server } from '../servers.ts'
-import type { Ask } from '../workloads.ts'
+import type { BenchRequest } from '../workloads.ts'
 
-/** What a load asks for, of which server, how hard. */
+/** What a load requests for, of which server, how hard. */
 export interface Load {
   server: Server
-  asks: Ask[]
+  requests: BenchRequest[]
   connections: number
   seconds: number
   /** Tell the answers' statuses apart, which costs the load a little. */
@@ -23,11 +23,11 @@ export interface LoadResult {
 
 export type Loader = (load: Load) => Promise<LoadResult>
 
-export function okOf({ statuses }: LoadResult): number {
+export function successesOf({ statuses }: LoadResult): number {
   return sum(Object.entries(statuses).filter(([status]) => status.startsWith('2')))
 }
 
-export function answersOf({ statuses }: LoadResult): number {
+export function responsesOf({ statuses }: LoadResult): number {
   return sum(Object.entries(statuses))
 }
 

@@ -1,25 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Server } from '../servers.ts'
-import type { Ask } from '../workloads.ts'
-import { Line } from './line.ts'
-import { type Load, type LoadResult, okOf } from './load.ts'
+import type { BenchRequest } from '../workloads.ts'
+import { KeepAliveConnection } from './keep-alive-connection.ts'
+import { type Load, type LoadResult, successesOf } from './load.ts'
 
 /** Times of answers by status, in milliseconds. */
 export type Times = Map<number, number[]>
 
 /** A load that knows the time of each answer, by its status: HTTP/1.1 on keep-alive sockets and nothing more. */
-export async function closedLoop({ server, asks, connections, seconds }: Load): Promise<LoadResult> {
+export async function closedLoop({ server, requests: requests, connections, seconds }: Load): Promise<LoadResult> {
   const tally = createTally()
-  const requests = asks.map((ask) => toBytes(server, ask))
+  const messages = requests.map((request) => toBytes(server, request))
   const started = performance.now()
   const end = started + seconds * 1_000
   let turn = 0
   const client = async () => {
-    const line = new Line(server.port)
+    const connection = new KeepAliveConnection(server.port)
     while (performance.now() < end) {
-      await tally.time(line.ask(requests[turn++ % requests.length] ?? Buffer.alloc(0)), performance.now())
+      await tally.time(connection.send(messages[turn++ % messages.length] ?? Buffer.alloc(0)), performance.now())
     }
-    line.close()
+    connection.close()
   }
   await Promise.all(Array.from({ length: connections }, client))
   return tally.result((performance.now() - started) / 1_000)
@@ -38,12 +38,12 @@ const MOST_READY = 2_000
  */
 export async function openLoop(
   server: Server,
-  asks: Ask[],
+  requests: BenchRequest[],
   { rate, seconds }: { rate: number; seconds: number },
 ): Promise<LoadResult & { times: Times; lateMs: number; okInTime: number }> {
   const tally = createTally()
-  const requests = asks.map((ask) => toBytes(server, ask))
-  const idle = await openLines(server.port, Math.min(MOST_READY, Math.ceil(rate)))
+  const messages = requests.map((request) => toBytes(server, request))
+  const idle = await openConnections(server.port, Math.min(MOST_READY, Math.ceil(rate)))
   const all = new Set(idle)
   const underWay = new Set<Promise<void>>()
   const late: number[] = []
@@ -51,27 +51,27 @@ export async function openLoop(
   const total = Math.round(rate * seconds)
 
   const send = async (request: Buffer, due: number) => {
-    const line = idle.pop() ?? new Line(server.port)
-    all.add(line)
+    const connection = idle.pop() ?? new KeepAliveConnection(server.port)
+    all.add(connection)
     late.push(performance.now() - due)
-    await tally.time(line.ask(request), due)
-    idle.push(line)
+    await tally.time(connection.send(request), due)
+    idle.push(connection)
   }
   for (let sent = 0; sent < total;) {
     const due = Math.min(total, Math.floor(((performance.now() - started) / 1_000) * rate))
     for (; sent < due; sent++) {
       if (underWay.size >= MOST_AT_ONCE) tally.missed()
       else {
-        const one = send(requests[sent % requests.length] ?? Buffer.alloc(0), started + (sent / rate) * 1_000)
+        const one = send(messages[sent % messages.length] ?? Buffer.alloc(0), started + (sent / rate) * 1_000)
         underWay.add(one)
         void one.finally(() => underWay.delete(one))
       }
     }
     await sleep(1)
   }
-  const okInTime = okOf(tally.result(seconds))
+  const okInTime = successesOf(tally.result(seconds))
   await Promise.all(underWay)
-  for (const line of all) line.close()
+  for (const connection of all) connection.close()
   return {
     ...tally.result((performance.now() - started) / 1_000),
     times: tally.times,
@@ -81,10 +81,11 @@ export async function openLoop(
 }
 
 /** A hundred at a time, which any listener's backlog takes. */
-async function openLines(port: number, count: number): Promise<Line[]> {
-  const lines = Array.from({ length: count }, () => new Line(port))
-  for (let i = 0; i < count; i += 100) await Promise.all(lines.slice(i, i + 100).map((line) => line.open()))
-  return lines
+async function openConnections(port: number, count: number): Promise<KeepAliveConnection[]> {
+  const opened = Array.from({ length: count }, () => new KeepAliveConnection(port))
+  for (let i = 0; i < count; i += 100)
+    await Promise.all(opened.slice(i, i + 100).map((connection) => connection.open()))
+  return opened
 }
 
 /** @returns the nearest-rank percentile, 0 of nothing */
@@ -118,7 +119,7 @@ function createTally() {
   }
 }
 
-function toBytes({ key, port }: Server, { method, path, body }: Ask): Buffer {
+function toBytes({ key, port }: Server, { method, path, body }: BenchRequest): Buffer {
   const content = body ? `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` : ''
   const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n${content}\r\n`
   return Buffer.from(head + (body ?? ''))

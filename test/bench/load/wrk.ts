@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Ask } from '../workloads.ts'
+import type { BenchRequest } from '../workloads.ts'
 import type { Load, LoadResult } from './load.ts'
 
 /** What the script below prints. */
@@ -18,8 +18,11 @@ interface Report {
 }
 
 /** Loads with wrk, which a script of Lua tells what to ask. @param dir where to put the script */
-export async function runWrk({ server, asks, connections, seconds, statuses }: Load, dir: string): Promise<LoadResult> {
-  const file = scriptFile(dir, server.key, asks, statuses ?? false)
+export async function runWrk(
+  { server, requests: requests, connections, seconds, statuses }: Load,
+  dir: string,
+): Promise<LoadResult> {
+  const file = scriptFile(dir, server.key, requests, statuses ?? false)
   const options = ['--threads', '1', '--timeout', '10s', '--connections', String(connections)]
   const { stdout } = await promisify(execFile)('wrk', [
     ...[...options, '--duration', `${seconds}s`, '--script', file],
@@ -38,10 +41,10 @@ export async function runWrk({ server, asks, connections, seconds, statuses }: L
 }
 
 /** Many requests go into a file beside the script, one a line; one request is the script's own. */
-function scriptFile(dir: string, key: string, asks: Ask[], statuses: boolean): string {
-  const [first] = asks
+function scriptFile(dir: string, key: string, requests: BenchRequest[], statuses: boolean): string {
+  const [first] = requests
   if (!first) throw new Error('There is nothing to ask')
-  const lines = asks.map(({ path, body }) => `${path}\t${body ?? ''}\n`).join('')
+  const lines = requests.map(({ path, body }) => `${path}\t${body ?? ''}\n`).join('')
   const script = [
     `wrk.method = ${lua(first.method)}`,
     `wrk.headers["Authorization"] = ${lua(`Bearer ${key}`)}`,

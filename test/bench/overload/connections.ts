@@ -2,7 +2,7 @@ import { restoreRows } from '../database.ts'
 import type { Loader } from '../load/load.ts'
 import { openLoop } from '../load/sockets.ts'
 import type { Server } from '../servers.ts'
-import { asksOf, works } from '../workloads.ts'
+import { requestsOf, workloads } from '../workloads.ts'
 import { againstPeak, factors, type Outcome, outcomeOf, slowestLivez } from './outcome.ts'
 import type { Settings } from './overload.ts'
 
@@ -16,16 +16,18 @@ export async function moreConnections(
   server: Server,
 ): Promise<Outcome[]> {
   const all: Outcome[] = []
-  for (const work of works.filter(({ action, spread }) => action === 'create' || (action === 'list' && spread))) {
-    const asks = asksOf(work, server.variant.dialect, rows)
+  for (const workload of workloads.filter(
+    ({ action, spread }) => action === 'create' || (action === 'list' && spread),
+  )) {
+    const requests = requestsOf(workload, server.variant.dialect, rows)
     for (const factor of factors) {
-      if (warmup) await load({ server, asks, connections, seconds: warmup })
+      if (warmup) await load({ server, requests: requests, connections, seconds: warmup })
       const [result, witness, livezMs] = await Promise.all([
-        load({ server, asks, connections: connections * factor, seconds, statuses: true }),
-        openLoop(server, asks, { rate: WITNESSES, seconds }),
+        load({ server, requests: requests, connections: connections * factor, seconds, statuses: true }),
+        openLoop(server, requests, { rate: WITNESSES, seconds }),
         slowestLivez(server, seconds),
       ])
-      const name = { name: work.name, load: `${connections * factor} connections` }
+      const name = { name: workload.name, load: `${connections * factor} connections` }
       all.push(outcomeOf(name, result, { times: witness.times, livezMs }))
       await restoreRows(server.databaseUrl, rows)
     }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answersOf, type LoadResult, okOf } from '../load/load.ts'
+import { responsesOf, type LoadResult, successesOf } from '../load/load.ts'
 import { percentile, type Times } from '../load/sockets.ts'
 import { fixed, table } from '../report.ts'
 import type { Server } from '../servers.ts'
@@ -35,10 +35,10 @@ interface Seen {
 }
 
 export function outcomeOf(name: { name: string; load: string }, result: LoadResult, seen: Seen): Outcome {
-  const answers = answersOf(result)
+  const answers = responsesOf(result)
   const unavailable = result.statuses[503] ?? 0
   const timesOf503 = seen.times?.get(503)
-  const { goodput = okOf(result) / result.seconds, livezMs, lateMs } = seen
+  const { goodput = successesOf(result) / result.seconds, livezMs, lateMs } = seen
   console.error(name.name, name.load, `${goodput.toFixed(0)}/s`, JSON.stringify(result.statuses), result.errors)
   return {
     ...name,
@@ -49,7 +49,7 @@ export function outcomeOf(name: { name: string; load: string }, result: LoadResu
     p99Ms: result.p99Ms,
     livezMs,
     lateMs,
-    wrong: answers - okOf(result) - unavailable + result.errors,
+    wrong: answers - successesOf(result) - unavailable + result.errors,
   }
 }
 

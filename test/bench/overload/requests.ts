@@ -1,8 +1,8 @@
 import { restoreRows, runSql } from '../database.ts'
-import { okOf } from '../load/load.ts'
+import { successesOf } from '../load/load.ts'
 import { closedLoop, openLoop } from '../load/sockets.ts'
 import type { Server } from '../servers.ts'
-import { asksOf, works } from '../workloads.ts'
+import { requestsOf, workloads } from '../workloads.ts'
 import { againstPeak, factors, type Outcome, outcomeOf, slowestLivez } from './outcome.ts'
 import type { Settings } from './overload.ts'
 
@@ -16,18 +16,18 @@ export async function moreRequests({ seconds, warmup, rows }: Settings, server: 
     'CREATE TRIGGER slow BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION slow()',
   ])
   const all: Outcome[] = []
-  for (const work of works.filter(({ action }) => action === 'create')) {
-    const asks = asksOf(work, server.variant.dialect, rows)
-    const name = `${work.name}, slow database`
-    const busy = { server, asks, connections: BUSY }
+  for (const workload of workloads.filter(({ action }) => action === 'create')) {
+    const requests = requestsOf(workload, server.variant.dialect, rows)
+    const name = `${workload.name}, slow database`
+    const busy = { server, requests, connections: BUSY }
     if (warmup) await closedLoop({ ...busy, seconds: warmup })
     const [most, livezMs] = await Promise.all([closedLoop({ ...busy, seconds }), slowestLivez(server, seconds)])
     all.push(outcomeOf({ name, load: `${BUSY} connections` }, most, { livezMs }))
 
     for (const factor of factors) {
-      const rate = Math.round((factor * okOf(most)) / most.seconds)
+      const rate = Math.round((factor * successesOf(most)) / most.seconds)
       const [result, livezMs] = await Promise.all([
-        openLoop(server, asks, { rate, seconds }),
+        openLoop(server, requests, { rate, seconds }),
         slowestLivez(server, seconds),
       ])
       const { times, lateMs, okInTime } = result

@@ -3,7 +3,7 @@ import { PrismaClient } from '../../../src/database/generated/client.ts'
 import { databaseUrl, poolSize, tuned } from './peer.ts'
 import type { Store } from './store.ts'
 
-/** Prisma as anyone uses it; tuned, with prepared statements that PostgreSQL keeps. @param toInt what the face shows */
+/** Prisma as anyone uses it; tuned, with prepared statements that PostgreSQL keeps. @param toInt what the API shows */
 export function createPrismaStore<Int>(toInt: (int64: bigint) => Int): Store<Int> {
   const pool = { connectionString: databaseUrl, max: poolSize }
   const adapter = new PrismaPg(pool, tuned ? { statementNameGenerator } : undefined)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 /** One connection, asked one thing at a time; it connects anew when it has been closed. */
-export class Line {
+export class KeepAliveConnection {
   readonly #port: number
   #socket: Socket | undefined
   #received = ''
@@ -19,7 +19,7 @@ export class Line {
   }
 
   /** @returns the status of the answer; rejects when the connection breaks */
-  ask(request: Buffer): Promise<number> {
+  send(request: Buffer): Promise<number> {
     this.#socket ??= this.#connect()
     this.#received = ''
     return new Promise((resolve, reject) => {
