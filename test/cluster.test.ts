@@ -32,7 +32,7 @@ describe('several workers', () => {
 
     const end = await service.signal('SIGTERM')
     expect(end).toMatchObject({ code: 0, stderr: '' })
-    expect(end.stdout).toContain(`"worker":${pid},"code":null,"signal":"SIGKILL","msg":"worker died"`)
+    expect(end.stdout).toContain(`"worker":${pid},"code":null,"signal":"SIGKILL","msg":"worker exited"`)
     const left = await withClient((client) =>
       client.query('SELECT 1 FROM pg_stat_activity WHERE datname = $1', [new URL(emptyDatabase).pathname.slice(1)]),
     )

@@ -165,3 +165,20 @@ async function sendInPieces(port: number, bytes: string, pieceLength: number): P
   }
   return received
 }
+
+test('a shutdown waits for a response that has ended but has not been received', async () => {
+  const closing = createImpatientServer()
+  const started = vi.fn<(message: unknown) => void>()
+  subscribe('http.server.request.start', started)
+  onTestFinished(() => void unsubscribe('http.server.request.start', started))
+  const client = connect(await closing.listen(0, '127.0.0.1'), '127.0.0.1')
+  client.pause()
+  client.write('GET /unread HTTP/1.1\r\nHost: x\r\n\r\n')
+  await vi.waitUntil(() => started.mock.calls.length > 0)
+  await nextTurn() // the app has ended the response, which is larger than the buffers of the kernel
+  const closed = closing.close(0, 60_000)
+  let received = 0
+  for await (const bytes of client) received += (bytes as Buffer).length // no encoding is set
+  await closed
+  expect(received).toBeGreaterThan(5_000_000)
+})
