@@ -8,7 +8,7 @@ import { type Load, type LoadResult, successesOf } from './load.ts'
 export type Times = Map<number, number[]>
 
 /** A load that knows the time of each answer, by its status: HTTP/1.1 on keep-alive sockets and nothing more. */
-export async function closedLoop({ server, requests: requests, connections, seconds }: Load): Promise<LoadResult> {
+export async function closedLoop({ server, requests, connections, seconds }: Load): Promise<LoadResult> {
   const tally = createTally()
   const messages = requests.map((request) => toBytes(server, request))
   const started = performance.now()

@@ -19,7 +19,7 @@ interface Report {
 
 /** Loads with wrk, which a script of Lua tells what to ask. @param dir where to put the script */
 export async function runWrk(
-  { server, requests: requests, connections, seconds, statuses }: Load,
+  { server, requests, connections, seconds, statuses }: Load,
   dir: string,
 ): Promise<LoadResult> {
   const file = scriptFile(dir, server.key, requests, statuses ?? false)
