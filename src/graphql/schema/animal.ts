@@ -14,7 +14,11 @@ const NAME_SIZE = `${NAME_LENGTH.min} to ${NAME_LENGTH.max} characters`
 
 const Status = builder.enumType('PetStatus', {
   description: 'Availability of an animal, spelled as in the REST API.',
-  values: PetStatus.options,
+  values: {
+    available: { description: 'Available.' },
+    pending: { description: 'Pending.' },
+    sold: { description: 'Sold.' },
+  } satisfies Record<PetStatus, object>,
 })
 
 /** A member of NewPet: its field of type Animal, its field of input NewPet, and the input as the contract takes it. */
