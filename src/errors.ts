@@ -11,23 +11,13 @@ export interface ErrorDefinition {
 
 /** Every error code (specification, "Errors"): Google's canonical codes (AIP-193) where one fits, else HTTP's own phrase. */
 export const ERRORS = {
-  INVALID_ARGUMENT: {
-    status: 400,
-    description: 'A parameter or the body is malformed or out of range; the message names every field.',
-  },
+  INVALID_ARGUMENT: { status: 400, description: 'A parameter or the body is invalid; the message names every field.' },
   GRAPHQL_PARSE_FAILED: { status: 400, description: 'The GraphQL document has a syntax error or too many tokens.' },
-  GRAPHQL_VALIDATION_FAILED: {
-    status: 400,
-    description: 'The GraphQL document does not match the schema, or exceeds a limit.',
-  },
-  UNAUTHENTICATED: {
-    status: 401,
-    description: 'The API key is missing or invalid.',
-    headers: ['WWW-Authenticate'],
-  },
+  GRAPHQL_VALIDATION_FAILED: { status: 400, description: 'The document does not match the schema or exceeds a limit.' },
+  UNAUTHENTICATED: { status: 401, description: 'The API key is missing or invalid.', headers: ['WWW-Authenticate'] },
   PERMISSION_DENIED: {
     status: 403,
-    description: 'The API key lacks the scope that the operation requires.',
+    description: 'The API key lacks the required scope.',
     headers: ['WWW-Authenticate'],
   },
   NOT_FOUND: { status: 404, description: 'No animal has this id.' },
@@ -36,7 +26,7 @@ export const ERRORS = {
   REQUEST_TIMEOUT: { status: 408, description: 'The request took too long to arrive.' },
   ABORTED: {
     status: 409,
-    description: 'A request with the same Idempotency-Key is still in flight.',
+    description: 'A request with the same Idempotency-Key is in flight.',
     headers: ['Retry-After'],
   },
   GONE: { status: 410, description: 'The operation was removed.' },
@@ -56,15 +46,8 @@ export const ERRORS = {
   },
   HEADERS_TOO_LARGE: { status: 431, description: 'The headers are larger than 16 KiB.' },
   INTERNAL: { status: 500, description: 'Internal error. The log has the cause.' },
-  UNAVAILABLE: {
-    status: 503,
-    description: 'The request was certainly not executed: safe to retry.',
-    headers: ['Retry-After'],
-  },
-  DEADLINE_EXCEEDED: {
-    status: 504,
-    description: 'The outcome of the write is unknown: retry with the same Idempotency-Key.',
-  },
+  UNAVAILABLE: { status: 503, description: 'The request was not executed: safe to retry.', headers: ['Retry-After'] },
+  DEADLINE_EXCEEDED: { status: 504, description: 'Outcome of the write unknown: retry with the same Idempotency-Key.' },
 } as const satisfies Record<string, ErrorDefinition>
 
 export type ErrorCode = keyof typeof ERRORS

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { PrismaClient } from '../database/generated/client.ts'
+import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
 import { OperatorError } from '../operator-error.ts'
 import { hashKey, keyPrefix, mintKey } from './api-key.ts'
 
@@ -22,18 +22,7 @@ export interface Caller {
 }
 
 /** What operators may see of a key. */
-export interface KeyInfo {
-  name: string
-  prefix: string
-  scopes: string[]
-  createdAt: Date
-  expiresAt: Date | null
-  revokedAt: Date | null
-  lastUsedAt: Date | null
-  /** Calls of the deprecated getPet, and the last of them. */
-  deprecatedCalls: bigint
-  deprecatedLastCallAt: Date | null
-}
+export type KeyInfo = Omit<ApiKey, 'id' | 'hash' | 'clientId'>
 
 /** The key has a successor already. The message is one line and names both by their prefixes. */
 export class KeyAlreadyRotatedError extends OperatorError {}

@@ -23,21 +23,22 @@ import { analyzeQuery, checkLimits, limitExceeded, limits } from './limits.ts'
 import type { GraphQLParams } from './params.ts'
 import { schema } from './schema/index.ts'
 
-/** The result of an operation. */
-export interface ExecutionOutcome {
+/** The result of an operation, or why its request was rejected. */
+export interface Outcome {
   /** The result's `data` as JSON; undefined when nothing was executed. */
-  data?: string
+  data?: string | undefined
   errors?: readonly GraphQLError[] | undefined
-  cost: number
-  /** The largest cost that this caller's operations may have. */
-  costLimit: number
+  /** The code of all errors of a rejected request. */
+  code?: ErrorCode
+  /** In points; the limit is the largest cost that this caller's operations may have. */
+  cost?: { requested: number; limit: number }
 }
 
 /** A result, and how long its execution waited for the database, in milliseconds. */
-type Executed = Pick<ExecutionOutcome, 'data' | 'errors'> & { databaseMs: number }
+type Executed = Outcome & { databaseMs: number }
 
 /** A request that is rejected before execution. */
-export class GraphQLRequestError extends Error {
+export class GraphQLRequestError extends Error implements Outcome {
   readonly code: ErrorCode
   readonly errors: readonly GraphQLError[]
 
@@ -56,7 +57,7 @@ export interface ExecuteDependencies {
 }
 
 /** Executes one request. @throws GraphQLRequestError, ApiError for requests that it rejects */
-export type Execute = (params: GraphQLParams, req: Request, res: Response) => Promise<ExecutionOutcome>
+export type Execute = (params: GraphQLParams, req: Request, res: Response) => Promise<Outcome>
 
 /** Parses, authorizes, checks limits, validates, consumes the cost and executes; concurrent identical queries execute once. */
 export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependencies): Execute {
@@ -74,31 +75,27 @@ export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependenc
     const { coerced, errors } = engine.coerceVariables(operation, params.variables)
     if (errors) throw new GraphQLRequestError('INVALID_ARGUMENT', ...errors)
 
-    const cost = costOf(schema, document, operation, coerced)
-    if (cost > costLimit) {
-      throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', limitExceeded('The cost', cost, costLimit))
+    const cost = { requested: costOf(schema, document, operation, coerced), limit: costLimit }
+    if (cost.requested > cost.limit) {
+      throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', limitExceeded('The cost', cost.requested, cost.limit))
     }
-    if (keyLimiter && cost > 1) await consumeQuota(keyLimiter, req, res, cost - 1)
+    if (keyLimiter && cost.requested > 1) await consumeQuota(keyLimiter, req, res, cost.requested - 1)
 
     const executeIn = async (context: Pick<GraphQLContext, 'deadline' | 'caller'>): Promise<Executed> => {
       const { data, errors } = await engine.execute(document, operation, { animals, ...context }, params.variables)
       return {
-        ...(data !== undefined && { data: JSON.stringify(data) }),
+        data: data === undefined ? undefined : JSON.stringify(data),
         errors,
         databaseMs: context.deadline.databaseMs,
       }
     }
     if (operation.operation !== OperationTypeNode.QUERY) {
-      return { ...(await executeIn({ deadline: req.deadline, caller: callerOf(req) })), cost, costLimit }
+      return { ...(await executeIn({ deadline: req.deadline, caller: callerOf(req) })), cost }
     }
     // Query results depend only on the text of the request, so identical requests may share one execution. It has no
     // caller and its own deadline; each of the requests waits until its own deadline.
     const shared = () => executeIn({ deadline: req.deadline.fork(), caller: undefined })
-    return {
-      ...(await req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, shared))),
-      cost,
-      costLimit,
-    }
+    return { ...(await req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, shared))), cost }
   }
 }
 

@@ -1,11 +1,9 @@
 import {
-  type DefinitionNode,
   type DocumentNode,
-  type FragmentDefinitionNode,
+  type ExecutableDefinitionNode,
   GraphQLError,
   Kind,
   type OperationDefinitionNode,
-  type SelectionNode,
   type SelectionSetNode,
 } from 'graphql'
 
@@ -49,52 +47,7 @@ export function limitExceeded(label: string, value: number, limit: number): Grap
   return new GraphQLError(`${label} is ${value}; the limit is ${limit}.`)
 }
 
-/**
- * Measures a request without executing it, in O(document size). Depth, aliases and root fields are those of the
- * operation with its fragments expanded at every spread; fields, fragments, directives and the longest alias are
- * measured as written. Selections (fields, fragment spreads and inline fragments) are those of the largest operation or
- * fragment of the document, expanded: they bound the work of validation, execution and graphql-jit, which expand
- * fragments at each spread.
- * @returns undefined when fragments spread each other in a cycle
- */
-export function analyzeQuery(document: DocumentNode, operation: OperationDefinitionNode): QueryStats | undefined {
-  const written = document.definitions.map(measureWritten)
-  const fragments = document.definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
-  const expand = createExpander(fragments)
-  const expanded = document.definitions.flatMap((d) => ('selectionSet' in d ? [expand(d.selectionSet)] : []))
-  const selected = expand(operation.selectionSet)
-  if (!selected || expanded.includes(undefined)) return undefined
-  return {
-    fields: sum(written.map((w) => w.fields)),
-    fragments: fragments.length,
-    directives: sum(written.map((w) => w.directives)),
-    depth: selected.depth,
-    aliases: selected.aliases,
-    aliasLength: Math.max(...written.map((w) => w.aliasLength)),
-    rootFields: selected.fields,
-    selections: Math.max(...expanded.map((e) => e?.selections ?? 0)),
-  }
-}
-
-interface Written {
-  fields: number
-  directives: number
-  /** Length of the longest alias. */
-  aliasLength: number
-}
-
-function measureWritten(node: DefinitionNode | SelectionNode): Written {
-  const within = 'selectionSet' in node && node.selectionSet ? node.selectionSet.selections.map(measureWritten) : []
-  const variables = 'variableDefinitions' in node ? (node.variableDefinitions ?? []) : []
-  const own = 'directives' in node ? (node.directives?.length ?? 0) : 0
-  const alias = node.kind === Kind.FIELD ? (node.alias?.value.length ?? 0) : 0
-  return {
-    fields: sum(within.map((w) => w.fields)) + (node.kind === Kind.FIELD ? 1 : 0),
-    directives: own + sum([...within.map((w) => w.directives), ...variables.map((v) => v.directives?.length ?? 0)]),
-    aliasLength: Math.max(alias, ...within.map((w) => w.aliasLength)),
-  }
-}
-
+/** Measures of a selection set with its fragments expanded at every spread. */
 interface Expanded {
   depth: number
   aliases: number
@@ -104,56 +57,60 @@ interface Expanded {
   selections: number
 }
 
+const NOTHING: Expanded = { depth: 0, aliases: 0, fields: 0, selections: 0 }
+
 /**
- * Measures selection sets with their fragments expanded; each fragment is walked once, however often it is spread.
- * @returns a function whose result is undefined when fragments spread each other in a cycle
+ * Measures a request without executing it, in O(document size). Depth, aliases and root fields are those of the
+ * operation with its fragments expanded at every spread; fields, fragments, directives and the longest alias are
+ * measured as written. Selections (fields, fragment spreads and inline fragments) are those of the largest operation or
+ * fragment of the document, expanded: they bound the work of validation, execution and graphql-jit, which expand
+ * fragments at each spread.
+ * @returns undefined when fragments spread each other in a cycle
  */
-function createExpander(definitions: FragmentDefinitionNode[]) {
-  const fragments = new Map(definitions.map((definition) => [definition.name.value, definition]))
-  const measured = new Map<string, Expanded | 'in progress'>()
+export function analyzeQuery(
+  { definitions }: DocumentNode,
+  operation: OperationDefinitionNode,
+): QueryStats | undefined {
+  const executable = definitions.filter((definition) => 'selectionSet' in definition)
+  const fragments = executable.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION)
+  const byName = new Map(fragments.map((fragment) => [fragment.name?.value, fragment]))
+  const written = { fields: 0, directives: 0, aliasLength: 0 }
+  /** Each definition is walked once, however often it is spread. */
+  const measured = new Map<ExecutableDefinitionNode, Expanded | 'in progress'>()
   let hasCycle = false
 
+  function ofDefinition(definition: ExecutableDefinitionNode): Expanded {
+    const known = measured.get(definition)
+    if (known === 'in progress') hasCycle = true
+    if (known) return known === 'in progress' ? NOTHING : known
+    measured.set(definition, 'in progress')
+    for (const { directives } of [definition, ...(definition.variableDefinitions ?? [])])
+      written.directives += directives?.length ?? 0
+    const result = ofSelections(definition.selectionSet)
+    measured.set(definition, result)
+    return result
+  }
+
   function ofSelections({ selections }: SelectionSetNode): Expanded {
-    const total = { depth: 0, aliases: 0, fields: 0, selections: 0 }
-    for (const selection of selections) {
-      const { depth, aliases, fields, selections: count } = ofSelection(selection)
-      total.depth = Math.max(total.depth, depth)
-      total.aliases += aliases
-      total.fields += fields
-      total.selections += count
+    const total = { ...NOTHING }
+    for (const node of selections) {
+      written.directives += node.directives?.length ?? 0
+      const spread = node.kind === Kind.FRAGMENT_SPREAD ? byName.get(node.name.value) : undefined
+      const nested = 'selectionSet' in node && node.selectionSet ? ofSelections(node.selectionSet) : NOTHING
+      const { depth, aliases, fields, selections: count } = spread ? ofDefinition(spread) : nested
+      const isField = node.kind === Kind.FIELD
+      const alias = isField ? node.alias : undefined
+      written.fields += isField ? 1 : 0
+      written.aliasLength = Math.max(written.aliasLength, alias?.value.length ?? 0)
+      total.depth = Math.max(total.depth, depth + (isField ? 1 : 0))
+      total.aliases += aliases + (alias ? 1 : 0)
+      total.fields += isField ? 1 : fields
+      total.selections += count + 1
     }
     return total
   }
 
-  function ofSelection(node: SelectionNode): Expanded {
-    const within = node.kind === Kind.FRAGMENT_SPREAD ? ofFragment(node.name.value) : ofNode(node)
-    const selections = within.selections + 1
-    if (node.kind !== Kind.FIELD) return { ...within, selections }
-    return { depth: within.depth + 1, aliases: within.aliases + (node.alias ? 1 : 0), fields: 1, selections }
-  }
-
-  function ofNode({ selectionSet }: { selectionSet?: SelectionSetNode | undefined }): Expanded {
-    return selectionSet ? ofSelections(selectionSet) : NOTHING
-  }
-
-  function ofFragment(name: string): Expanded {
-    const cached = measured.get(name)
-    if (cached === 'in progress') hasCycle = true
-    if (cached) return cached === 'in progress' ? NOTHING : cached
-    measured.set(name, 'in progress')
-    const result = ofNode(fragments.get(name) ?? {})
-    measured.set(name, result)
-    return result
-  }
-
-  return (selectionSet: SelectionSetNode): Expanded | undefined => {
-    const expanded = ofSelections(selectionSet)
-    return hasCycle ? undefined : expanded
-  }
-}
-
-const NOTHING: Expanded = { depth: 0, aliases: 0, fields: 0, selections: 0 }
-
-function sum(numbers: number[]): number {
-  return numbers.reduce((a, b) => a + b, 0)
+  const { depth, aliases, fields: rootFields } = ofDefinition(operation)
+  const selections = Math.max(...executable.map((definition) => ofDefinition(definition).selections))
+  return hasCycle ? undefined : { ...written, fragments: fragments.length, depth, aliases, rootFields, selections }
 }

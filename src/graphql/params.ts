@@ -1,66 +1,62 @@
 import type { Request } from 'express'
+import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { parseJson } from '../http/json.ts'
 
-/** The parameters of a GraphQL over HTTP request: a document or the id of a trusted one, variables, operation name. */
-export interface GraphQLParams {
-  query?: string
-  documentId?: string
-  variables?: Record<string, unknown>
-  operationName?: string
-}
+/** Null counts as absent. */
+const text = z
+  .string('must be a string')
+  .nullish()
+  .transform((value) => value ?? undefined)
+/** The object itself: a copy would lose a variable named `__proto__`. */
+const map = z
+  .custom<Record<string, unknown>>(isMap, 'must be an object')
+  .nullish()
+  .transform((value) => value ?? undefined)
+/** Apollo's and urql's persisted queries put the hash here. */
+const extensions = z
+  .object({ persistedQuery: z.object({ sha256Hash: text }, 'must be an object').nullish() }, 'must be an object')
+  .nullish()
 
-/** The parameters of a GET. @throws ApiError INVALID_ARGUMENT for invalid parameters */
-export function paramsFromQuery({
-  query,
-  documentId,
-  variables,
-  operationName,
-  extensions,
-}: Request['query']): GraphQLParams {
-  const parseJsonParam = (name: string, text: unknown): unknown => {
-    if (text === undefined || text === '') return undefined
-    try {
-      if (typeof text === 'string') return parseJson(text)
-    } catch {
-      // rejected below
-    }
-    throw new ApiError('INVALID_ARGUMENT', `${name}: must be a JSON object`)
-  }
-  return paramsFromBody({
-    query,
+/** The parameters of a GraphQL over HTTP request: a document or the id of a trusted one, variables, operation name. */
+const Params = z
+  .object(
+    { query: text, documentId: text, variables: map, operationName: text, extensions },
+    'The body must be a JSON object.',
+  )
+  .transform(({ extensions, documentId = extensions?.persistedQuery?.sha256Hash, ...params }) => ({
+    ...params,
     documentId,
+  }))
+  .refine(({ query, documentId }) => (query ?? documentId) !== undefined, {
+    path: ['query'],
+    error: 'must be a string',
+  })
+export type GraphQLParams = z.infer<typeof Params>
+
+/** The parameters of a GET. @throws ZodError, ApiError INVALID_ARGUMENT for invalid parameters */
+export function paramsFromQuery({ variables, operationName, extensions, ...params }: Request['query']): GraphQLParams {
+  return paramsFromBody({
+    ...params,
     operationName: operationName === '' ? undefined : operationName,
-    variables: parseJsonParam('variables', variables),
-    extensions: parseJsonParam('extensions', extensions),
+    variables: parseParameter('variables', variables),
+    extensions: parseParameter('extensions', extensions),
   })
 }
 
-/** The parameters of a POST. @throws ApiError INVALID_ARGUMENT for a body that is not a GraphQL request */
+/** The parameters of a POST. @throws ZodError for a body that is not a GraphQL request */
 export function paramsFromBody(body: unknown): GraphQLParams {
-  if (!isMap(body)) throw new ApiError('INVALID_ARGUMENT', 'The body must be a JSON object.')
-  const { query, variables, operationName, extensions } = body
-  // Apollo's and urql's persisted queries put the hash into the extensions.
-  const documentId =
-    body.documentId ??
-    (isMap(extensions) && isMap(extensions.persistedQuery) ? extensions.persistedQuery.sha256Hash : undefined)
-  if (query != null ? typeof query !== 'string' : documentId == null) {
-    throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
+  return Params.parse(body)
+}
+
+function parseParameter(name: string, json: unknown): unknown {
+  if (json === undefined || json === '') return undefined
+  try {
+    if (typeof json === 'string') return parseJson(json)
+  } catch {
+    // rejected below
   }
-  if (documentId != null && typeof documentId !== 'string') {
-    throw new ApiError('INVALID_ARGUMENT', 'documentId: must be a string')
-  }
-  if (variables != null && !isMap(variables)) throw new ApiError('INVALID_ARGUMENT', 'variables: must be an object')
-  if (operationName != null && typeof operationName !== 'string') {
-    throw new ApiError('INVALID_ARGUMENT', 'operationName: must be a string')
-  }
-  if (extensions != null && !isMap(extensions)) throw new ApiError('INVALID_ARGUMENT', 'extensions: must be an object')
-  return {
-    ...(typeof query === 'string' && { query }),
-    ...(documentId != null && { documentId }),
-    ...(variables && { variables }),
-    ...(operationName != null && { operationName }),
-  }
+  throw new ApiError('INVALID_ARGUMENT', `${name}: must be a JSON object`)
 }
 
 function isMap(value: unknown): value is Record<string, unknown> {

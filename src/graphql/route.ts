@@ -6,7 +6,7 @@ import { sendJson } from '../http/send-json.ts'
 import { jsonBody } from '../http/body.ts'
 import { allowMethods } from '../http/methods.ts'
 import { negotiate, toGraphQLError } from './errors.ts'
-import { createExecute, type ExecuteDependencies, type ExecutionOutcome, GraphQLRequestError } from './execute.ts'
+import { createExecute, type ExecuteDependencies, GraphQLRequestError, type Outcome } from './execute.ts'
 import { paramsFromQuery, type GraphQLParams, paramsFromBody } from './params.ts'
 import { traceOperations } from './tracing.ts'
 
@@ -22,13 +22,10 @@ export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDep
 
   async function respond(req: Request, res: Response, params: GraphQLParams): Promise<void> {
     const mediaType = negotiate(req)
-    const { data, errors, code, cost } = await execute(params, req, res).then(
-      (outcome): Result => ({ ...outcome, cost: { requested: outcome.cost, limit: outcome.costLimit } }),
-      (error: unknown): Result => {
-        if (error instanceof GraphQLRequestError) return error
-        throw error
-      },
-    )
+    const { data, errors, code, cost } = await execute(params, req, res).catch((error: unknown): Outcome => {
+      if (error instanceof GraphQLRequestError) return error
+      throw error
+    })
     const failed = data === undefined
     // Clients that name application/json expect a request error as 200 (GraphQL over HTTP, section 6.4.1).
     res.status(failed && !(mediaType.type === 'application/json' && mediaType.explicit) ? 400 : 200)
@@ -55,10 +52,4 @@ export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDep
     .all(allowMethods('GET', 'HEAD', 'POST'))
   router.use(notFound)
   return router
-}
-
-/** The result of an execution, or the errors of a rejected request, which have one code. */
-interface Result extends Pick<ExecutionOutcome, 'data' | 'errors'> {
-  code?: GraphQLRequestError['code']
-  cost?: { requested: number; limit: number }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { NextFunction, Request, Response } from 'express'
-import { sendStatic, type StaticResponse } from '../../http/static.ts'
+import { contentSecurityPolicy, sendStatic, type StaticResponse } from '../../http/static.ts'
 
 const MEDIA_TYPES = ['application/json', 'application/graphql-response+json', 'text/html']
 
@@ -32,7 +32,7 @@ async function renderPage(): Promise<StaticResponse> {
   return {
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': contentSecurityPolicy(html),
+      'Content-Security-Policy': policyOf(html),
       'Referrer-Policy': 'no-referrer',
     },
     body: Buffer.from(html),
@@ -50,20 +50,10 @@ function readExamples(): { query: string; variables?: string }[] {
     .map(({ query, variables }) => ({ query, ...(names.includes(variables) && { variables: read(variables).trim() }) }))
 }
 
-/** No external origins. Scripts are allowed by their hash (CSP Level 3 §2.3.1): a nonce would differ in each response. */
-function contentSecurityPolicy(html: string): string {
+/** Scripts are allowed by their hash (CSP Level 3 §2.3.1): a nonce would differ in each response. */
+function policyOf(html: string): string {
   const scripts = [...html.matchAll(/<script>([^]*?)<\/script>/g)].map(([, script = '']) => script)
   const hashes = scripts.map((script) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`)
-  return [
-    "default-src 'none'",
-    `script-src ${hashes.join(' ')}`,
-    'worker-src blob:',
-    "style-src 'unsafe-inline'",
-    'img-src data:',
-    'font-src data:',
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ')
+  const assets = ['worker-src blob:', "style-src 'unsafe-inline'", 'img-src data:', 'font-src data:']
+  return contentSecurityPolicy(`script-src ${hashes.join(' ')}`, ...assets, "connect-src 'self'")
 }

@@ -2,19 +2,11 @@ import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import { Router } from 'express'
 import { allowMethods } from '../../http/methods.ts'
-import { sendStatic, type StaticResponse } from '../../http/static.ts'
+import { contentSecurityPolicy, sendStatic, type StaticResponse } from '../../http/static.ts'
 import { type ApiServer, openapi } from '../openapi/document.ts'
 
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:", // the icons in Swagger UI's style sheet
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+/** `data:` for the icons in Swagger UI's style sheet. */
+const ALLOWED = ["script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'"]
 
 /** `/openapi.json`, and `/docs`: the API reference with Swagger UI. The page loads nothing from other origins. */
 export function docsRouter(version: string, servers: ApiServer[]): Router {
@@ -33,7 +25,7 @@ function buildResponses(document: string): Record<string, StaticResponse> {
   const read = (file: string) => readFileSync(new URL(`../../../src/rest/docs/${file}`, import.meta.url))
   const { resolve } = createRequire(import.meta.url)
   const readSwaggerUi = (file: string) => readFileSync(resolve(`swagger-ui-dist/${file}`))
-  const pageHeaders = { 'Content-Security-Policy': CONTENT_SECURITY_POLICY, 'Referrer-Policy': 'no-referrer' }
+  const pageHeaders = { 'Content-Security-Policy': contentSecurityPolicy(...ALLOWED), 'Referrer-Policy': 'no-referrer' }
   const js = 'text/javascript; charset=utf-8'
   const css = 'text/css; charset=utf-8'
   return {

@@ -5,35 +5,26 @@ import { toCursor } from '../../animals/cursor.ts'
 /** An OpenAPI document or a part of it: JSON. */
 export type Json = { [member: string]: unknown }
 
-export const errorSchema = {
-  type: 'object',
-  description: 'Every error has this body.',
-  required: ['code', 'message', 'status'],
-  properties: {
-    code: {
-      type: 'string',
-      description: 'Machine-readable. The meaning of a code never changes; new codes may be added.',
-      pattern: '^[A-Z_]+$',
-      maxLength: 64,
-      examples: ['INVALID_ARGUMENT'],
-    },
-    message: {
-      type: 'string',
-      description: 'Human-readable. The wording may change.',
-      pattern: '\\S',
-      maxLength: 2000,
-      examples: ['name: must be a string'],
-    },
-    status: {
-      type: 'integer',
-      format: 'int32',
-      description: 'The HTTP status.',
-      minimum: 400,
-      maximum: 599,
-      examples: [400],
-    },
-  },
-}
+const CODE = 'Machine-readable. The meaning of a code never changes; new codes may be added.'
+
+/** The body of every error (specification §7). */
+export const ErrorBody = z.object({
+  code: z
+    .string()
+    .max(64)
+    .regex(/^[A-Z_]+$/)
+    .meta({ description: CODE, examples: ['INVALID_ARGUMENT'] }),
+  message: z
+    .string()
+    .max(2000)
+    .regex(/\S/)
+    .meta({ description: 'Human-readable. The wording may change.', examples: ['name: must be a string'] }),
+  status: z
+    .int()
+    .min(400)
+    .max(599)
+    .meta({ description: 'The HTTP status.', format: 'int32', examples: [400] }),
+})
 
 /** A cursor with the example of PetStatus as its filter, so that all examples of listPets work together. */
 export const CURSOR_EXAMPLE = toCursor(42n, 'available')

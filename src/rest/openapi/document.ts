@@ -3,7 +3,7 @@ import { createPetDocument } from '../operations/create-pet.ts'
 import { getPetDocument } from '../operations/get-pet.ts'
 import { listPetsDocument } from '../operations/list-pets.ts'
 import type { Environments } from '../references.ts'
-import { errorSchema, type Json, ref, toSchema } from './components.ts'
+import { ErrorBody, type Json, ref, toSchema } from './components.ts'
 import { HEADER_COMPONENTS } from './responses.ts'
 
 export interface ApiServer {
@@ -58,7 +58,7 @@ export function openapi(version: string, servers: ApiServer[]): Json {
           description: 'Animals, newest first.',
           items: ref('schemas', 'Animal'),
         },
-        Error: errorSchema,
+        Error: toSchema(ErrorBody, 'Every error has this body.'),
       },
       headers: HEADER_COMPONENTS,
     },

@@ -8,12 +8,13 @@ const text = (description: string, example: string, pattern = '^.+$') => ({
   schema: { type: 'string', pattern, maxLength: 2048 },
   example,
 })
-const optional = (header: ReturnType<typeof text>) => ({ ...header, required: false })
+const optional = (...header: Parameters<typeof text>) => ({ ...text(...header), required: false })
 
 /** Every header that a response may have. Required: every response that documents it has it. */
 export const HEADER_COMPONENTS = {
   'Accept-Encoding': optional(
-    text('The content codings that POST accepts, if the request had another one (RFC 9110 §12.5.3).', 'identity'),
+    'The content codings that POST accepts, if the request had another one (RFC 9110 §12.5.3).',
+    'identity',
   ),
   'Accept-Post': text('The media types that POST accepts.', 'application/json'),
   'Cache-Control': text(
@@ -23,7 +24,9 @@ export const HEADER_COMPONENTS = {
   Deprecation: text('Since when the operation is deprecated (RFC 9745).', DEPRECATION, '^@\\d+$'),
   ETag: text('Changes when the body does; for `If-None-Match`.', ETAG_EXAMPLE, '^"[A-Za-z0-9_-]+"$'),
   'Idempotent-Replayed': optional(
-    text('An earlier request with the same Idempotency-Key added the animal.', 'true', '^true$'),
+    'An earlier request with the same Idempotency-Key added the animal.',
+    'true',
+    '^true$',
   ),
   Link: text(
     'Related URLs (RFC 8288), relative to the URL of the request: `next`, `first`, `successor-version`.',
@@ -35,14 +38,10 @@ export const HEADER_COMPONENTS = {
     '^(/v1/)?pets/\\d+$',
   ),
   RateLimit: optional(
-    text(
-      'The remaining quota of the key, if one is set (draft-ietf-httpapi-ratelimit-headers): points, and seconds until the quota is reset.',
-      '"key";r=59999;t=60',
-    ),
+    'The remaining quota of the key, if one is set (draft-ietf-httpapi-ratelimit-headers): points, and seconds until the quota is reset.',
+    '"key";r=59999;t=60',
   ),
-  'RateLimit-Policy': optional(
-    text('The quota, if one is set: points, and the window in seconds.', '"key";q=60000;w=60'),
-  ),
+  'RateLimit-Policy': optional('The quota, if one is set: points, and the window in seconds.', '"key";q=60000;w=60'),
   'Retry-After': {
     description: 'Seconds to wait before the retry.',
     required: true,
