@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 /** The project's folder, seen from where this file is compiled to: test/bench/dist/test/bench. */
-export const root = fileURLToPath(new URL('../../../../', import.meta.url))
+export const root = fileURLToPath(new URL('../../../../../', import.meta.url))
 
 /** Where results go. */
 export const bench = fileURLToPath(new URL('../../../', import.meta.url))
