@@ -16,6 +16,7 @@ import { errorHandler, notFound } from './http/error-handler.ts'
 import { type Health, healthRouter } from './http/health.ts'
 import { validateRequestHead } from './http/host.ts'
 import type { LoadShedder } from './http/load-shedding.ts'
+import { assetsRouter } from './http/static.ts'
 import { beginRequest } from './http/request.ts'
 import { traceRequests } from './http/tracing.ts'
 import { deprecateGetPet } from './rest/deprecation.ts'
@@ -66,8 +67,8 @@ export function createApp(deps: AppDependencies): Express {
   app.use('/graphql', graphqlErrorHandler(log))
 
   app.use(healthRouter(health))
-  app.use(['/docs', '/openapi.json'], loadShedder.shedForLag)
-  app.use(docsRouter(version, apiServers(environments)))
+  app.use(['/docs', '/openapi.json', '/assets'], loadShedder.shedForLag)
+  app.use(assetsRouter(), docsRouter(version, apiServers(environments)))
   if (deps.metricsPort === undefined) app.use(metrics.router(authenticated, requireScope('metrics:read')))
 
   app.use(notFound)

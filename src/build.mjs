@@ -47,6 +47,7 @@ if (!existsSync(client) || statSync(client).mtimeMs < statSync(model).mtimeMs) {
 if (process.argv.includes('--client')) process.exit(0)
 
 run(tsc, '--project', 'src')
+run(fileURLToPath(new URL('build-pages.mjs', import.meta.url)))
 if (process.argv.includes('--watch')) {
   const options = { cwd: root, stdio: 'inherit' }
   const compiler = spawn(process.execPath, [tsc, '--project', 'src', '--watch', '--preserveWatchOutput'], options)

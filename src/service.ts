@@ -19,6 +19,8 @@ import { createLoadShedder, type LoadShedder } from './http/load-shedding.ts'
 import { observeRejections } from './telemetry/access-log.ts'
 import { createMetrics, type MetricSources } from './telemetry/metrics.ts'
 
+const STORE_CONNECTIONS = 2
+
 /** What the service reads of the configuration. */
 type Settings = Pick<
   Config,
@@ -60,7 +62,6 @@ export function createService(options: ServiceOptions): Service {
   const limiters = createLimiters(options, rateLimitPool)
   const loadShedder = createLoadShedder(options.shedding, database.pool)
   const metrics = createMetrics(metricSources(options, database.pool, keyLookup, loadShedder, limiters))
-  const servers: HttpServer[] = []
   let stopping: Promise<void> | undefined
   const app = createApp({
     ...options,
@@ -78,7 +79,7 @@ export function createService(options: ServiceOptions): Service {
     },
   })
   const stopJobs = startJobs(log, usage, database, rateLimitPool)
-
+  const servers: HttpServer[] = []
   function listen(handler: Express, port: number, host: string): Promise<number> {
     const server = createHttpServer(handler, timeouts, observeRejections(log, metrics))
     servers.push(server)
@@ -96,6 +97,7 @@ export function createService(options: ServiceOptions): Service {
     database,
     keys: createApiKeys(database, now),
     async start({ port, host }) {
+      await connectStore(rateLimitPool)
       if (metricsPort !== undefined) await listen(createMetricsApp({ metrics, log, timeouts }), metricsPort, host)
       return listen(app, port, host)
     },
@@ -112,11 +114,16 @@ function createPools({ databaseUrl: url, databasePoolSize, rateLimits, timeouts,
   return {
     database: createDatabase({ url, size: databasePoolSize, timeouts, onIdleError, tracer }),
     rateLimitPool: rateLimits.shared
-      ? createPool({ url, size: 2, timeouts: rateLimitTimeouts, onIdleError, tracer })
+      ? createPool({ url, size: STORE_CONNECTIONS, timeouts: rateLimitTimeouts, onIdleError, tracer })
       : undefined,
     // A saturated pool does not make the instance unready.
     readinessPool: createPool({ url, size: 1, timeouts, onIdleError }),
   }
+}
+
+/** Connects to the rate-limit store before the first burst of requests, whose checkouts would time out meanwhile. */
+async function connectStore(pool: Pool | undefined): Promise<void> {
+  await Promise.allSettled(Array.from({ length: STORE_CONNECTIONS }, () => pool?.query('SELECT 1')))
 }
 
 /** The rate limiters; undefined where the configuration sets no limit. */

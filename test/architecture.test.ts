@@ -50,7 +50,7 @@ const REQUEST = 'http/request.ts'
 /** Who may add members to the types of which package. */
 const AUGMENTATIONS: Record<string, string[]> = {
   [REQUEST]: ['express-serve-static-core', 'node:http'],
-  'graphql/cost.ts': ['graphql'],
+  'graphql/schema/builder.ts': ['graphql'],
 }
 
 const PROGRAMS = ['main.ts', 'cli/']
@@ -176,7 +176,7 @@ describe('layers', () => {
     expect(wrong).toEqual([])
   })
 
-  test('only http/request.ts adds members to a request, and only graphql/cost.ts to a field', () => {
+  test('only http/request.ts adds members to a request, and only graphql/schema/builder.ts to a field', () => {
     const wrong = wrongFiles(({ augments }, path) => !augments.every((name) => AUGMENTATIONS[path]?.includes(name)))
     expect(wrong).toEqual([])
   })

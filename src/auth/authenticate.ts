@@ -83,9 +83,13 @@ function bearerToken(req: Request): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(values[0] ?? '')?.[1]
 }
 
-/** The client's IPv4 address, or its IPv6 network of 64 bits, which is one client's. */
+/**
+ * The client's IPv4 address, or its IPv6 network of 64 bits, which is one client's. Some proxies append the port to
+ * X-Forwarded-For; everything that is no address counts as one client.
+ */
 function clientNetwork({ ip = '' }: Request): string {
-  if (!ipaddr.isValid(ip)) return ip
-  const address = ipaddr.process(ip) // an IPv4-mapped address counts as the IPv4 address
+  const withoutPort = ip.replace(/^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/, '$1$2')
+  if (!ipaddr.isValid(withoutPort)) return 'unknown'
+  const address = ipaddr.process(withoutPort) // an IPv4-mapped address counts as the IPv4 address
   return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString()
 }

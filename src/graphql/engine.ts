@@ -1,11 +1,5 @@
-import {
-  type DocumentNode,
-  execute as executeInterpreted,
-  type ExecutionResult,
-  getVariableValues,
-  type GraphQLError,
-  type OperationDefinitionNode,
-} from 'graphql'
+import type { DocumentNode, ExecutionResult, GraphQLError, OperationDefinitionNode } from 'graphql'
+import { execute as executeInterpreted, getVariableValues } from 'graphql'
 import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import { createJit } from './jit.ts'

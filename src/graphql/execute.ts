@@ -16,10 +16,10 @@ import { ApiError, type ErrorCode } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
 import type { GraphQLContext } from './schema/builder.ts'
-import { costOf } from './cost.ts'
+import { analyze, type Analysis } from './analysis.ts'
 import { type TrustedDocuments, resolveDocument } from './trusted-documents.ts'
 import { createEngine, type Engine } from './engine.ts'
-import { analyzeQuery, checkLimits, limitExceeded, limits } from './limits.ts'
+import { checkLimits, limitExceeded, limits } from './limits.ts'
 import type { GraphQLParams } from './params.ts'
 import { schema } from './schema/index.ts'
 
@@ -63,6 +63,7 @@ export type Execute = (params: GraphQLParams, req: Request, res: Response) => Pr
 export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependencies): Execute {
   const engine = createEngine()
   const coalesce = createCoalescer<Executed>()
+  const validOperations = new WeakMap<OperationDefinitionNode, Analysis>()
   const costLimit = Math.min(limits.cost, keyLimiter?.points ?? limits.cost)
 
   return async (params, req, res) => {
@@ -70,14 +71,15 @@ export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependenc
     const operation = selectOperation(document, params.operationName)
     req.operation = { type: operation.operation, name: operation.name?.value }
     authorize(req, operation)
-    checkDocument(engine, document, operation)
+    const analysis = validOperations.get(operation) ?? checkDocument(engine, document, operation)
+    validOperations.set(operation, analysis)
 
     const { coerced, errors } = engine.coerceVariables(operation, params.variables)
     if (errors) throw new GraphQLRequestError('INVALID_ARGUMENT', ...errors)
 
-    const cost = { requested: costOf(schema, document, operation, coerced), limit: costLimit }
+    const cost = { requested: analysis.cost(coerced), limit: costLimit }
     if (cost.requested > cost.limit) {
-      throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', limitExceeded('The cost', cost.requested, cost.limit))
+      throw invalid([limitExceeded('The cost', cost.requested, cost.limit)])
     }
     if (keyLimiter && cost.requested > 1) await consumeQuota(keyLimiter, req, res, cost.requested - 1)
 
@@ -111,15 +113,19 @@ function parseDocument(engine: Engine, text: string): DocumentNode {
 }
 
 /** @throws GraphQLRequestError when a limit is exceeded or the document is invalid */
-function checkDocument(engine: Engine, document: DocumentNode, operation: OperationDefinitionNode): void {
-  const stats = analyzeQuery(document, operation)
-  const exceeded = stats && checkLimits(stats)
-  if (exceeded?.length) throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...exceeded)
+function checkDocument(engine: Engine, document: DocumentNode, operation: OperationDefinitionNode): Analysis {
+  const analysis = analyze(document, operation)
   // With fragments in a cycle, the time of all other rules is unbounded.
-  const invalid = stats
-    ? engine.validate(document)
-    : validateOnce(schema, document, [NoFragmentCyclesRule], { maxErrors: 1 })
-  if (invalid.length) throw new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...invalid)
+  if (!analysis) throw invalid(validateOnce(schema, document, [NoFragmentCyclesRule], { maxErrors: 1 }))
+  const exceeded = checkLimits(analysis)
+  if (exceeded.length) throw invalid(exceeded)
+  const errors = engine.validate(document)
+  if (errors.length) throw invalid(errors)
+  return analysis
+}
+
+function invalid(errors: readonly GraphQLError[]): GraphQLRequestError {
+  return new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...errors)
 }
 
 function selectOperation(document: DocumentNode, operationName: string | undefined): OperationDefinitionNode {

@@ -1,7 +1,7 @@
 import { BREAK, type DocumentNode, Kind, type OperationDefinitionNode, OperationTypeNode, visit } from 'graphql'
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit'
 import { LRUCache } from 'lru-cache'
-import { analyzeQuery } from './limits.ts'
+import { analyze } from './analysis.ts'
 import { schema } from './schema/index.ts'
 
 /** Bound of the cache in characters of the documents; compiled code takes some hundred times that. */
@@ -57,7 +57,7 @@ function isSafeToCompile(document: DocumentNode, operation: OperationDefinitionN
   if (operation.operation !== OperationTypeNode.QUERY) return false
   const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION)
   if (operations.length !== 1) return false
-  const stats = analyzeQuery(document, operation)
+  const stats = analyze(document, operation)
   if (!stats || stats.selections > JIT_MAX_SELECTIONS || stats.rootFields !== 1) return false
   let safe = true
   const rejectDocument = () => {

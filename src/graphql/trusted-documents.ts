@@ -1,16 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import {
-  concatAST,
-  type DocumentNode,
-  type GraphQLError,
-  type GraphQLSchema,
-  parse,
-  print,
-  separateOperations,
-  specifiedRules,
-  validate,
-} from 'graphql'
+import type { DocumentNode, GraphQLError, GraphQLSchema } from 'graphql'
+import { concatAST, parse, print, separateOperations, specifiedRules, validate } from 'graphql'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { OperatorError } from '../operator-error.ts'

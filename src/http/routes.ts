@@ -4,7 +4,7 @@ const ROUTES = [
   '/v1/pets/{petId}',
   '/graphql',
   '/docs',
-  '/docs/{file}',
+  '/assets/{file}',
   '/openapi.json',
   '/livez',
   '/readyz',

@@ -1,9 +1,53 @@
-import type { Response } from 'express'
+import { createHash } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { brotliCompress, gzip } from 'node:zlib'
+import { type RequestHandler, Router } from 'express'
+import { etagMatches } from './etag.ts'
+import { allowMethods } from './methods.ts'
 
-/** A response that is built once and sent to every client. */
-export interface StaticResponse {
-  headers: Readonly<Record<string, string>>
-  body: Buffer
+/** The files that src/build-pages.mjs writes: seen from src/http/ and from dist/http/. */
+const PUBLIC = new URL('../../dist/public/', import.meta.url)
+
+/** Content codings (RFC 9110 §8.4.1), best first, with the suffix of a compressed file. */
+const SUFFIXES = { br: '.br', gzip: '.gz', identity: '' }
+type Coding = keyof typeof SUFFIXES
+const CODINGS = Object.keys(SUFFIXES) as Coding[] // the keys of the record's own type
+
+const compress = { br: promisify(brotliCompress), gzip: promisify(gzip), identity: async (body: Buffer) => body }
+
+/** Serves a text that is the same for every client; compressed once. */
+export function staticText(headers: Record<string, string>, text: string): RequestHandler {
+  return serve(headers, CODINGS, (coding) => compress[coding](Buffer.from(text)))
+}
+
+/** Serves a page that the build wrote. */
+export function staticPage(headers: Record<string, string>, file: string): RequestHandler {
+  return serve(headers, CODINGS, (coding) => readFile(new URL(file + SUFFIXES[coding], PUBLIC)))
+}
+
+/** `/assets/{file}`: what the pages refer to. The names contain a hash of the content, so clients never ask again. */
+export function assetsRouter(): Router {
+  const folder = new URL('assets/', PUBLIC)
+  const files = new Set(readdirSync(folder))
+  const router = Router({ strict: true, caseSensitive: true })
+  for (const file of files) {
+    const type = MEDIA_TYPES[file.split('.').at(-1) ?? '']
+    if (!type) continue // a compressed file
+    const headers = { 'Content-Type': type, 'Cache-Control': 'public, max-age=31536000, immutable' }
+    const codings = CODINGS.filter((coding) => files.has(file + SUFFIXES[coding]))
+    const handler = serve(headers, codings, (coding) => readFile(new URL(file + SUFFIXES[coding], folder)))
+    router.route(`/assets/${file}`).get(handler).all(allowMethods('GET', 'HEAD'))
+  }
+  return router
+}
+
+const MEDIA_TYPES: Record<string, string> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  ico: 'image/x-icon',
+  png: 'image/png',
 }
 
 /** The Content-Security-Policy of a page that loads nothing but what these directives allow, and is in no frame. */
@@ -14,11 +58,35 @@ export function contentSecurityPolicy(...allowed: string[]): string {
 }
 
 /**
- * Sends a static response. Node writes the buffer as it is, so clients that read slowly share one copy of it; to HEAD
- * it writes the same headers and no body (RFC 9110 §9.3.2).
+ * Serves a body that is read once for each content coding. Node writes the buffer as it is, so clients that read slowly
+ * share one copy of it; to HEAD it writes the same headers and no body (RFC 9110 §9.3.2).
  */
-export function sendStatic(res: Response, { headers, body }: StaticResponse): void {
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-  res.setHeader('Content-Length', body.length)
-  res.end(body)
+function serve(
+  headers: Record<string, string>,
+  codings: Coding[],
+  read: (coding: Coding) => Promise<Buffer>,
+): RequestHandler {
+  const variants = new Map<Coding, Promise<{ body: Buffer; etag: string }>>()
+
+  function variantOf(coding: Coding) {
+    const known = variants.get(coding)
+    if (known) return known
+    const variant = read(coding).then((body) => ({
+      body,
+      etag: `"${createHash('sha256').update(body).digest('hex')}"`,
+    }))
+    variants.set(coding, variant)
+    variant.catch(() => variants.delete(coding)) // the next request tries again
+    return variant
+  }
+
+  return async (req, res) => {
+    const coding = codings.find((one) => req.acceptsEncodings(one)) ?? 'identity'
+    const { body, etag } = await variantOf(coding)
+    res.set({ 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding', ETag: etag, ...headers })
+    if (coding !== 'identity') res.setHeader('Content-Encoding', coding)
+    if (etagMatches(req.headers['if-none-match'], etag)) return void res.status(304).end()
+    res.setHeader('Content-Length', body.length)
+    res.end(body)
+  }
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
+import { etagMatches } from '../http/etag.ts'
 import { toJson } from '../http/json.ts'
 import { sendJson } from '../http/send-json.ts'
 
@@ -22,10 +23,4 @@ export function sendCacheable(req: Request, res: Response, { json, etag, link }:
   if (link) res.setHeader('Link', link)
   if (etagMatches(req.headers['if-none-match'], etag)) res.status(304).end()
   else sendJson(res, json)
-}
-
-/** Weak comparison. Express's `req.fresh` returns false for `Cache-Control: no-cache`, which fetch sends. */
-function etagMatches(ifNoneMatch: string | undefined, etag: string): boolean {
-  const tags = new Set((ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, '')))
-  return tags.has(etag) || tags.has('*')
 }

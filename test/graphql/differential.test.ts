@@ -10,9 +10,9 @@ import type { Animal } from '../../src/animals/animal.ts'
 import type { Animals } from '../../src/animals/service.ts'
 import { ApiError } from '../../src/errors.ts'
 import type { GraphQLContext } from '../../src/graphql/schema/builder.ts'
-import { costOf } from '../../src/graphql/cost.ts'
+import { analyze } from '../../src/graphql/analysis.ts'
 import { createEngine } from '../../src/graphql/engine.ts'
-import { analyzeQuery, checkLimits } from '../../src/graphql/limits.ts'
+import { checkLimits } from '../../src/graphql/limits.ts'
 import { schema } from '../../src/graphql/schema/index.ts'
 import { createDeadline } from '../../src/http/deadline.ts'
 import { createRandom, type Random, type RandomDocument, randomDocument, randomVariables } from './random-document.ts'
@@ -84,8 +84,8 @@ async function compare(document: RandomDocument, random: Random, ours: ReturnTyp
   for (let n = 0; n < EXECUTIONS; n++) {
     const operationName = random.pick(operationNames)
     const operation = getOperationAST(parsed, operationName)
-    const stats = operation && analyzeQuery(parsed, operation)
-    if (!stats || checkLimits(stats).length) return 'over a limit'
+    const analysis = operation && analyze(parsed, operation)
+    if (!analysis || checkLimits(analysis).length) return 'over a limit'
     const variableValues = randomVariables(random)
     const args = { schema, operationName, variableValues }
     const rowsBefore = stores.ours.counts.rows
@@ -99,7 +99,7 @@ async function compare(document: RandomDocument, random: Random, ours: ReturnTyp
     })
     const request = `execution ${n + 1} of ${operationName} with ${JSON.stringify(variableValues, (_, v) => (typeof v === 'bigint' ? `${v}n` : v))}:\n${query}`
     expect(toComparable(actual), request).toEqual(toComparable(expected))
-    if (coerced) expect(costOf(schema, parsed, operation, coerced), `cost of ${request}`).toBeGreaterThanOrEqual(rows)
+    if (coerced) expect(analysis.cost(coerced), `cost of ${request}`).toBeGreaterThanOrEqual(rows)
   }
   return 'executed'
 }

@@ -7,7 +7,6 @@ import type { ListQuery } from '../../animals/queries.ts'
 import { ApiError } from '../../errors.ts'
 import { builder, type GraphQLContext, requireCaller, type Types } from './builder.ts'
 import { type Connection, type ConnectionPage, once, PageInfo } from './connection.ts'
-import '../cost.ts'
 
 const INT64 = 'an int64 in decimal digits'
 const NAME_SIZE = `${NAME_LENGTH.min} to ${NAME_LENGTH.max} characters`

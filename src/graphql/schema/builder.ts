@@ -3,6 +3,15 @@ import type { Animals } from '../../animals/service.ts'
 import type { Caller } from '../../auth/api-keys.ts'
 import type { Deadline } from '../../http/deadline.ts'
 
+declare module 'graphql' {
+  // The parameters must be those of the original declaration.
+  // oxlint-disable-next-line no-unused-vars
+  interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
+    /** Points of the rate limit that the field consumes, without its subfields; default 0. */
+    cost?: number | ((args: _TArgs) => number)
+  }
+}
+
 /** The context of resolvers. */
 export interface GraphQLContext {
   animals: Animals

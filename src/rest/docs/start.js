@@ -30,7 +30,7 @@ const ServerList = ({ React: { createElement } }) => ({
 })
 
 SwaggerUIBundle({
-  url: '/openapi.json',
+  url: 'openapi.json',
   dom_id: '#reference',
   plugins: [ServerList],
   deepLinking: true,

@@ -1,0 +1,135 @@
+import type { DocumentNode, ExecutableDefinitionNode, FieldNode, FragmentDefinitionNode } from 'graphql'
+import type { GraphQLNamedType, InlineFragmentNode, OperationDefinitionNode, SelectionNode } from 'graphql'
+import type { SelectionSetNode } from 'graphql'
+import { getArgumentValues, getNamedType, GraphQLError, isObjectType, Kind } from 'graphql'
+import type { QueryStats } from './limits.ts'
+import { schema } from './schema/index.ts'
+
+/** Cost of `__schema` and of `__type`, which cannot declare it. */
+const INTROSPECTION_COST = 10
+
+/** Computes a cost in points. @param variables as getVariableValues coerces them */
+type Cost = (variables: Record<string, unknown>) => number
+
+/** What is known of an operation without its variables. */
+export interface Analysis extends QueryStats {
+  /**
+   * The sum of what the fields declare, with fragments expanded, at least 1; for a valid operation within the limits.
+   * Arguments are coerced as in execution; a field with invalid ones costs 0. Fields under `@skip` and `@include` count.
+   */
+  cost: Cost
+}
+
+/** The type of a selection set; undefined where the document does not match the schema. */
+type Type = GraphQLNamedType | undefined
+
+/** Measures of a selection set with its fragments expanded at every spread. */
+interface Expanded {
+  depth: number
+  aliases: number
+  /** Fields at the top of the selection set. */
+  fields: number
+  /** Fields, spreads and inline fragments at every level. */
+  selections: number
+  cost: Cost
+}
+
+const NOTHING: Expanded = { depth: 0, aliases: 0, fields: 0, selections: 0, cost: () => 0 }
+
+/**
+ * Analyzes an operation in O(document size). Depth, aliases and root fields are those of the operation with its fragments
+ * expanded at every spread; fields, fragments, directives and the longest alias are measured as written. Selections
+ * (fields, fragment spreads and inline fragments) are those of the largest operation or fragment of the document,
+ * expanded: they bound the work of validation, execution, graphql-jit and `cost`, which expand fragments at each spread.
+ * @returns undefined when fragments spread each other in a cycle
+ */
+export function analyze({ definitions }: DocumentNode, operation: OperationDefinitionNode): Analysis | undefined {
+  const executable = definitions.filter((definition) => 'selectionSet' in definition)
+  const walk = new DocumentWalk(executable)
+  const { depth, aliases, fields: rootFields, cost } = walk.ofDefinition(operation)
+  const selections = Math.max(...executable.map((definition) => walk.ofDefinition(definition).selections))
+  if (walk.hasCycle) return undefined
+  const stats = { ...walk.written, fragments: walk.fragments.size, depth, aliases, rootFields, selections }
+  return { ...stats, cost: (variables) => Math.max(1, cost(variables)) }
+}
+
+/** Walks each definition of a document once, however often it is spread. */
+class DocumentWalk {
+  readonly fragments: Map<string, FragmentDefinitionNode>
+  /** Measures of what has been walked, without expansion. */
+  readonly written = { fields: 0, directives: 0, aliasLength: 0 }
+  hasCycle = false
+  readonly #measured = new Map<ExecutableDefinitionNode, Expanded | 'in progress'>()
+
+  constructor(definitions: ExecutableDefinitionNode[]) {
+    const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
+    this.fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]))
+  }
+
+  ofDefinition(definition: ExecutableDefinitionNode): Expanded {
+    const known = this.#measured.get(definition)
+    if (known === 'in progress') this.hasCycle = true
+    if (known) return known === 'in progress' ? NOTHING : known
+    this.#measured.set(definition, 'in progress')
+    for (const { directives } of [definition, ...(definition.variableDefinitions ?? [])])
+      this.written.directives += directives?.length ?? 0
+    const result = this.#ofSelections(definition.selectionSet, typeOf(definition))
+    this.#measured.set(definition, result)
+    return result
+  }
+
+  #ofSelections({ selections }: SelectionSetNode, parent: Type): Expanded {
+    const costs: Cost[] = []
+    const total = { ...NOTHING }
+    for (const node of selections) {
+      const within = this.#ofSelection(node, parent)
+      const isField = node.kind === Kind.FIELD
+      total.depth = Math.max(total.depth, within.depth + (isField ? 1 : 0))
+      total.aliases += within.aliases + (isField && node.alias ? 1 : 0)
+      total.fields += isField ? 1 : within.fields
+      total.selections += within.selections + 1
+      costs.push(within.cost, isField ? costOf(node, parent) : () => 0)
+    }
+    return { ...total, cost: (variables) => costs.reduce((sum, cost) => sum + cost(variables), 0) }
+  }
+
+  #ofSelection(node: SelectionNode, parent: Type): Expanded {
+    this.written.directives += node.directives?.length ?? 0
+    if (node.kind === Kind.INLINE_FRAGMENT) return this.#ofSelections(node.selectionSet, typeOf(node) ?? parent)
+    if (node.kind === Kind.FRAGMENT_SPREAD) {
+      const fragment = this.fragments.get(node.name.value)
+      return fragment ? this.ofDefinition(fragment) : NOTHING
+    }
+    this.written.fields += 1
+    this.written.aliasLength = Math.max(this.written.aliasLength, node.alias?.value.length ?? 0)
+    return node.selectionSet
+      ? this.#ofSelections(node.selectionSet, getNamedType(fieldOf(node, parent)?.type))
+      : NOTHING
+  }
+}
+
+/** The type whose fields an operation or a fragment selects. */
+function typeOf(node: ExecutableDefinitionNode | InlineFragmentNode): Type {
+  if (node.kind === Kind.OPERATION_DEFINITION) return schema.getRootType(node.operation) ?? undefined
+  return node.typeCondition && schema.getType(node.typeCondition.name.value)
+}
+
+function fieldOf({ name }: FieldNode, parent: Type) {
+  return isObjectType(parent) ? parent.getFields()[name.value] : undefined
+}
+
+/** The cost that a field declares. */
+function costOf(node: FieldNode, parent: Type): Cost {
+  if (['__schema', '__type'].includes(node.name.value)) return () => INTROSPECTION_COST
+  const field = fieldOf(node, parent)
+  const cost = field?.extensions.cost ?? 0
+  if (!field || typeof cost === 'number') return () => Number(cost)
+  return (variables) => {
+    try {
+      return cost(getArgumentValues(field, node, variables))
+    } catch (error) {
+      if (error instanceof GraphQLError) return 0 // the executor rejects the field for the same arguments
+      throw error
+    }
+  }
+}
