@@ -3,36 +3,27 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { parseJson } from '../http/json.ts'
 
-/** Null counts as absent. */
-const text = z
-  .string('must be a string')
-  .nullish()
-  .transform((value) => value ?? undefined)
-/** The object itself: a copy would lose a variable named `__proto__`. */
-const map = z
-  .custom<Record<string, unknown>>(isMap, 'must be an object')
-  .nullish()
-  .transform((value) => value ?? undefined)
+const text = z.string('must be a string').nullish()
+/** Not copied: a copy would lose a variable named `__proto__`. */
+const map = z.custom<Record<string, unknown>>(isMap, 'must be an object').nullish()
 /** Apollo's and urql's persisted queries put the hash here. */
-const extensions = z
-  .object({ persistedQuery: z.object({ sha256Hash: text }, 'must be an object').nullish() }, 'must be an object')
-  .nullish()
+const extensions = z.object(
+  { persistedQuery: z.object({ sha256Hash: text }, 'must be an object').nullish() },
+  'must be an object',
+)
+
+const Params = z.object(
+  { query: text, documentId: text, variables: map, operationName: text, extensions: extensions.nullish() },
+  'The body must be a JSON object.',
+)
 
 /** The parameters of a GraphQL over HTTP request: a document or the id of a trusted one, variables, operation name. */
-const Params = z
-  .object(
-    { query: text, documentId: text, variables: map, operationName: text, extensions },
-    'The body must be a JSON object.',
-  )
-  .transform(({ extensions, documentId = extensions?.persistedQuery?.sha256Hash, ...params }) => ({
-    ...params,
-    documentId,
-  }))
-  .refine(({ query, documentId }) => (query ?? documentId) !== undefined, {
-    path: ['query'],
-    error: 'must be a string',
-  })
-export type GraphQLParams = z.infer<typeof Params>
+export interface GraphQLParams {
+  query: string | undefined
+  documentId: string | undefined
+  variables: Record<string, unknown> | undefined
+  operationName: string | undefined
+}
 
 /** The parameters of a GET. @throws ZodError, ApiError INVALID_ARGUMENT for invalid parameters */
 export function paramsFromQuery({ variables, operationName, extensions, ...params }: Request['query']): GraphQLParams {
@@ -44,9 +35,17 @@ export function paramsFromQuery({ variables, operationName, extensions, ...param
   })
 }
 
-/** The parameters of a POST. @throws ZodError for a body that is not a GraphQL request */
+/** The parameters of a POST. @throws ZodError, ApiError INVALID_ARGUMENT for a body that is not a GraphQL request */
 export function paramsFromBody(body: unknown): GraphQLParams {
-  return Params.parse(body)
+  const { query, documentId, variables, operationName, extensions } = Params.parse(body)
+  const id = documentId ?? extensions?.persistedQuery?.sha256Hash
+  if (query == null && id == null) throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
+  return {
+    query: query ?? undefined,
+    documentId: id ?? undefined,
+    variables: variables ?? undefined,
+    operationName: operationName ?? undefined,
+  }
 }
 
 function parseParameter(name: string, json: unknown): unknown {
