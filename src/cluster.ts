@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { AggregatorRegistry, type Registry } from 'prom-client'
 
 /** Messages between the primary and its workers, beside prom-client's own. */
-type Message = { petstore: 'shutdown' } | { petstore: 'metrics'; request: number; text?: string }
+type Message = { petstore: 'shutdown' } | { petstore: 'metrics'; text?: string }
 
 /**
  * Runs this program in several workers that share the port, and replaces workers that exit. A worker that exits before
@@ -89,18 +89,13 @@ export function onShutdown(shutDown: () => void): void {
 export function gatherMetrics(own: Registry): () => Promise<string | undefined> {
   AggregatorRegistry.setRegistries(own)
   void new AggregatorRegistry() // responds to the primary
-  const waiting = new Map<number, (text: string | undefined) => void>()
-  let requests = 0
-  process.on('message', (message: Message) => {
-    if (message.petstore === 'metrics') waiting.get(message.request)?.(message.text)
-  })
-  return async () => {
-    const request = requests++
-    const text = await new Promise<string | undefined>((resolve) => {
-      waiting.set(request, resolve)
-      process.send?.({ petstore: 'metrics', request } satisfies Message)
+  return () =>
+    new Promise((resolve) => {
+      process.on('message', function onMessage(message: Message) {
+        if (message.petstore !== 'metrics') return
+        process.off('message', onMessage)
+        resolve(message.text)
+      })
+      process.send?.({ petstore: 'metrics' } satisfies Message)
     })
-    waiting.delete(request)
-    return text
-  }
 }

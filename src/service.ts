@@ -6,7 +6,7 @@ import { createAnimals } from './animals/service.ts'
 import { createApp, createMetricsApp } from './app.ts'
 import { type ApiKeys, createApiKeys } from './auth/api-keys.ts'
 import { createRateLimiter, deleteExpiredWindows } from './auth/rate-limiter.ts'
-import { createKeyLookup, type KeyLookup } from './auth/key-lookup.ts'
+import { createKeyLookup } from './auth/key-lookup.ts'
 import { createUsage, type Usage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { createCoalescer } from './coalesce.ts'
 import { type Config, version } from './config.ts'
@@ -15,7 +15,7 @@ import { pendingMigrations } from './database/migrate.ts'
 import type { TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer, type HttpServer } from './http/connection/server.ts'
 import type { Health } from './http/health.ts'
-import { createLoadShedder, type LoadShedder } from './http/load-shedding.ts'
+import { createLoadShedder } from './http/load-shedding.ts'
 import { observeRejections } from './telemetry/access-log.ts'
 import { createMetrics, type MetricSources } from './telemetry/metrics.ts'
 
@@ -33,7 +33,7 @@ export interface ServiceOptions extends Settings {
   /** Trusted documents; any GraphQL document is accepted by default. */
   trusted?: TrustedDocuments
   /** Aggregates the metrics of all workers of a cluster. */
-  gatherMetrics?: MetricSources['gather']
+  gatherMetrics?: MetricSources['gatherMetrics']
   /** Creates spans of requests, operations and statements; none without a tracer. */
   tracer?: Tracer | undefined
   /** The clock of API keys and of deprecation; tests bring their own. */
@@ -61,7 +61,7 @@ export function createService(options: ServiceOptions): Service {
   const usage = createUsage(database.prisma)
   const limiters = createLimiters(options, rateLimitPool)
   const loadShedder = createLoadShedder(options.shedding, database.pool)
-  const metrics = createMetrics(metricSources(options, database.pool, keyLookup, loadShedder, limiters))
+  const metrics = createMetrics({ ...options, ...limiters, version, pool: database.pool, keyLookup, loadShedder })
   let stopping: Promise<void> | undefined
   const app = createApp({
     ...options,
@@ -135,24 +135,6 @@ function createLimiters({ rateLimits, log }: ServiceOptions, store: Pool | undef
     failedAuthLimiter: wrongKeys
       ? createRateLimiter({ name: 'wrong-keys', points: wrongKeys, windowSeconds })
       : undefined,
-  }
-}
-
-function metricSources(
-  { databasePoolSize, gatherMetrics }: ServiceOptions,
-  pool: Pool,
-  keyLookup: KeyLookup,
-  loadShedder: LoadShedder,
-  { keyLimiter, failedAuthLimiter }: ReturnType<typeof createLimiters>,
-): MetricSources {
-  return {
-    version,
-    pool: () => pool,
-    max: databasePoolSize,
-    keyLookups: keyLookup.counts,
-    shed: loadShedder.counts,
-    gather: gatherMetrics,
-    limited: () => ({ key: keyLimiter?.rejections() ?? 0, 'wrong-keys': failedAuthLimiter?.rejections() ?? 0 }),
   }
 }
 

@@ -24,9 +24,6 @@ export interface Caller {
 /** What operators may see of a key. */
 export type KeyInfo = Omit<ApiKey, 'id' | 'hash' | 'clientId'>
 
-/** The key has a successor already. The message is one line and names both by their prefixes. */
-export class KeyAlreadyRotatedError extends OperatorError {}
-
 /** Issues, lists, rotates and revokes API keys. */
 export interface ApiKeys {
   /** @returns the new key, which is stored nowhere and cannot be shown again */
@@ -40,8 +37,7 @@ export interface ApiKeys {
    * key remains valid during the overlap, so that a client can switch without interruption.
    * @param overlapMs in milliseconds; the old key's own expiry stays when it is earlier
    * @returns the new key, which cannot be shown again; undefined when no valid key has the prefix
-   * @throws KeyAlreadyRotatedError for a key with a successor: its expiry is the end of the overlap, which no longer
-   *   tells its lifetime
+   * @throws OperatorError for a key with a successor: its expiry is the end of the overlap and no longer its lifetime
    */
   rotate(prefix: string, overlapMs: number): Promise<string | undefined>
   /**
@@ -80,8 +76,7 @@ function rotate(prisma: PrismaClient, at: Date, prefix: string, overlapMs: numbe
     const { id, name, scopes, expiresAt, createdAt } = old
     const clientId = old.clientId ?? id
     const successor = await tx.apiKey.findFirst({ where: { clientId, id: { gt: id } }, orderBy: { id: 'asc' } })
-    if (successor)
-      throw new KeyAlreadyRotatedError(`${prefix} was rotated already: its successor is ${successor.prefix}.`)
+    if (successor) throw new OperatorError(`${prefix} was rotated already: its successor is ${successor.prefix}.`)
     const key = mintKey()
     const overlapEnd = new Date(at.getTime() + overlapMs)
     const newExpiry = expiresAt && new Date(at.getTime() + expiresAt.getTime() - createdAt.getTime())

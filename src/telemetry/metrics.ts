@@ -2,23 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RequestHandler, Router } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { createCoalescer } from '../coalesce.ts'
+import type { RateLimiter } from '../auth/rate-limiter.ts'
 import { ApiError } from '../errors.ts'
 import { allowMethods } from '../http/methods.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
 export interface MetricSources {
   version: string
-  pool(): { totalCount: number; idleCount: number; waitingCount: number }
-  /** Maximum number of connections of the pool. */
-  max: number
-  /** Key lookups by result: `hit` in the cache, `miss` in the database. */
-  keyLookups: Counts
-  /** Shed requests by reason. */
-  shed: Counts
-  /** Rate-limited requests by rate limiter. */
-  limited(): Counts
+  pool: { totalCount: number; idleCount: number; waitingCount: number }
+  databasePoolSize: number
+  keyLookup: { counts: Counts }
+  loadShedder: { counts: Counts }
+  keyLimiter: RateLimiter | undefined
+  failedAuthLimiter: RateLimiter | undefined
   /** In a cluster: reads the metrics of all workers, or undefined when some are missing. */
-  gather?: ((own: Registry) => () => Promise<string | undefined>) | undefined
+  gatherMetrics?: ((own: Registry) => () => Promise<string | undefined>) | undefined
 }
 
 type Counts = Readonly<Record<string, number>>
@@ -75,7 +73,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     registers,
   })
   const keyPrefixes = new Set<string>()
-  const read = sources.gather?.(registry) ?? (() => registry.metrics())
+  const read = sources.gatherMetrics?.(registry) ?? (() => registry.metrics())
 
   return {
     observe({ route, method, operation = '', status, code, seconds }) {
@@ -94,7 +92,8 @@ export function createMetrics(sources: MetricSources): Metrics {
 }
 
 /** Registers the metrics whose values other modules count. */
-function registerSources(registry: Registry, { version, pool, max, keyLookups, shed, limited }: MetricSources): void {
+function registerSources(registry: Registry, sources: MetricSources): void {
+  const { version, pool, keyLookup, loadShedder, keyLimiter, failedAuthLimiter } = sources
   const registers = [registry]
   const gauge = (name: string, help: string, value: () => number) =>
     new Gauge({
@@ -121,13 +120,16 @@ function registerSources(registry: Registry, { version, pool, max, keyLookups, s
   new Gauge({ name: 'petstore_build_info', help: 'Always 1.', labelNames, registers, aggregator: 'first' })
     .labels(version, process.version)
     .set(1)
-  gauge('petstore_database_connections', 'Open database connections.', () => pool().totalCount)
-  gauge('petstore_database_connections_busy', 'Busy connections.', () => pool().totalCount - pool().idleCount)
-  gauge('petstore_database_connections_max', 'Pool size.', () => max)
-  gauge('petstore_database_queue_length', 'Requests waiting for a connection.', () => pool().waitingCount)
-  counter('petstore_key_lookups_total', 'Key lookups: cache hits and misses.', 'result', () => keyLookups)
-  counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', 'reason', () => shed)
-  counter('petstore_rate_limited_total', 'Rate-limited requests by rate limiter.', 'budget', limited)
+  gauge('petstore_database_connections', 'Open database connections.', () => pool.totalCount)
+  gauge('petstore_database_connections_busy', 'Busy connections.', () => pool.totalCount - pool.idleCount)
+  gauge('petstore_database_connections_max', 'Pool size.', () => sources.databasePoolSize)
+  gauge('petstore_database_queue_length', 'Requests waiting for a connection.', () => pool.waitingCount)
+  counter('petstore_key_lookups_total', 'Key lookups: cache hits and misses.', 'result', () => keyLookup.counts)
+  counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', 'reason', () => loadShedder.counts)
+  counter('petstore_rate_limited_total', 'Rate-limited requests by rate limiter.', 'budget', () => ({
+    key: keyLimiter?.rejections() ?? 0,
+    'wrong-keys': failedAuthLimiter?.rejections() ?? 0,
+  }))
 }
 
 /**

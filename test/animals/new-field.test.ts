@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test as base } from 'vitest'
@@ -40,6 +40,8 @@ function copyWithColor(): string {
   const copy = mkdtempSync(join(root, 'dist/new-field-'))
   for (const name of ['src', 'prisma', 'package.json', 'tsconfig.json'])
     cpSync(join(root, name), join(copy, name), { recursive: true })
+  mkdirSync(join(copy, 'dist'))
+  symlinkSync(join(root, 'dist/public'), join(copy, 'dist/public'))
   insert(join(copy, 'src/animals/animal.ts'), 'const fields = {', 'color: z.string().optional(),')
   insert(
     join(copy, 'src/graphql/schema/animal.ts'),

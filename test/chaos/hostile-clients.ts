@@ -1,3 +1,4 @@
+import { largestAsset } from '../support/assets.ts'
 import type { Behaviour } from './connections.ts'
 
 /** As src/config.ts has them, but for idle connections, so that a run is not minutes longer. */
@@ -46,7 +47,7 @@ export function connectionGroups(key: string): SlowGroup[] {
 
 /** A request for each address, and for each kind of response. */
 export function unreadRequests(key: string): Record<string, string> {
-  const withoutKey = ['/livez', '/readyz', '/openapi.json', '/docs', '/docs/swagger-ui-bundle.js', '/graphql', '/none']
+  const withoutKey = ['/livez', '/readyz', '/openapi.json', '/docs', '/graphql', '/none', largestAsset]
   const withKey = ['/v1/pets?limit=100', '/v1/pets/1', '/v1/pets?limit=0', '/metrics']
   const get = (path: string, headers: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
   const json = `Authorization: Bearer ${key}\r\nContent-Type: application/json\r\n`

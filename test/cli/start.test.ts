@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { issueKey } from '../chaos/cluster.ts'
+import { assets } from '../support/assets.ts'
 import { cloneDatabase, dropDatabase, withClient } from '../support/harness.ts'
 import { keepKey } from '../support/output.ts'
 import {
@@ -61,7 +62,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
 
   test('the service sends the development key to no client', async ({ sandbox }) => {
     const { base } = await sandbox.start()
-    for (const path of ['/graphql', '/docs', '/docs/start.js', '/openapi.json']) {
+    for (const path of ['/graphql', '/docs', ...assets, '/openapi.json']) {
       const response = await fetch(base + path, { headers: { Accept: 'text/html' } })
       expect(response.status).toBe(200)
       expect(JSON.stringify([...response.headers]) + (await response.text())).not.toMatch(/pets_[0-9a-z]{57}/)

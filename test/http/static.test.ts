@@ -1,14 +1,11 @@
 import { once } from 'node:events'
-import { readdirSync, statSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect } from 'vitest'
+import { assets, largestAsset } from '../support/assets.ts'
 import { testWithSharedService as test } from '../support/harness.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 
-const files = readdirSync(new URL('../../dist/public/assets/', import.meta.url))
-const assets = files.filter((file) => !/\.(br|gz)$/.test(file)).map((file) => `/assets/${file}`)
-const [largest = ''] = assets.toSorted((a, b) => sizeOf(b) - sizeOf(a))
 const pages = ['/graphql', '/docs', '/openapi.json']
 /** Whatever a browser may ask for without a key. */
 const paths = [...pages, ...assets]
@@ -96,16 +93,12 @@ describe('pages without a key', () => {
     onTestFinished(() => clients.forEach((client) => client.destroy()))
     await Promise.all(clients.map((client) => once(client, 'connect')))
     const before = process.memoryUsage().arrayBuffers
-    const lengths = await Promise.all(clients.map((client) => readLength(client, largest)))
+    const lengths = await Promise.all(clients.map((client) => readLength(client, largestAsset)))
     const copyLength = Math.max(...lengths)
     expect(copyLength).toBeGreaterThan(2_000_000)
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(3 * copyLength)
   })
 })
-
-function sizeOf(path: string): number {
-  return statSync(new URL(`../../dist/public${path}`, import.meta.url)).size
-}
 
 /** @returns the Content-Length for a client that accepts some content codings */
 async function lengthOf(port: number, path: string, codings: string): Promise<number> {

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { startScript } from '../support/assets.ts'
 import { INVALID_PETS, MALFORMED_BODIES } from '../support/cases/new-pet.ts'
 import { testWithSharedService as test } from '../support/harness.ts'
 
@@ -114,7 +115,7 @@ describe('addresses and methods', () => {
     expect(response.headers.get('content-type')).toMatch(/^application\/json/)
   })
 
-  test.for(['/livez', '/readyz', '/docs', '/openapi.json', '/docs/swagger-ui.css'])(
+  test.for(['/livez', '/readyz', '/docs', '/openapi.json', startScript])(
     '%s takes GET and HEAD, says so, and is never a fault of ours',
     async (path, { service: owner }) => {
       const post = await owner.send(path, { method: 'POST' })
