@@ -31,10 +31,7 @@ export class ConfigError extends OperatorError {
   }
 }
 
-/**
- * Reads the configuration from environment variables; an empty variable counts as unset.
- * @throws ConfigError
- */
+/** Reads the configuration from environment variables; an empty variable counts as unset. @throws ConfigError */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   if (set.DATABASE_URL_FILE) set.DATABASE_URL ??= readSecret(set.DATABASE_URL_FILE)

@@ -17,6 +17,7 @@ import { createHttpServer, type HttpServer } from './http/connection/server.ts'
 import type { Health } from './http/health.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
 import { observeRejections } from './telemetry/access-log.ts'
+import { createRareWarning } from './telemetry/logger.ts'
 import { createMetrics, type MetricSources } from './telemetry/metrics.ts'
 
 const STORE_CONNECTIONS = 2
@@ -129,7 +130,7 @@ async function connectStore(pool: Pool | undefined): Promise<void> {
 /** The rate limiters; undefined where the configuration sets no limit. */
 function createLimiters({ rateLimits, log }: ServiceOptions, store: Pool | undefined) {
   const { points, wrongKeys, windowSeconds } = rateLimits
-  const onStoreError = (err: unknown) => log.warn({ err }, 'rate-limit store unavailable, limiting per process')
+  const onStoreError = createRareWarning(log, 'rate-limit store unavailable, limiting per process')
   return {
     keyLimiter: points ? createRateLimiter({ name: 'key', points, windowSeconds, store, onStoreError }) : undefined,
     failedAuthLimiter: wrongKeys

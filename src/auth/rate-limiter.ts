@@ -18,15 +18,12 @@ export interface RateLimiterOptions {
   windowSeconds: number
   /** The database that instances share; without one each process counts for itself, in memory. */
   store?: Pool | undefined
-  /** Called when the store fails, at most once a minute. */
+  /** Called when the store fails. */
   onStoreError?: (error: unknown) => void
 }
 
 export interface RateLimiter extends Pick<RateLimiterOptions, 'name' | 'points' | 'windowSeconds'> {
-  /**
-   * Consumes points of a client's quota. Rejected requests consume them, too.
-   * @param cost in points, at least 1
-   */
+  /** Consumes points of a client's quota. Rejected requests consume them, too. @param cost in points, at least 1 */
   consume(client: string, cost: number): Promise<RateLimitState>
   /** What a client has left as far as this process knows; consumes nothing. */
   peek(client: string): RateLimitState
@@ -46,7 +43,6 @@ interface Window {
 /** Bounds the memory that a limiter takes: an attacker may have any number of addresses. */
 export const MAX_CLIENTS = 50_000
 const STORE_PAUSE_MS = 1_000
-const REPORT_INTERVAL_MS = 60_000
 
 /** The clock of the database, which all instances share: the clocks of their machines differ and may be set. */
 const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
@@ -127,22 +123,17 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 /**
  * Circuit breaker: runs no operation for STORE_PAUSE_MS after a failure, so that a store that hangs does not delay
  * every request.
- * @param onError called at most once in REPORT_INTERVAL_MS
  * @returns runs an operation; its promise is undefined when the operation failed or was not run
  */
 function createCircuitBreaker(onError: RateLimiterOptions['onStoreError']) {
   let failedAtMs = -Infinity
-  let reportedAtMs = -Infinity
   return async <T>(operation: () => Promise<T>): Promise<T | undefined> => {
     if (performance.now() - failedAtMs < STORE_PAUSE_MS) return undefined
     try {
       return await operation()
     } catch (error) {
       failedAtMs = performance.now()
-      if (failedAtMs - reportedAtMs >= REPORT_INTERVAL_MS) {
-        reportedAtMs = failedAtMs
-        onError?.(error)
-      }
+      onError?.(error)
       return undefined
     }
   }

@@ -11,10 +11,7 @@ const USAGE = `Usage: npm run migrate -- COMMAND
   status        lists the migrations; exit code 1 if any is pending
   create NAME   writes a migration from the last one to prisma/schema.prisma; NAME has a-z, 0-9 and _`
 
-interface CreateMigration {
-  createMigration(url: string, name: string): Promise<string | undefined>
-}
-
+type CreateMigration = (url: string, name: string) => Promise<string | undefined>
 type Command = (server: DatabaseServer, config: Config) => Promise<void>
 
 await runProgram(
@@ -54,11 +51,11 @@ async function status({ url }: DatabaseServer, { timeouts }: Config): Promise<vo
 }
 
 async function create({ url }: DatabaseServer, name: string): Promise<void> {
-  const tool: CreateMigration = await import(`${new URL('../../prisma/create-migration.mjs', import.meta.url)}`).catch(
-    () => {
-      throw new OperatorError('`create` needs the development dependencies, which npm ci --omit=dev leaves out.')
-    },
-  )
-  const folder = await tool.createMigration(url, name)
+  const { createMigration }: { createMigration: CreateMigration } = await import(
+    `${new URL('../../prisma/create-migration.mjs', import.meta.url)}`
+  ).catch(() => {
+    throw new OperatorError('`create` needs the development dependencies, which npm ci --omit=dev leaves out.')
+  })
+  const folder = await createMigration(url, name)
   console.log(folder ? `Wrote prisma/migrations/${folder}.` : 'No schema changes.')
 }

@@ -1,13 +1,6 @@
 import type { Request, Response } from 'express'
-import {
-  type DocumentNode,
-  getOperationAST,
-  GraphQLError,
-  NoFragmentCyclesRule,
-  type OperationDefinitionNode,
-  OperationTypeNode,
-  validate as validateOnce,
-} from 'graphql'
+import type { DocumentNode, OperationDefinitionNode } from 'graphql'
+import { getOperationAST, GraphQLError, NoFragmentCyclesRule, OperationTypeNode, validate } from 'graphql'
 import { createCoalescer } from '../coalesce.ts'
 import type { Animals } from '../animals/service.ts'
 import { checkScope } from '../auth/authenticate.ts'
@@ -67,14 +60,15 @@ export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependenc
   const costLimit = Math.min(limits.cost, keyLimiter?.points ?? limits.cost)
 
   return async (params, req, res) => {
-    const document = parseDocument(engine, resolveDocument(trusted, params.query, params.documentId))
+    const document = parseDocument(engine, resolveDocument(trusted, params))
     const operation = selectOperation(document, params.operationName)
+    const variables = params.variables ?? {}
     req.operation = { type: operation.operation, name: operation.name?.value }
     authorize(req, operation)
     const analysis = validOperations.get(operation) ?? checkDocument(engine, document, operation)
     validOperations.set(operation, analysis)
 
-    const { coerced, errors } = engine.coerceVariables(operation, params.variables)
+    const { coerced, errors } = engine.coerceVariables(operation, variables)
     if (errors) throw new GraphQLRequestError('INVALID_ARGUMENT', ...errors)
 
     const cost = { requested: analysis.cost(coerced), limit: costLimit }
@@ -84,7 +78,7 @@ export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependenc
     if (keyLimiter && cost.requested > 1) await consumeQuota(keyLimiter, req, res, cost.requested - 1)
 
     const executeIn = async (context: Pick<GraphQLContext, 'deadline' | 'caller'>): Promise<Executed> => {
-      const { data, errors } = await engine.execute(document, operation, { animals, ...context }, params.variables)
+      const { data, errors } = await engine.execute(document, operation, { animals, ...context }, variables)
       return {
         data: data === undefined ? undefined : JSON.stringify(data),
         errors,
@@ -116,7 +110,7 @@ function parseDocument(engine: Engine, text: string): DocumentNode {
 function checkDocument(engine: Engine, document: DocumentNode, operation: OperationDefinitionNode): Analysis {
   const analysis = analyze(document, operation)
   // With fragments in a cycle, the time of all other rules is unbounded.
-  if (!analysis) throw invalid(validateOnce(schema, document, [NoFragmentCyclesRule], { maxErrors: 1 }))
+  if (!analysis) throw invalid(validate(schema, document, [NoFragmentCyclesRule], { maxErrors: 1 }))
   const exceeded = checkLimits(analysis)
   if (exceeded.length) throw invalid(exceeded)
   const errors = engine.validate(document)
@@ -128,7 +122,7 @@ function invalid(errors: readonly GraphQLError[]): GraphQLRequestError {
   return new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...errors)
 }
 
-function selectOperation(document: DocumentNode, operationName: string | undefined): OperationDefinitionNode {
+function selectOperation(document: DocumentNode, operationName: string | null | undefined): OperationDefinitionNode {
   const operation = getOperationAST(document, operationName)
   if (operation && schema.getRootType(operation.operation)) return operation
   const message = operation

@@ -18,12 +18,7 @@ const Params = z.object(
 )
 
 /** The parameters of a GraphQL over HTTP request: a document or the id of a trusted one, variables, operation name. */
-export interface GraphQLParams {
-  query: string | undefined
-  documentId: string | undefined
-  variables: Record<string, unknown> | undefined
-  operationName: string | undefined
-}
+export type GraphQLParams = Omit<z.infer<typeof Params>, 'extensions'>
 
 /** The parameters of a GET. @throws ZodError, ApiError INVALID_ARGUMENT for invalid parameters */
 export function paramsFromQuery({ variables, operationName, extensions, ...params }: Request['query']): GraphQLParams {
@@ -37,15 +32,10 @@ export function paramsFromQuery({ variables, operationName, extensions, ...param
 
 /** The parameters of a POST. @throws ZodError, ApiError INVALID_ARGUMENT for a body that is not a GraphQL request */
 export function paramsFromBody(body: unknown): GraphQLParams {
-  const { query, documentId, variables, operationName, extensions } = Params.parse(body)
-  const id = documentId ?? extensions?.persistedQuery?.sha256Hash
-  if (query == null && id == null) throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
-  return {
-    query: query ?? undefined,
-    documentId: id ?? undefined,
-    variables: variables ?? undefined,
-    operationName: operationName ?? undefined,
-  }
+  const { extensions, ...params } = Params.parse(body)
+  const documentId = params.documentId ?? extensions?.persistedQuery?.sha256Hash
+  if ((params.query ?? documentId) == null) throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
+  return { ...params, documentId }
 }
 
 function parseParameter(name: string, json: unknown): unknown {

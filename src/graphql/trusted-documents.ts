@@ -5,6 +5,7 @@ import { concatAST, parse, print, separateOperations, specifiedRules, validate }
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { OperatorError } from '../operator-error.ts'
+import type { GraphQLParams } from './params.ts'
 
 /**
  * Trusted documents: operations that are identified by the SHA-256 of their text. `off` ignores hashes; `allow` accepts
@@ -38,17 +39,16 @@ export async function readManifest(file: string): Promise<ReadonlyMap<string, st
 
 /**
  * The document of a request. In mode `allow`, a document that is sent with its hash need not be trusted.
- * @param id `documentId` (GraphQL over HTTP): the hash, with or without the prefix `sha256:`
+ * `documentId` (GraphQL over HTTP) is the hash, with or without the prefix `sha256:`.
  * @throws ApiError INVALID_ARGUMENT when the mode does not accept the request, or the hash is unknown
  */
 export function resolveDocument(
   { mode, byHash }: TrustedDocuments,
-  query: string | undefined,
-  id: string | undefined,
+  { query, documentId: id }: Pick<GraphQLParams, 'query' | 'documentId'>,
 ): string {
-  if (id !== undefined && mode !== 'off') {
+  if (id != null && mode !== 'off') {
     const hash = id.replace(/^sha256:/, '')
-    if (mode === 'allow' && query !== undefined) {
+    if (mode === 'allow' && query != null) {
       if (hashOf(query) === hash) return query
       throw new ApiError('INVALID_ARGUMENT', 'documentId: is not the SHA-256 of query')
     }
@@ -59,7 +59,7 @@ export function resolveDocument(
   if (mode === 'only') {
     throw new ApiError('INVALID_ARGUMENT', 'Only trusted documents are accepted: send a documentId.')
   }
-  if (query === undefined) throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
+  if (query == null) throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
   return query
 }
 

@@ -30,31 +30,22 @@ export function staticPage(headers: Record<string, string>, file: string): Reque
 /** `/assets/{file}`: what the pages refer to. The names contain a hash of the content, so clients never ask again. */
 export function assetsRouter(): Router {
   const folder = new URL('assets/', PUBLIC)
-  const files = new Set(readdirSync(folder))
+  const files = readdirSync(folder)
   const router = Router({ strict: true, caseSensitive: true })
-  for (const file of files) {
-    const type = MEDIA_TYPES[file.split('.').at(-1) ?? '']
-    if (!type) continue // a compressed file
-    const headers = { 'Content-Type': type, 'Cache-Control': 'public, max-age=31536000, immutable' }
-    const codings = CODINGS.filter((coding) => files.has(file + SUFFIXES[coding]))
+  for (const file of files.filter((name) => !/\.(br|gz)$/.test(name))) {
+    const codings = CODINGS.filter((coding) => files.includes(file + SUFFIXES[coding]))
+    const headers = { 'Cache-Control': 'public, max-age=31536000, immutable' }
     const handler = serve(headers, codings, (coding) => readFile(new URL(file + SUFFIXES[coding], folder)))
-    router.route(`/assets/${file}`).get(handler).all(allowMethods('GET', 'HEAD'))
+    const route = router.route(`/assets/${file}`)
+    route.get((req, res, next) => handler(req, res.type(file), next)).all(allowMethods('GET', 'HEAD'))
   }
   return router
 }
 
-const MEDIA_TYPES: Record<string, string> = {
-  css: 'text/css; charset=utf-8',
-  js: 'text/javascript; charset=utf-8',
-  ico: 'image/x-icon',
-  png: 'image/png',
-}
-
-/** The Content-Security-Policy of a page that loads nothing but what these directives allow, and is in no frame. */
-export function contentSecurityPolicy(...allowed: string[]): string {
-  return ["default-src 'none'", ...allowed, "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"].join(
-    '; ',
-  )
+/** The Content-Security-Policy of a page: scripts and requests of this origin, what is allowed besides, nothing else. */
+export function contentSecurityPolicy(allowed: string): string {
+  const others = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  return `default-src 'none'; script-src 'self'; connect-src 'self'; ${allowed}; ${others}`
 }
 
 /**

@@ -7,6 +7,9 @@ const FLUSH_INTERVAL_MS = 10
 /** Linux writes up to this many bytes to a pipe atomically (pipe(7)): lines of workers that share the pipe stay whole. */
 const PIPE_BUF = 4_096
 
+/** A warning about something that fails again and again is logged at most once in this time, in milliseconds. */
+const RARE_WARNING_INTERVAL_MS = 60_000
+
 /** JSON lines, to stdout by default. */
 export function createLogger(level: Config['logLevel'], stream: DestinationStream = bufferedStdout()): Logger {
   const hooks = { streamWrite: redactKeys }
@@ -18,6 +21,16 @@ export async function prettyStream({ production }: Config): Promise<DestinationS
   if (production || !process.stdout.isTTY) return undefined
   const { default: pretty } = await import('pino-pretty') // not installed in production
   return pretty({ sync: true, singleLine: true, ignore: 'pid,version', translateTime: 'SYS:HH:MM:ss.l' })
+}
+
+/** @returns logs a message with an error, at most once in RARE_WARNING_INTERVAL_MS */
+export function createRareWarning(log: Logger, message: string): (error: unknown) => void {
+  let lastMs = -Infinity
+  return (err) => {
+    if (performance.now() - lastMs < RARE_WARNING_INTERVAL_MS) return
+    lastMs = performance.now()
+    log.warn({ err }, message)
+  }
 }
 
 /** Reduces every API key in a text to its prefix. */

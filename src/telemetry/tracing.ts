@@ -3,20 +3,12 @@ import { context, diag, DiagLogLevel, propagation, type Tracer } from '@opentele
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core'
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
-import {
-  BasicTracerProvider,
-  BatchSpanProcessor,
-  ConsoleSpanExporter,
-  SimpleSpanProcessor,
-  type SpanProcessor,
-} from '@opentelemetry/sdk-trace-base'
+import { BasicTracerProvider, BatchSpanProcessor, ConsoleSpanExporter } from '@opentelemetry/sdk-trace-base'
+import { SimpleSpanProcessor, type SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from 'pino'
 import { version } from '../config.ts'
-import { redactKeys } from './logger.ts'
+import { createRareWarning, redactKeys } from './logger.ts'
 import type { TracingConfig } from './tracing-config.ts'
-
-/** Export failures are logged at most once per this interval, in milliseconds. */
-const WARN_INTERVAL_MS = 60_000
 
 export interface Tracing {
   tracer: Tracer
@@ -35,7 +27,7 @@ export interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'proto
  * Import this module only to trace: loading the SDK makes Node track a context for every promise.
  */
 export async function startTracing(options: TracingOptions): Promise<Tracing> {
-  const warn = throttle((err) => options.log.warn({ err }, 'span export failed'))
+  const warn = createRareWarning(options.log, 'span export failed')
   const noop = () => {}
   setGlobalErrorHandler(warn)
   const logger = { error: warn, warn, info: noop, debug: noop, verbose: noop }
@@ -81,14 +73,4 @@ const redactingProcessor: SpanProcessor = {
   onEnd() {},
   forceFlush: () => Promise.resolve(),
   shutdown: () => Promise.resolve(),
-}
-
-/** Calls the function at most once per WARN_INTERVAL_MS. */
-function throttle(report: (error: unknown) => void): (error: unknown) => void {
-  let lastMs = -Infinity
-  return (error) => {
-    if (performance.now() - lastMs < WARN_INTERVAL_MS) return
-    lastMs = performance.now()
-    report(error)
-  }
 }

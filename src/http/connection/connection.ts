@@ -109,10 +109,7 @@ export class Connection {
   }
 }
 
-/**
- * Where the first blank line ends, in bytes; 0 if there is none.
- * @param tail the bytes before, in which it may have begun
- */
+/** Where the first blank line ends, in bytes; 0 without one. @param tail the bytes before, where it may have begun */
 function endOfBlankLine(tail: string, bytes: Buffer): number {
   const begun = tail ? (tail + bytes.toString('latin1', 0, 3)).indexOf(BLANK_LINE) : -1
   if (begun >= 0) return begun - tail.length + BLANK_LINE.length
@@ -120,10 +117,7 @@ function endOfBlankLine(tail: string, bytes: Buffer): number {
   return start < 0 ? 0 : start + BLANK_LINE.length
 }
 
-/**
- * Puts a listener between a socket and the parser that http has attached to it.
- * @returns what gives bytes to the parser
- */
+/** Puts a listener between a socket and the parser that http has attached. @returns what gives bytes to the parser */
 function interceptData(socket: Socket, onData: (bytes: Buffer) => void): (bytes: Buffer) => void {
   // http has attached one listener of each event.
   const [parse] = socket.listeners('data') as [(bytes: Buffer) => void]

@@ -21,10 +21,7 @@ export function createBatcher(): (action: () => void) => void {
   }
 }
 
-/**
- * The error response to a request that Node's parser could not read.
- * @param code of Node's error
- */
+/** The error response to a request that Node's parser could not read. @param code of Node's error */
 export function toRequestError(code: string | undefined): ApiError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new ApiError('REQUEST_TIMEOUT', 'The request took too long to arrive.')
