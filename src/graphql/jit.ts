@@ -31,11 +31,8 @@ export function createJit() {
   })
 
   return (document: DocumentNode, operation: OperationDefinitionNode): CompiledQuery | undefined => {
-    let entry = cache.get(operation)
-    if (!entry) {
-      entry = { executions: 0 }
-      cache.set(operation, entry)
-    }
+    const entry: CacheEntry = cache.get(operation) ?? { executions: 0 }
+    if (entry.executions === 0) cache.set(operation, entry)
     entry.executions += 1
     if (entry.executions === JIT_THRESHOLD && isSafeToCompile(document, operation)) {
       const compiled = compileQuery(schema, document, operation.name?.value)

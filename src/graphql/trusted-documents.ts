@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { DocumentNode, GraphQLError, GraphQLSchema } from 'graphql'
 import { concatAST, parse, print, separateOperations, specifiedRules, validate } from 'graphql'
@@ -28,7 +28,7 @@ const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
   try {
     const documents = Object.entries(Manifest.parse(JSON.parse(await readFile(file, 'utf8'))))
-    const wrong = documents.find(([hash, text]) => hashOf(text) !== hash)
+    const wrong = documents.find(([id, text]) => hash('sha256', text) !== id)
     if (wrong) throw new Error(`${wrong[0]} is not the SHA-256 of its document`)
     return new Map(documents)
   } catch (cause) {
@@ -47,12 +47,12 @@ export function resolveDocument(
   { query, documentId: id }: Pick<GraphQLParams, 'query' | 'documentId'>,
 ): string {
   if (id != null && mode !== 'off') {
-    const hash = id.replace(/^sha256:/, '')
+    const textHash = id.replace(/^sha256:/, '')
     if (mode === 'allow' && query != null) {
-      if (hashOf(query) === hash) return query
+      if (hash('sha256', query) === textHash) return query
       throw new ApiError('INVALID_ARGUMENT', 'documentId: is not the SHA-256 of query')
     }
-    const text = byHash.get(hash)
+    const text = byHash.get(textHash)
     if (text === undefined) throw new ApiError('INVALID_ARGUMENT', 'documentId: unknown trusted document')
     return text
   }
@@ -76,9 +76,5 @@ export function makeManifest(
   const errors = validate(schema, combined, rules)
   if (errors.length) return { errors }
   const texts = Object.values(separateOperations(combined)).map(print)
-  return { manifest: Object.fromEntries(texts.map((text) => [hashOf(text), text]).sort()) }
-}
-
-function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return { manifest: Object.fromEntries(texts.map((text) => [hash('sha256', text), text]).sort()) }
 }

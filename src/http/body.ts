@@ -1,3 +1,4 @@
+import { parse as parseMediaType } from 'content-type'
 import type { NextFunction, Request, Response } from 'express'
 import { ApiError } from '../errors.ts'
 import { parseJson } from './json.ts'
@@ -6,8 +7,8 @@ export const MAX_BODY_BYTES = 64 * 1024
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Reads a JSON body into `req.body`, for both faces: media type, then size, then UTF-8, then JSON.
- * Answers 415, 413 (before the body is read whole) or 400.
+ * Reads a JSON body into `req.body`, for both APIs: checks the media type, then size, UTF-8 and JSON.
+ * Responds 415, 413 (before the end of the body) or 400.
  */
 export async function jsonBody(req: Request, res: Response, next: NextFunction): Promise<void> {
   requireJsonType(req)
@@ -19,21 +20,19 @@ export async function jsonBody(req: Request, res: Response, next: NextFunction):
 }
 
 function requireJsonType(req: Request): void {
-  const [type = '', ...parameters] = (req.headers['content-type'] ?? '').toLowerCase().split(';')
-  const charset = parameters.map((p) => p.trim()).find((p) => p.startsWith('charset='))
-  const encoding = req.headers['content-encoding'] ?? 'identity'
-  const transfer = req.headers['transfer-encoding'] ?? 'chunked'
-  const utf8 = charset === undefined || /^charset="?utf-8"?$/.test(charset)
-  const encoded = encoding.toLowerCase() !== 'identity'
-  if (type.trim() !== 'application/json' || !utf8 || encoded || transfer.toLowerCase() !== 'chunked') {
+  const { type, parameters } = parseMediaType(req.headers['content-type'] ?? '')
+  const isUtf8 = (parameters.charset ?? 'utf-8').toLowerCase() === 'utf-8'
+  const encoded = (req.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity'
+  const transfer = (req.headers['transfer-encoding'] ?? 'chunked').toLowerCase()
+  if (type !== 'application/json' || !isUtf8 || encoded || transfer !== 'chunked') {
     const message = 'The body must be application/json in UTF-8, without Content-Encoding.'
-    // RFC 9110 §12.5.3 has the latter for nothing else, so that clients know what was wrong.
+    // Accept-Encoding says that the coding was wrong, and nothing else (RFC 9110 §12.5.3).
     const headers = { 'Accept-Post': 'application/json', ...(encoded && { 'Accept-Encoding': 'identity' }) }
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', message, { headers })
   }
 }
 
-/** The bytes of the body. Fails as soon as there are too many; Node discards the rest while the answer goes out. */
+/** The bytes of the body. Fails as soon as there are too many; Node discards the rest while the response is sent. */
 function read(req: Request): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (req.bodyError) return reject(req.bodyError)

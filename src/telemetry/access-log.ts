@@ -50,7 +50,7 @@ export function observeRequests(log: Logger, metrics: Metrics): RequestHandler {
 export function observeRejections(log: Logger, metrics: Metrics): (rejected: RejectedRequest) => void {
   return (rejected) => {
     metrics.observeRejection(rejected.code)
-    log.info(rejected, 'request refused')
+    log.info(rejected, 'request rejected')
   }
 }
 

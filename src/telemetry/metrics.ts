@@ -133,8 +133,8 @@ function registerSources(registry: Registry, sources: MetricSources): void {
 }
 
 /**
- * Spaces out collections, which take some milliseconds of the event loop: they get a fifth of it at most. Requests that
- * arrive in the meantime share the next one, so what they get is never older than they are.
+ * Spaces out collections, which take some milliseconds: they get a hundredth of the event loop. Requests that arrive in
+ * the meantime share the next one, so what they get is never older than they are.
  */
 function spaceOut<T>(collect: () => Promise<T>): () => Promise<T> {
   const coalesce = createCoalescer<T>()
@@ -144,7 +144,8 @@ function spaceOut<T>(collect: () => Promise<T>): () => Promise<T> {
       await sleep(Math.max(0, nextAtMs - performance.now()))
       const startedAt = performance.now()
       const result = await collect()
-      nextAtMs = performance.now() + 4 * (performance.now() - startedAt)
+      const endedAt = performance.now()
+      nextAtMs = endedAt + Math.min(99 * (endedAt - startedAt), 1_000)
       return result
     })
 }

@@ -132,7 +132,7 @@ describe('a request rejected by the HTTP parser', () => {
     const hasty = await service.startPeer({ timeouts: { headersMs: 100 } })
     const { headers } = parseResponse(await sendRaw(hasty.port, bytes))
     const line = await hasty.log.line({ requestId: headers['x-request-id'] })
-    expect(line).toMatchObject({ level: 30, status, code, msg: 'request refused' })
+    expect(line).toMatchObject({ level: 30, status, code, msg: 'request rejected' })
     const metrics = await (await hasty.send('/metrics')).text()
     expect(metrics).toContain(`petstore_errors_total{code="${code}"} 1\n`)
   })

@@ -34,7 +34,7 @@ export class Connection {
   constructor(socket: Socket, schedule: (action: () => void) => void) {
     this.socket = socket
     this.#schedule = schedule
-    socket.on('error', () => {}) // Node leaves no listener of its own behind CONNECT
+    socket.on('error', () => {}) // after CONNECT Node has no listener of its own
     socket.destroySoon = () => closeGracefully(socket) // which Node calls behind the last response
     this.#parse = interceptData(socket, (bytes) => this.#receive(bytes))
   }

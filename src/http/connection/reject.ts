@@ -1,23 +1,32 @@
 import { STATUS_CODES } from 'node:http'
+import { performance } from 'node:perf_hooks'
 import type { Duplex } from 'node:stream'
 import { ApiError } from '../../errors.ts'
 
 /** Lingering close: how long a connection is still read from after our half of it was closed, in milliseconds. */
 const LINGER_MS = 2_000
 
-/** Batch size and pause, in milliseconds: at most some 4,000 connections a second. */
-const BATCH_SIZE = 5
-const BATCH_PAUSE_MS = 1
+/** How long actions wait for an idle event loop, in milliseconds. */
+const MAX_PAUSE_MS = 50
 
-/** Runs many actions in order, a few at a time, so that requests are served in between. */
-export function createBatcher(): (action: () => void) => void {
+/**
+ * Runs many actions in order, a few in each millisecond and only while the event loop was idle for half of the time since
+ * the last ones, so that other requests are served in between.
+ */
+export function createPacer(actionsPerMs: number): (action: () => void) => void {
   const waiting: (() => void)[] = []
-  function runBatch(): void {
-    for (const action of waiting.splice(0, BATCH_SIZE)) action()
-    if (waiting.length) setTimeout(runBatch, BATCH_PAUSE_MS)
+  let since = performance.eventLoopUtilization()
+
+  function runSome(): void {
+    const { active, idle } = performance.eventLoopUtilization(since)
+    if (active <= idle || active + idle > MAX_PAUSE_MS) {
+      for (const action of waiting.splice(0, actionsPerMs)) action()
+      since = performance.eventLoopUtilization()
+    }
+    if (waiting.length) setTimeout(runSome, 1)
   }
   return (action) => {
-    if (waiting.push(action) === 1) setTimeout(runBatch, BATCH_PAUSE_MS)
+    if (waiting.push(action) === 1) setTimeout(runSome, 1)
   }
 }
 

@@ -7,7 +7,7 @@ import type { Express } from 'express'
 import { ApiError, type ErrorCode } from '../../errors.ts'
 import { Connection } from './connection.ts'
 import { expressPrototypes } from './express-prototypes.ts'
-import { closeGracefully, createBatcher, toRequestError, writeRejection } from './reject.ts'
+import { closeGracefully, createPacer, toRequestError, writeRejection } from './reject.ts'
 
 /** How long a client may take, in milliseconds: for its headers, for a whole request, and between two requests. */
 export interface ClientTimeouts {
@@ -19,7 +19,7 @@ export interface ClientTimeouts {
 /** Of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
 const LISTEN_BACKLOG = 4_096
 
-/** A request that was answered without the app. */
+/** A request that was rejected before it reached the app. */
 export interface RejectedRequest {
   requestId: string
   status: number
@@ -54,7 +54,8 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
   // For a client that does not read its response: later than any other limit, so that those send their own responses.
   server.timeout = Math.max(timeouts.keepAliveMs, timeouts.requestMs) + 5_000
   const connections = new Map<Duplex, Connection>()
-  const resume = createBatcher()
+  // Pipelining clients, together, leave half of the processor to others.
+  const resume = createPacer(1)
   let shuttingDown = false
 
   server.on('connection', (socket) => {
@@ -87,7 +88,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
 /** Handles what never becomes a request for the app: CONNECT, malformed and slow requests, idle connections. */
 function handleFailures(server: Server, connections: Map<Duplex, Connection>, onRejected: OnRejected): void {
   // Thousands of clients may be too slow, or idle for too long, at the same moment.
-  const schedule = createBatcher()
+  const schedule = createPacer(5)
 
   server.on('connect', (_req, socket) => {
     const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
