@@ -28,8 +28,8 @@ export const encodings = ['gzip', 'deflate', 'br', 'zstd', 'compress', 'x', 'ide
 
 /** "Input" of the catalogue, bodies: as far as no database is needed for the answer. */
 export const bodyCases: Case[] = [
-  ...MALFORMED_BODIES.map(([title, body]) => post(`a body that is ${title}`.slice(0, 80), body, invalid)),
-  ...INVALID_PETS.map(([title, body, message]) => post(title, body, { ...invalid, message })),
+  ...MALFORMED_BODIES.map(({ title, body }) => post(`a body that is ${title}`.slice(0, 80), body, invalid)),
+  ...INVALID_PETS.map(({ title, body, message }) => post(title, body, { ...invalid, message })),
   ...mediaTypes.map((type) =>
     requestCase(
       `Content-Type: ${type}`,

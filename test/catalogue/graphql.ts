@@ -129,7 +129,7 @@ export const graphqlCases: Case[] = [
   ...floodsOfTokens.map(([title, text]) => ask(`a flood of ${title}`, { query: text }, parsing)),
   ...noDocuments.map((text) => ask(`the document ${JSON.stringify(text)}`, { query: text }, parsing)),
   ...mistakes.map((text) => ask(text, { query: text }, { ...validation, message: /^(?!.*Did you mean)/s })),
-  ...MALFORMED_BODIES.map(([title, body]) => ask(`a body that is ${title}`.slice(0, 80), body, invalid)),
+  ...MALFORMED_BODIES.map(({ title, body }) => ask(`a body that is ${title}`.slice(0, 80), body, invalid)),
   ...noRequests.map(([title, body]) => ask(`a body that is ${title}`, body, invalid)),
   ...variables.map(([title, text, values]) =>
     ask(title, { query: text, variables: values }, { ...invalid, message: /^(?!.*Did you mean)/s }),

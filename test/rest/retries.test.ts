@@ -50,7 +50,10 @@ describe('an Idempotency-Key', () => {
 
   test.for(['', 'a b', 'clé', 'x'.repeat(256)])('"%s" is 400', async (key, { service }) => {
     const response = await service.post(rex, once(encodeURI(key) === key || key === 'a b' ? key : 'cl\u00e9'))
-    expect(await response.json()).toMatchObject({ code: 'INVALID_ARGUMENT', message: /^Idempotency-Key: / })
+    expect(await response.json()).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(/^Idempotency-Key: /),
+    })
     expect(await count(service)).toEqual({ totalCount: 0 })
   })
 
