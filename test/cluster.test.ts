@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest'
 import { listMigrations } from '../src/database/migrate.ts'
 import { issueKey } from './chaos/cluster.ts'
 import { cloneDatabase, dropDatabase, withClient } from './support/harness.ts'
-import { keepKey } from './support/output.ts'
+import { recordKey } from './support/output.ts'
 import { freePort, kill, occupyPort, testWithProcess as test } from './support/processes.ts'
 import { waitFor, waitUntil } from './support/timeouts.ts'
 
@@ -16,7 +16,7 @@ describe('several workers', () => {
     const service = await sandbox.start({ DATABASE_URL: emptyDatabase, PORT, WORKERS: '2', MIGRATE_ON_START: 'true' })
     const ready = async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
     await waitFor(ready)
-    const headers = { Authorization: `Bearer ${keepKey(await issueKey(emptyDatabase))}` }
+    const headers = { Authorization: `Bearer ${recordKey(await issueKey(emptyDatabase))}` }
     const metric = async (name: string) => {
       const text = await (await fetch(`${service.base}/metrics`, { headers })).text()
       return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1])

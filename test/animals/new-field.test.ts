@@ -5,7 +5,7 @@ import { expect, test as base } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { cloneDatabase, dropDatabase, withClient } from '../support/harness.ts'
-import { collectLog, keepKey } from '../support/output.ts'
+import { collectLog, recordKey } from '../support/output.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -21,7 +21,7 @@ const test = base.extend<{ send(path: string, body?: object, headers?: HeadersIn
     const log = createLogger('info', collectLog())
     const service = createService({ ...loadConfig({}), log, databaseUrl })
     const port = await service.start({ port: 0, host: '127.0.0.1' })
-    const key = keepKey(await service.keys.issue('test'))
+    const key = recordKey(await service.keys.issue('test'))
     await use((path, body, headers) =>
       fetch(`http://127.0.0.1:${port}${path}`, {
         method: body ? 'POST' : 'GET',

@@ -6,7 +6,7 @@ import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { issueKey } from '../chaos/cluster.ts'
 import { cloneDatabase, dropDatabase, withClient } from '../support/harness.ts'
-import { keepKey } from '../support/output.ts'
+import { recordKey } from '../support/output.ts'
 import {
   unreachableDatabaseUrl,
   kill,
@@ -230,7 +230,7 @@ describe('the service on a database of others', { concurrent: true }, () => {
   test('SIGTERM: a request in flight completes before the process exits', async ({ sandbox, onTestFinished }) => {
     const databaseUrl = await cloneDatabase()
     onTestFinished(() => dropDatabase(databaseUrl))
-    const key = keepKey(await issueKey(databaseUrl))
+    const key = recordKey(await issueKey(databaseUrl))
     const service = await sandbox.start({ DATABASE_URL: databaseUrl, ...longDrain })
 
     const client = connect(service.port, '127.0.0.1').setEncoding('utf8')

@@ -4,7 +4,7 @@ import { type TestService, testWithSharedService, testWithService as test } from
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 
 /** The end of an Error body. */
-const enough = /"status":\d+\}/
+const until = /"status":\d+\}/
 
 describe('what no HTTP library sends', () => {
   const broken: [string, string, number, string][] = [
@@ -72,7 +72,7 @@ describe('what no HTTP library sends', () => {
       const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`
       const type = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
       const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`
-      const answer = await sendRaw(service.port, head + type + chunk + chunk, { enough })
+      const answer = await sendRaw(service.port, head + type + chunk + chunk, { until })
       expect(parseResponse(answer)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
     },
   )
@@ -80,7 +80,7 @@ describe('what no HTTP library sends', () => {
   testWithSharedService('a declared length over the limit is 413 before the body is sent', async ({ service }) => {
     const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`
     const type = 'Content-Type: application/json\r\nContent-Length: 9999999\r\n\r\n'
-    const answer = await sendRaw(service.port, head + type, { enough })
+    const answer = await sendRaw(service.port, head + type, { until })
     expect(parseResponse(answer)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
   })
 
@@ -127,12 +127,12 @@ describe('what no HTTP library sends', () => {
     'a body that is refused unread gets one answer, and 100 only when it is wanted',
     async ({ service }) => {
       const expecting = 'Expect: 100-continue\r\n'
-      const tooLarge = await sendRaw(service.port, head(service, `${expecting}Content-Length: 9999999\r\n`), { enough })
+      const tooLarge = await sendRaw(service.port, head(service, `${expecting}Content-Length: 9999999\r\n`), { until })
       expect(tooLarge).toMatch(/^HTTP\/1\.1 413 /)
       const noKey = head(service, `${expecting}Content-Length: 27\r\n`).replace(/Bearer \w+/, 'Bearer x')
-      expect(await sendRaw(service.port, noKey, { enough })).toMatch(/^HTTP\/1\.1 401 /)
+      expect(await sendRaw(service.port, noKey, { until })).toMatch(/^HTTP\/1\.1 401 /)
       const good = await sendRaw(service.port, post(service).replace('Host: x\r\n', `Host: x\r\n${expecting}`), {
-        enough: /categoryId/,
+        until: /categoryId/,
       })
       expect(good).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /)
     },

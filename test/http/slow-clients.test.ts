@@ -56,11 +56,11 @@ test('a thousand of them at once are all told so and closed, and others are serv
 describe.concurrent('a client that closes its half of the connection', () => {
   const parts = [get.slice(0, 9), get.slice(0, -2), head, `${head}{"a"`]
   test.for(parts)('within a request, after %j, gets 400, and is closed', async (bytes, { expect }) => {
-    expect(parseResponse(await sendRaw(port, bytes, { end: true }))).toMatchObject({ status: 400, body: broken })
+    expect(parseResponse(await sendRaw(port, bytes, { halfClose: true }))).toMatchObject({ status: 400, body: broken })
   })
 
   test('without a request is closed without an answer', async ({ expect }) => {
-    expect(await sendRaw(port, '', { end: true })).toBe('')
+    expect(await sendRaw(port, '', { halfClose: true })).toBe('')
   })
 })
 
