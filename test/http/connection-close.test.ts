@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { HttpServer } from '../../src/http/connection/server.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
-import { app, createImpatientServer, get, head, refused, slow } from './short-timeouts.ts'
+import { app, createShortTimeoutServer, get, head, onRejected, slow } from './short-timeouts.ts'
 
-const server = createImpatientServer()
+const server = createShortTimeoutServer()
 let port = 0
 
 beforeAll(async () => {
@@ -96,15 +96,17 @@ test('a client that resets behind CONNECT takes nobody with it', async () => {
 })
 
 test('a refusal without a request is told with its id, but not that of a client that never said a byte', async () => {
-  refused.mockClear()
+  onRejected.mockClear()
   const { headers } = parseResponse(await sendRaw(port, 'GARBAGE\r\n\r\n'))
   expect(parseResponse(await sendRaw(port, '')).status).toBe(408)
-  expect(refused.mock.calls).toEqual([[{ requestId: headers['x-request-id'], status: 400, code: 'INVALID_ARGUMENT' }]])
+  expect(onRejected.mock.calls).toEqual([
+    [{ requestId: headers['x-request-id'], status: 400, code: 'INVALID_ARGUMENT' }],
+  ])
 })
 
 describe('the end of the server', () => {
   async function leaving(): Promise<[Socket, HttpServer]> {
-    const server = createImpatientServer()
+    const server = createShortTimeoutServer()
     const socket = connect({ port: await server.listen(0, '127.0.0.1'), host: '127.0.0.1', allowHalfOpen: true })
     socket.write('GARBAGE\r\n\r\n')
     socket.resume()

@@ -6,9 +6,9 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { testWithSharedService } from '../support/harness.ts'
 import { sendRaw } from '../support/raw-http.ts'
-import { app, createImpatientServer, get, times } from './short-timeouts.ts'
+import { app, createShortTimeoutServer, get, times } from './short-timeouts.ts'
 
-const server = createImpatientServer()
+const server = createShortTimeoutServer()
 let port = 0
 
 /** Called with each request for /held, whose response is sent when the app emits `release`. */
@@ -127,7 +127,7 @@ test('a request that is half there behind a slow response has not taken too long
 })
 
 test('a graceful shutdown lets the request that is served complete; what is behind it is not executed', async () => {
-  const server = createImpatientServer()
+  const server = createShortTimeoutServer()
   const client = connect(await server.listen(0, '127.0.0.1'), '127.0.0.1')
   const received = collect(client)
   client.write(hold.repeat(1_000))
@@ -167,7 +167,7 @@ async function sendInPieces(port: number, bytes: string, pieceLength: number): P
 }
 
 test('a shutdown waits for a response that has ended but has not been received', async () => {
-  const closing = createImpatientServer()
+  const closing = createShortTimeoutServer()
   const started = vi.fn<(message: unknown) => void>()
   subscribe('http.server.request.start', started)
   onTestFinished(() => void unsubscribe('http.server.request.start', started))
