@@ -9,7 +9,7 @@ import { collectLog, recordKey } from '../support/output.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Sends a request to the service with a field `color`, which is added to the contract as docs/architecture.md says. */
+/** Sends a request to the service with a field `color`, which is added as described in docs/architecture.md. */
 const test = base.extend<{ send(path: string, body?: object, headers?: HeadersInit): Promise<Response> }>({
   // Vitest reads the fixture's first parameter and requires a pattern there.
   // oxlint-disable-next-line no-empty-pattern

@@ -125,13 +125,13 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect(code).toBe(1)
     expect(stderr).toMatch(oneLine)
     expect(stderr).toContain(`PORT ${port},`)
-    await access(join(sandbox.dataDir, 'postgres', 'PG_VERSION')) // there was one
+    await access(join(sandbox.dataDir, 'postgres', 'PG_VERSION')) // the data folder was created
     expect(await sandbox.postgresPid()).toBeUndefined()
   })
 })
 
 describe('the keys command', { concurrent: true }, () => {
-  test('beside a running service it makes a key that works and takes it back', async ({ sandbox }) => {
+  test('creates a valid key while the service is running, and revokes it', async ({ sandbox }) => {
     const service = await sandbox.start()
     const postgres = await sandbox.postgresPid()
     const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
@@ -170,7 +170,7 @@ describe('the keys command', { concurrent: true }, () => {
     expect((await get(second, '/v1/pets', created.stdout.trim())).status).toBe(200)
   })
 
-  test('it says in one line that the database is down', async ({ sandbox }) => {
+  test('it reports in one line that the database is down', async ({ sandbox }) => {
     const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['list'], {
       DATABASE_URL: await unreachableDatabaseUrl(),
     })
@@ -178,7 +178,7 @@ describe('the keys command', { concurrent: true }, () => {
     expect(stderr).toMatch(oneLine)
   })
 
-  test('it answers bad usage with the usage and exit code 1, database or not', async ({ sandbox }) => {
+  test('it prints the usage with exit code 1 for invalid arguments, without a database', async ({ sandbox }) => {
     const env = { DATABASE_URL: await unreachableDatabaseUrl() }
     for (const args of [[], ['create'], ['revoke'], ['create', '--title', 'web']]) {
       const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, env)
@@ -197,8 +197,8 @@ describe('the service on a database of others', { concurrent: true }, () => {
     const statusLines = (state: string) => migrations.map((name) => `${state}  ${name}\n`).join('')
     const service = await sandbox.start(env)
     expect((await get(service, '/livez')).status).toBe(200)
-    const behind = await get(service, '/readyz')
-    expect([behind.status, await behind.json()]).toEqual([503, unavailable])
+    const outdated = await get(service, '/readyz')
+    expect([outdated.status, await outdated.json()]).toEqual([503, unavailable])
     const pending = { code: 1, stdout: statusLines('pending'), stderr: '' }
     expect(await sandbox.run('cli/migrate.js', ['status'], env)).toEqual(pending)
 
@@ -274,18 +274,21 @@ test('a second signal ends it at once, while it drains', async ({ sandbox }) => 
   expect(await ended).toMatchObject({ code: 1 })
 })
 
-describe('a wrong configuration', { concurrent: true }, () => {
-  const wrong: { variable: string; env: Record<string, string> }[] = [
+describe('an invalid configuration', { concurrent: true }, () => {
+  const invalid: { variable: string; env: Record<string, string> }[] = [
     { variable: 'PORT', env: { PORT: 'abc' } },
     { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslrootcert=/nowhere' } },
     { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslmode=verify-full&sslkey=/nowhere' } },
   ]
-  test.for(wrong)('stops the start with one line that names $variable', async ({ variable, env }, { sandbox }) => {
-    const { code, stdout, stderr } = await sandbox.run('main.js', [], env)
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(oneLine)
-    expect(stderr).toContain(`: ${variable} `)
-  })
+  test.for(invalid)(
+    'makes the start fail with one line that names $variable',
+    async ({ variable, env }, { sandbox }) => {
+      const { code, stdout, stderr } = await sandbox.run('main.js', [], env)
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(oneLine)
+      expect(stderr).toContain(`: ${variable} `)
+    },
+  )
 })
 
 // Not concurrent with other tests: eight processes are enough load.

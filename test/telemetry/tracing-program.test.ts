@@ -24,7 +24,7 @@ const test = base.extend<{ collector: Collector; hanging: Collector; env: { DATA
   },
   // oxlint-disable-next-line no-empty-pattern
   hanging: async ({}, use) => {
-    const collector = await startCollector({ answers: false })
+    const collector = await startCollector({ responds: false })
     await use(collector)
     collector.close()
   },
