@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Sends a request to the service with a field `color`, which is added as described in docs/architecture.md. */
 const test = base.extend<{ send(path: string, body?: object, headers?: HeadersInit): Promise<Response> }>({
-  // Vitest reads the fixture's first parameter and requires a pattern there.
+  // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
   // oxlint-disable-next-line no-empty-pattern
   async send({}, use) {
     const copy = copyWithColor()
@@ -38,7 +38,7 @@ const test = base.extend<{ send(path: string, body?: object, headers?: HeadersIn
 /** @returns a folder inside the repository, so that packages are found, and below dist/, which git ignores */
 function copyWithColor(): string {
   const copy = mkdtempSync(join(root, 'dist/new-field-'))
-  for (const name of ['src', 'prisma', 'package.json', 'tsconfig.json'])
+  for (const name of ['src', 'prisma', 'dist/public', 'package.json', 'tsconfig.json'])
     cpSync(join(root, name), join(copy, name), { recursive: true })
   insert(join(copy, 'src/animals/animal.ts'), 'const fields = {', 'color: z.string().optional(),')
   insert(
