@@ -7,7 +7,7 @@ import { freePort, kill, occupyPort, testWithProcess as test } from './support/p
 import { waitFor, waitUntil } from './support/timeouts.ts'
 
 describe('several workers', () => {
-  test('share a port and their metrics; one that is killed is replaced; SIGTERM ends them all in order', async ({
+  test('share a port and their metrics; a killed worker is replaced; SIGTERM stops them all gracefully', async ({
     sandbox,
     emptyDatabase,
   }) => {
@@ -27,7 +27,7 @@ describe('several workers', () => {
     const pid = Number(/"pid":(\d+)[^\n]*"msg":"listening"/.exec(service.printed)?.[1])
     expect(kill(pid, 'SIGKILL')).toBe(true)
     await waitUntil(() => !kill(pid, 0))
-    await waitFor(bothServe) // the dead one does not count
+    await waitFor(bothServe) // the killed worker is not counted
     expect((await fetch(`${service.base}/v1/pets`, { headers })).status).toBe(200)
 
     const end = await service.signal('SIGTERM')
@@ -75,7 +75,7 @@ describe('several workers', () => {
       const databaseUrl = await cloneDatabase()
       onTestFinished(() => dropDatabase(databaseUrl))
       const sql = (text: string) => withClient((client) => client.query(text), new URL(databaseUrl).pathname.slice(1))
-      const last = listMigrations().at(-1) // its tables exist already
+      const last = listMigrations().at(-1) // the tables of this migration exist already
       await sql(`DELETE FROM _prisma_migrations WHERE migration_name = '${last}'`)
       const service = await sandbox.start({ DATABASE_URL: databaseUrl, WORKERS: workers, MIGRATE_ON_START: 'true' })
       const failures = (printed: string) => printed.match(/"msg":"migration failed/g)?.length

@@ -38,7 +38,7 @@ async function create({ base }: ServiceProcess, key: string, name: string): Prom
 const list = async (service: ServiceProcess, key: string): Promise<unknown> =>
   (await get(service, '/v1/pets?limit=100', key)).json()
 
-/** Longer than a test may take: one that ends did not wait for the end of the drain. */
+/** Longer than the timeout of a test, so a test that passes did not wait for the end of the drain delay. */
 const longDrain = { DRAIN_TIMEOUT_MS: '600000' }
 
 const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
@@ -59,7 +59,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect((await get(service, '/v1/pets')).status).toBe(401)
   })
 
-  test('the service sends the development key to no client', async ({ sandbox }) => {
+  test('the service never sends the development key to a client', async ({ sandbox }) => {
     const { base } = await sandbox.start()
     for (const path of ['/graphql', '/docs', '/docs/start.js', '/openapi.json']) {
       const response = await fetch(base + path, { headers: { Accept: 'text/html' } })
@@ -188,7 +188,7 @@ describe('the keys command', { concurrent: true }, () => {
   })
 })
 
-describe('the service on a database of others', { concurrent: true }, () => {
+describe('the service on an external database', { concurrent: true }, () => {
   test('on an old schema it is alive but not ready, until migrate deploy has run, without a restart', async ({
     sandbox,
     emptyDatabase,
@@ -217,7 +217,7 @@ describe('the service on a database of others', { concurrent: true }, () => {
     await waitUntil(isReady)
   })
 
-  test('while the database is down it is alive, not ready, and passes no verdict on a key', async ({ sandbox }) => {
+  test('while the database is down it is alive, not ready, and requests are 503, not 401', async ({ sandbox }) => {
     const service = await sandbox.start({ DATABASE_URL: await unreachableDatabaseUrl() })
     expect((await get(service, '/livez')).status).toBe(200)
     for (const path of ['/readyz', '/v1/pets']) {
@@ -252,9 +252,9 @@ describe('the service on a database of others', { concurrent: true }, () => {
     await waitFor(() => expect(received).toMatch(/^HTTP\/1\.1 100 /))
     client.write(body.slice(0, 9))
     const ended = service.signal('SIGTERM')
-    await waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed')) // the signal has come
+    await waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed')) // the signal has been handled
     client.write(body.slice(9))
-    const end = await ended // it does not wait for the client to hang up
+    const end = await ended // it does not wait until the client closes the connection
     expect(received).toMatch(/\r\n\r\nHTTP\/1\.1 201 /)
     const name = new URL(databaseUrl).pathname.slice(1)
     const { rows } = await withClient((sql) => sql.query('SELECT name FROM animal'), name)
@@ -263,7 +263,7 @@ describe('the service on a database of others', { concurrent: true }, () => {
   })
 })
 
-test('a second signal ends it at once, while it drains', async ({ sandbox }) => {
+test('a second signal during the drain delay stops the process immediately', async ({ sandbox }) => {
   const service = await sandbox.start({ DATABASE_URL: await unreachableDatabaseUrl(), DRAIN_DELAY_MS: '600000' })
   const ended = service.signal('SIGTERM')
   await waitFor(async () => {
