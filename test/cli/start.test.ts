@@ -61,7 +61,10 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
 
   test('the service never sends the development key to a client', async ({ sandbox }) => {
     const { base } = await sandbox.start()
-    for (const path of ['/graphql', '/docs', '/docs/start.js', '/openapi.json']) {
+    const assets = readdirSync(new URL('../../dist/public/assets/', import.meta.url))
+    const scripts = assets.filter((file) => file.endsWith('.js')).map((file) => `/assets/${file}`)
+    expect(scripts).not.toEqual([])
+    for (const path of ['/graphql', '/docs', '/openapi.json', ...scripts]) {
       const response = await fetch(base + path, { headers: { Accept: 'text/html' } })
       expect(response.status).toBe(200)
       expect(JSON.stringify([...response.headers]) + (await response.text())).not.toMatch(/pets_[0-9a-z]{57}/)
