@@ -44,7 +44,7 @@ const FORBIDDEN_IMPORTS: Record<string, RegExp[]> = {
   'database/': [WEB],
 }
 
-/** Only this file may know what authentication adds to a request, and only its types. */
+/** Only this file may import the types that authentication adds to a request. */
 const REQUEST = 'http/request.ts'
 
 /** Who may add members to the types of which package. */
@@ -134,56 +134,58 @@ function layerOf(path: string): { layer: number; entry: string } | undefined {
   return all.find(({ entry }) => entry === path) ?? all.find(({ entry }) => isIn(path, entry))
 }
 
-/** Every import for which `isWrong` holds, as "file → import". */
-function wrongImports(isWrong: (path: string, imported: Import) => boolean | undefined): string[] {
+/** Every import for which `isForbidden` holds, as "file → import". */
+function forbiddenImports(isForbidden: (path: string, imported: Import) => boolean | undefined): string[] {
   return [...files].flatMap(([path, { imports }]) =>
-    imports.filter((imported) => isWrong(path, imported)).map(({ name }) => `${path} → ${name}`),
+    imports.filter((imported) => isForbidden(path, imported)).map(({ name }) => `${path} → ${name}`),
   )
 }
 
-/** The files for which `isWrong` holds. */
-function wrongFiles(isWrong: (file: SourceFile, path: string) => boolean): string[] {
-  return [...files].filter(([path, file]) => isWrong(file, path)).map(([path]) => path)
+/** The files for which `isForbidden` holds. */
+function forbiddenFiles(isForbidden: (file: SourceFile, path: string) => boolean): string[] {
+  return [...files].filter(([path, file]) => isForbidden(file, path)).map(([path]) => path)
 }
 
 describe('layers', () => {
   test('every file is in a layer, and every entry has a file', () => {
-    expect(wrongFiles((_file, path) => !layerOf(path))).toEqual([])
+    expect(forbiddenFiles((_file, path) => !layerOf(path))).toEqual([])
     const unused = LAYERS.flat().filter((entry) => ![...files.keys()].some((path) => isIn(path, entry)))
     expect(unused).toEqual([])
   })
 
   test('a file imports only from layers below and from its own folder', () => {
-    const wrong = wrongImports((path, { name }) => {
+    const violations = forbiddenImports((path, { name }) => {
       const [from, to] = [layerOf(path), layerOf(name)]
       return from && to && from.entry !== to.entry && from.layer >= to.layer
     })
-    expect(wrong).toEqual([])
+    expect(violations).toEqual([])
   })
 
   test('a folder imports no package and no lower layer that is not its concern', () => {
-    const wrong = wrongImports((path, { name }) =>
+    const violations = forbiddenImports((path, { name }) =>
       FORBIDDEN_IMPORTS[layerOf(path)?.entry ?? '']?.some((pattern) => pattern.test(name)),
     )
-    expect(wrong).toEqual([])
+    expect(violations).toEqual([])
   })
 
   test('http/ imports nothing of authentication but the types of what is on a request', () => {
-    const wrong = wrongImports(
+    const violations = forbiddenImports(
       (path, { name, typeOnly }) =>
         path.startsWith('http/') && name.startsWith('auth/') && !(path === REQUEST && typeOnly),
     )
-    expect(wrong).toEqual([])
+    expect(violations).toEqual([])
   })
 
   test('only http/request.ts adds members to a request, and only graphql/schema/builder.ts to a field', () => {
-    const wrong = wrongFiles(({ augments }, path) => !augments.every((name) => AUGMENTATIONS[path]?.includes(name)))
-    expect(wrong).toEqual([])
+    const violations = forbiddenFiles(
+      ({ augments }, path) => !augments.every((name) => AUGMENTATIONS[path]?.includes(name)),
+    )
+    expect(violations).toEqual([])
   })
 })
 
 test('only programs read process.env', () => {
-  const readers = wrongFiles(
+  const readers = forbiddenFiles(
     ({ readsEnvironment, imports }, path) =>
       !isProgram(path) && (readsEnvironment || imports.some(({ name }) => /^(node:)?process$/.test(name))),
   )
@@ -195,7 +197,7 @@ test(`no function is longer than ${MAX_FUNCTION_LINES} lines`, () => {
 })
 
 test(`no file is longer than ${MAX_FILE_LINES} lines`, () => {
-  expect(wrongFiles(({ lines }) => lines > MAX_FILE_LINES)).toEqual([])
+  expect(forbiddenFiles(({ lines }) => lines > MAX_FILE_LINES)).toEqual([])
 })
 
 test('schema.prisma has its migration: npm run migrate -- create NAME writes it', () => {

@@ -2,12 +2,12 @@ import { describe, expect } from 'vitest'
 import { listMigrations } from '../src/database/migrate.ts'
 import { issueKey } from './chaos/cluster.ts'
 import { cloneDatabase, dropDatabase, withClient } from './support/harness.ts'
-import { keepKey } from './support/output.ts'
+import { recordKey } from './support/output.ts'
 import { freePort, kill, occupyPort, testWithProcess as test } from './support/processes.ts'
 import { waitFor, waitUntil } from './support/timeouts.ts'
 
 describe('several workers', () => {
-  test('share a port and their metrics; one that is killed is replaced; SIGTERM ends them all in order', async ({
+  test('share a port and their metrics; a killed worker is replaced; SIGTERM stops them all gracefully', async ({
     sandbox,
     emptyDatabase,
   }) => {
@@ -16,7 +16,7 @@ describe('several workers', () => {
     const service = await sandbox.start({ DATABASE_URL: emptyDatabase, PORT, WORKERS: '2', MIGRATE_ON_START: 'true' })
     const ready = async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
     await waitFor(ready)
-    const headers = { Authorization: `Bearer ${keepKey(await issueKey(emptyDatabase))}` }
+    const headers = { Authorization: `Bearer ${recordKey(await issueKey(emptyDatabase))}` }
     const metric = async (name: string) => {
       const text = await (await fetch(`${service.base}/metrics`, { headers })).text()
       return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1])
@@ -27,7 +27,7 @@ describe('several workers', () => {
     const pid = Number(/"pid":(\d+)[^\n]*"msg":"listening"/.exec(service.printed)?.[1])
     expect(kill(pid, 'SIGKILL')).toBe(true)
     await waitUntil(() => !kill(pid, 0))
-    await waitFor(bothServe) // the dead one does not count
+    await waitFor(bothServe) // the killed worker is not counted
     expect((await fetch(`${service.base}/v1/pets`, { headers })).status).toBe(200)
 
     const end = await service.signal('SIGTERM')
@@ -75,7 +75,7 @@ describe('several workers', () => {
       const databaseUrl = await cloneDatabase()
       onTestFinished(() => dropDatabase(databaseUrl))
       const sql = (text: string) => withClient((client) => client.query(text), new URL(databaseUrl).pathname.slice(1))
-      const last = listMigrations().at(-1) // its tables exist already
+      const last = listMigrations().at(-1) // the tables of this migration exist already
       await sql(`DELETE FROM _prisma_migrations WHERE migration_name = '${last}'`)
       const service = await sandbox.start({ DATABASE_URL: databaseUrl, WORKERS: workers, MIGRATE_ON_START: 'true' })
       const failures = (printed: string) => printed.match(/"msg":"migration failed/g)?.length

@@ -3,18 +3,18 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createBatcher, createCoalescer } from '../src/coalesce.ts'
 
-/** A read that the test ends; it returns the value at its start. */
+/** A value whose reads the test completes. A read returns the value at its start. */
 function createStore() {
   const store = {
     value: 0,
-    reads: [] as { end(): void; fail(): void }[],
+    reads: [] as { succeed(): void; fail(): void }[],
     read: () =>
       new Promise<number>((resolve, reject) => {
         const { value } = store
-        store.reads.push({ end: () => resolve(value), fail: () => reject(new Error(`read ${store.reads.length}`)) })
+        store.reads.push({ succeed: () => resolve(value), fail: () => reject(new Error(`read ${store.reads.length}`)) })
       }),
-    /** Waits until a read has begun. */
-    async begun(n: number) {
+    /** Waits until this number of reads has started. */
+    async started(n: number) {
       while (store.reads.length < n) await sleep(1)
     },
   }
@@ -22,81 +22,81 @@ function createStore() {
 }
 
 describe('reads with the same key', () => {
-  test('requested in one tick of the event loop are one', async () => {
+  test('that are requested in one tick of the event loop are one read', async () => {
     const [coalesce, store] = [createCoalescer<number>(), createStore()]
     const all = [1, 2, 3].map(() => coalesce('a', store.read))
     const other = coalesce('b', store.read)
-    await store.begun(2)
-    store.reads.forEach((read) => read.end())
+    await store.started(2)
+    store.reads.forEach((read) => read.succeed())
     expect(await Promise.all([...all, other])).toEqual([0, 0, 0, 0])
     expect(store.reads).toHaveLength(2)
   })
 
-  test('requested while one is in flight share the next, which sees what was written meanwhile', async () => {
+  test('that are requested while a read is in flight share the next read, which includes later writes', async () => {
     const [coalesce, store] = [createCoalescer<number>(), createStore()]
     const first = coalesce('a', store.read)
-    await store.begun(1)
-    store.value = 1 // and acknowledged
+    await store.started(1)
+    store.value = 1 // an acknowledged write
     const later = [coalesce('a', store.read), coalesce('a', store.read)]
-    store.reads[0]?.end()
-    await store.begun(2)
-    store.reads[1]?.end()
+    store.reads[0]?.succeed()
+    await store.started(2)
+    store.reads[1]?.succeed()
     expect(await Promise.all([first, ...later])).toEqual([0, 1, 1])
     expect(store.reads).toHaveLength(2)
   })
 
-  test('wait for one that hangs no longer than COALESCE_MAX_WAIT_MS', async () => {
+  test('wait for a read in flight for at most COALESCE_MAX_WAIT_MS', async () => {
     const [coalesce, store] = [createCoalescer<number>(), createStore()]
-    const hangs = coalesce('a', store.read)
-    await store.begun(1)
+    const hanging = coalesce('a', store.read)
+    await store.started(1)
     const next = coalesce('a', store.read)
-    await store.begun(2)
-    store.reads[1]?.end()
+    await store.started(2)
+    store.reads[1]?.succeed()
     expect(await next).toBe(0)
-    store.reads[0]?.end()
-    await hangs
+    store.reads[0]?.succeed()
+    await hanging
   })
 
-  test('fail together, and the next is read again', async () => {
+  test('fail together, and the next request starts a new read', async () => {
     const [coalesce, store] = [createCoalescer<number>(), createStore()]
     const both = [coalesce('a', store.read), coalesce('a', store.read)]
-    await store.begun(1)
+    await store.started(1)
     const next = coalesce('a', store.read)
     store.reads[0]?.fail()
     expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-    await store.begun(2)
-    store.reads[1]?.end()
+    await store.started(2)
+    store.reads[1]?.succeed()
     expect(await next).toBe(0)
   })
 
-  test('a read that throws synchronously fails', async () => {
+  test('fail if the read throws synchronously', async () => {
     const coalesce = createCoalescer<number>()
-    const broken = () => {
-      throw new Error('broken')
+    const failing = () => {
+      throw new Error('failed')
     }
-    await expect(coalesce('a', broken)).rejects.toThrow('broken')
+    await expect(coalesce('a', failing)).rejects.toThrow('failed')
     expect(await coalesce('a', async () => 1)).toBe(1)
   })
 })
 
 test('no result is older than its request, for any interleaving of reads and writes', async () => {
   const step = fc.record({ kind: fc.constantFrom('read', 'write'), key: fc.constantFrom('a', 'b'), pauseMs: fc.nat(3) })
-  const took = fc.array(fc.nat(4), { minLength: 1 })
+  const durations = fc.array(fc.nat(4), { minLength: 1 })
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40 }), took, async (steps, tookMs) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), durations, async (steps, durationsMs) => {
       const coalesce = createCoalescer<number>()
       let acknowledged = 0
       let reads = 0
       async function read(): Promise<number> {
         const seen = acknowledged
-        await sleep(tookMs[reads++ % tookMs.length])
+        await sleep(durationsMs[reads++ % durationsMs.length])
         return seen
       }
       const results: Promise<void>[] = []
       for (const { kind, key, pauseMs } of steps) {
-        const known = acknowledged
+        const acknowledgedBefore = acknowledged
         if (kind === 'write') acknowledged++
-        else results.push(coalesce(key, read).then((seen) => expect(seen).toBeGreaterThanOrEqual(known)))
+        else results.push(coalesce(key, read).then((seen) => expect(seen).toBeGreaterThanOrEqual(acknowledgedBefore)))
         if (pauseMs) await sleep(pauseMs - 1)
       }
       await Promise.all(results)
@@ -105,7 +105,7 @@ test('no result is older than its request, for any interleaving of reads and wri
   )
 })
 
-test('lookups that are batched share one read, which starts after all of them', async () => {
+test('batched lookups share one read, which starts after all of them', async () => {
   const batches: number[][] = []
   const load = createBatcher(async (ids: Set<number>) => {
     batches.push([...ids])

@@ -106,9 +106,7 @@ describe('DATABASE_URL_FILE', () => {
 })
 
 describe('the program', { concurrent: true }, () => {
-  test('tells every variable with its default and its sentence with --help, and does nothing else', async ({
-    sandbox,
-  }) => {
+  test('--help prints every variable with its default and its description', async ({ sandbox }) => {
     const { code, stdout, stderr } = await sandbox.run('main.js', ['--help'], { PORT: 'wrong' })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const [name, { description = '' }] of Object.entries(Environment.shape)) {
@@ -154,7 +152,7 @@ describe('the program', { concurrent: true }, () => {
   })
 
   test.for(['keys', 'migrate', 'trusted-documents'])(
-    '%s reports wrong arguments before an invalid configuration',
+    '%s reports invalid arguments before an invalid configuration',
     async (program, { sandbox }) => {
       const { code, stderr } = await sandbox.run(`cli/${program}.js`, ['a', 'b', 'c'], { PORT: 'wrong' })
       expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^Usage: /) })

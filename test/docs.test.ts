@@ -22,15 +22,15 @@ const pages = new Map(
 /** Paths that exist only after a build or a run, and so not in a fresh clone. */
 const createdLater = new Set(['dist/', 'test/bench/results/'])
 
-const isRecord = (file: string) => file === 'docs/changelog.md' // a changelog names what is gone
+const isRecord = (file: string) => file === 'docs/changelog.md' // a changelog names removed files
 
 describe.for([...pages])('%s', ([file, text]) => {
   const prose = text.replace(/^```[^]*?^```/gm, '')
 
-  test('has links that lead to existing files and headings', () => {
+  test('has links to existing files and headings only', () => {
     const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
-    const broken = links.filter((link) => !/^https?:/.test(link) && !leadsSomewhere(file, link))
-    expect(broken).toEqual([])
+    const brokenLinks = links.filter((link) => !/^https?:/.test(link) && !targetExists(file, link))
+    expect(brokenLinks).toEqual([])
   })
 
   test.skipIf(isRecord(file))('names paths that exist', () => {
@@ -51,7 +51,7 @@ function exists(path: string): boolean {
   return existsSync(join(root, path.replace(/^dist\/(.*)\.js$/, 'src/$1.ts')))
 }
 
-function leadsSomewhere(from: string, link: string): boolean {
+function targetExists(from: string, link: string): boolean {
   const [path = '', anchor] = link.split('#')
   const target = path ? join(dirname(from), path) : from
   if (!exists(target)) return false

@@ -6,83 +6,86 @@ edges.push('9007199254740991', '9007199254740992', '9007199254740993', '-9007199
 edges.push('9223372036854775807', '-9223372036854775808')
 
 const isSafe = (digits: string) => Number.isSafeInteger(Number(digits))
-const create = (categoryId: string, more = '') =>
-  `createPet(input: { name: "x", categoryId: ${categoryId} }${more}) { id categoryId }`
+const create = (categoryId: string, extraArguments = '') =>
+  `createPet(input: { name: "x", categoryId: ${categoryId} }${extraArguments}) { id categoryId }`
 const withVariable = `mutation ($c: ID!) { ${create('$c')} }`
 
-/** Every way in for a category: the text of the answer that acknowledges the animal. */
-const waysIn: [string, (service: TestService, digits: string) => Promise<string>][] = [
+/** Every way to create an animal. Each returns the text of the response. */
+const writes: [title: string, send: (service: TestService, digits: string) => Promise<string>][] = [
   ['REST', ({ post }, digits) => text(post(`{"name":"x","categoryId":${digits}}`))],
   [
-    'REST, once',
+    'REST, with an Idempotency-Key',
     ({ post }, digits) => text(post(`{"name":"x","categoryId":${digits}}`, { 'Idempotency-Key': digits })),
   ],
   [
-    'REST, again',
+    'REST, replayed',
     ({ post }, digits) => text(post(`{"categoryId":${digits},"name":"x"}`, { 'Idempotency-Key': digits })),
   ],
-  ['GraphQL, in the document', (service, digits) => ask(service, `mutation { ${create(digits)} }`)],
-  ['GraphQL, as text in the document', (service, digits) => ask(service, `mutation { ${create(`"${digits}"`)} }`)],
+  ['GraphQL, in the document', (service, digits) => sendGraphQL(service, `mutation { ${create(digits)} }`)],
   [
-    'GraphQL, once',
-    (service, digits) => ask(service, `mutation { ${create(digits, `, idempotencyKey: "g${digits}"`)} }`),
+    'GraphQL, as text in the document',
+    (service, digits) => sendGraphQL(service, `mutation { ${create(`"${digits}"`)} }`),
   ],
   [
-    'GraphQL, again',
-    (service, digits) => ask(service, `mutation { ${create(digits, `, idempotencyKey: "g${digits}"`)} }`),
+    'GraphQL, with an idempotencyKey',
+    (service, digits) => sendGraphQL(service, `mutation { ${create(digits, `, idempotencyKey: "g${digits}"`)} }`),
   ],
-  ['GraphQL, as text in a variable', (service, digits) => ask(service, withVariable, `{"c":"${digits}"}`)],
-  ['GraphQL, as a number in a variable', (service, digits) => ask(service, withVariable, `{"c":${digits}}`)],
+  [
+    'GraphQL, replayed',
+    (service, digits) => sendGraphQL(service, `mutation { ${create(digits, `, idempotencyKey: "g${digits}"`)} }`),
+  ],
+  ['GraphQL, as text in a variable', (service, digits) => sendGraphQL(service, withVariable, `{"c":"${digits}"}`)],
+  ['GraphQL, as a number in a variable', (service, digits) => sendGraphQL(service, withVariable, `{"c":${digits}}`)],
 ]
 
 const fields = '{ id categoryId }'
 
-/** Every way out for an animal whose id and category are the same digits: each names them so many times. */
-const waysOut: [string, (service: TestService, digits: string) => Promise<string>][] = [
+/** Every way to read an animal whose id and categoryId are the same. Each returns the text of the response. */
+const reads: [title: string, read: (service: TestService, digits: string) => Promise<string>][] = [
   ['REST get', ({ send }, digits) => text(send(`/v1/pets/${digits}`))],
   ['REST list', ({ send }) => text(send('/v1/pets'))],
-  ['GraphQL pet', (service, digits) => ask(service, `{ pet(id: ${digits}) ${fields} }`)],
-  ['GraphQL pet, by text', (service, digits) => ask(service, `{ pet(id: "${digits}") ${fields} }`)],
+  ['GraphQL pet', (service, digits) => sendGraphQL(service, `{ pet(id: ${digits}) ${fields} }`)],
+  ['GraphQL pet, by text', (service, digits) => sendGraphQL(service, `{ pet(id: "${digits}") ${fields} }`)],
   [
     'GraphQL pet, by variable',
-    (service, digits) => ask(service, `query ($i: ID!) { pet(id: $i) ${fields} }`, `{"i":"${digits}"}`),
+    (service, digits) => sendGraphQL(service, `query ($i: ID!) { pet(id: $i) ${fields} }`, `{"i":"${digits}"}`),
   ],
-  ['GraphQL nodes', (service) => ask(service, `{ pets { nodes ${fields} } }`)],
-  ['GraphQL edges, from the end', (service) => ask(service, `{ pets(last: 20) { edges { node ${fields} } } }`)],
+  ['GraphQL nodes', (service) => sendGraphQL(service, `{ pets { nodes ${fields} } }`)],
+  ['GraphQL edges, from the end', (service) => sendGraphQL(service, `{ pets(last: 20) { edges { node ${fields} } } }`)],
 ]
 
-test('an integer at any edge comes in by every way as the same digits; a number past 2^53 in variables is refused', async ({
+test('every write stores integers at the limits without rounding, and rejects numbers beyond 2^53 in variables', async ({
   service,
 }) => {
   for (const digits of edges) {
-    for (const [way, send] of waysIn) {
-      const refused = way === 'GraphQL, as a number in a variable' && !isSafe(digits)
-      const answer = await send(service, digits)
-      if (refused) expect(answer, `${way}: ${digits}`).toMatch(/"code":"INVALID_ARGUMENT","status":400/)
-      else expect(answer, `${way}: ${digits}`).toMatch(new RegExp(`"categoryId":"?${digits}"?[,}]`))
+    for (const [title, send] of writes) {
+      const isRejected = title === 'GraphQL, as a number in a variable' && !isSafe(digits)
+      const response = await send(service, digits)
+      if (isRejected) expect(response, `${title}: ${digits}`).toMatch(/"code":"INVALID_ARGUMENT","status":400/)
+      else expect(response, `${title}: ${digits}`).toMatch(new RegExp(`"categoryId":"?${digits}"?[,}]`))
     }
   }
   const { rows } = await inDatabase(service, 'SELECT category_id AS c, count(*)::int AS n FROM animal GROUP BY 1')
-  const made = rows.map(({ c, n }: { c: string; n: number }) => [c, n]) // pg gives an int8 as text
-  const ways = (digits: string) => waysIn.length - 2 - (isSafe(digits) ? 0 : 1) // less the repetitions
-  expect(new Map(made as [string, number][])).toEqual(new Map(edges.map((digits) => [digits, ways(digits)])))
+  const counts = rows.map(({ c, n }: { c: string; n: number }) => [c, n]) // pg returns an int8 as text
+  const expectedCount = (digits: string) => writes.length - 2 - (isSafe(digits) ? 0 : 1) // without the replays
+  expect(new Map(counts as [string, number][])).toEqual(new Map(edges.map((digits) => [digits, expectedCount(digits)])))
 })
 
-test('an id and a category at any edge go out by every way as the same digits, and lead to the next page', async ({
+test('every read returns ids and categoryIds at the limits without rounding, and cursors work with them', async ({
   service,
 }) => {
   const values = edges.map((digits) => `(${digits}, 'x', ${digits})`)
   await inDatabase(service, `INSERT INTO animal (id, name, category_id) VALUES ${values.join()}`)
   for (const digits of edges) {
     const shown = new RegExp(`"id":"?${digits}"?,.*?"categoryId":"?${digits}"?[,}]`)
-    for (const [way, read] of waysOut) expect(await read(service, digits), `${way}: ${digits}`).toMatch(shown)
+    for (const [title, read] of reads) expect(await read(service, digits), `${title}: ${digits}`).toMatch(shown)
   }
   const newestFirst = [...edges].sort((a, b) => (BigInt(a) < BigInt(b) ? 1 : -1))
   expect(await walkRest(service)).toEqual(newestFirst)
   expect(await walkGraphQL(service)).toEqual(newestFirst)
 })
 
-/** Every id, a page of one at a time. */
+/** @returns every id, from pages of one animal */
 async function walkRest({ send }: TestService): Promise<string[]> {
   const ids: string[] = []
   for (let path: string | undefined = '/v1/pets?limit=1'; path;) {
@@ -96,7 +99,7 @@ async function walkRest({ send }: TestService): Promise<string[]> {
 async function walkGraphQL(service: TestService): Promise<string[]> {
   const ids: string[] = []
   for (let after = 'null'; after;) {
-    const page = await ask(
+    const page = await sendGraphQL(
       service,
       `{ pets(first: 1, after: ${after}) { nodes { id } pageInfo { hasNextPage endCursor } } }`,
     )
@@ -108,8 +111,8 @@ async function walkGraphQL(service: TestService): Promise<string[]> {
 
 const text = async (response: Promise<Response>) => (await response).text()
 
-/** @param variables as JSON text, so that a number is sent as it is written */
-function ask({ send }: TestService, query: string, variables = '{}'): Promise<string> {
+/** @param variables JSON text, so that numbers are sent unchanged */
+function sendGraphQL({ send }: TestService, query: string, variables = '{}'): Promise<string> {
   const body = `{"query":${JSON.stringify(query)},"variables":${variables}}`
   return text(send('/graphql', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body }))
 }

@@ -1,25 +1,25 @@
 import { expect } from 'vitest'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 
-/** Holds back what the database answers to the next query for animals, until `release`. */
-function holdAnswers({ database }: TestService) {
+/** Delays the result of the next query for animals until `release` is called. */
+function delayNextResult({ database }: TestService) {
   const query = database.pool.query.bind(database.pool) as (q: { text: string }) => Promise<unknown>
   let release = () => {}
   const released = new Promise<void>((resolve) => (release = resolve))
   let see = () => {}
   const seen = new Promise<void>((resolve) => (see = resolve))
-  let held = false
+  let isDelayed = false
   database.pool.query = (async (q: { text: string }) => {
-    const answer = await query(q)
-    if (held || !q.text.startsWith('SELECT animal')) return answer
-    held = true
+    const result = await query(q)
+    if (isDelayed || !q.text.startsWith('SELECT animal')) return result
+    isDelayed = true
     see()
     await released
-    return answer
+    return result
   }) as never // stands in for all of pg's overloads
   return {
     release,
-    /** The database has answered the first of them. */
+    /** Resolves when the database has returned the result. */
     seen,
   }
 }
@@ -35,31 +35,31 @@ const reads: [string, (service: TestService) => Promise<string>][] = [
 ]
 
 test.for(reads)(
-  '%s: who knows of a write does not share an answer from before it, even if that is still under way',
+  '%s: a read after a write does not share a read that started before it',
   async ([, read], { service }) => {
     await service.post({ name: 'first', categoryId: 1 })
-    const held = holdAnswers(service)
+    const delayed = delayNextResult(service)
     const before = read(service)
-    await held.seen
+    await delayed.seen
     expect((await service.post({ name: 'second', categoryId: 1 })).status).toBe(201)
     const after = [read(service), read(service)]
-    setTimeout(held.release, 20)
+    setTimeout(delayed.release, 20)
     expect(await before).not.toContain('second')
-    for (const answer of await Promise.all(after)) expect(answer).toContain('second')
+    for (const body of await Promise.all(after)) expect(body).toContain('second')
   },
 )
 
-test('GraphQL: what only looks alike is not shared', async ({ service }) => {
+test('GraphQL: requests with different operations or variables share no response', async ({ service }) => {
   await service.post({ name: 'x', categoryId: 1 })
   const query = 'query A($n: Boolean = true) { pet(id: 1) { name @include(if: $n) id } } query B { pet(id: 1) { id } }'
-  const ask = async (more: object) => {
+  const send = async (members: object) => {
     const init = { method: 'POST', headers: { 'Content-Type': 'application/json' } }
-    const response = await service.send('/graphql', { ...init, body: JSON.stringify({ query, ...more }) })
+    const response = await service.send('/graphql', { ...init, body: JSON.stringify({ query, ...members }) })
     return ((await response.json()) as { data: { pet: object } }).data.pet
   }
   const variables = { n: false }
-  const answers = await Promise.all(
-    [{ operationName: 'A' }, { operationName: 'A', variables }, { operationName: 'B' }].map(ask),
+  const responses = await Promise.all(
+    [{ operationName: 'A' }, { operationName: 'A', variables }, { operationName: 'B' }].map(send),
   )
-  expect(answers).toEqual([{ name: 'x', id: '1' }, { id: '1' }, { id: '1' }])
+  expect(responses).toEqual([{ name: 'x', id: '1' }, { id: '1' }, { id: '1' }])
 })

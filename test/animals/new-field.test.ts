@@ -5,13 +5,13 @@ import { expect, test as base } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { cloneDatabase, dropDatabase, withClient } from '../support/harness.ts'
-import { collectLog, keepKey } from '../support/output.ts'
+import { collectLog, recordKey } from '../support/output.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Sends a request to the service with a field `color`, which is added to the contract as docs/architecture.md says. */
+/** Sends a request to the service with a field `color`, which is added as described in docs/architecture.md. */
 const test = base.extend<{ send(path: string, body?: object, headers?: HeadersInit): Promise<Response> }>({
-  // Vitest reads the fixture's first parameter and requires a pattern there.
+  // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
   // oxlint-disable-next-line no-empty-pattern
   async send({}, use) {
     const copy = copyWithColor()
@@ -21,7 +21,7 @@ const test = base.extend<{ send(path: string, body?: object, headers?: HeadersIn
     const log = createLogger('info', collectLog())
     const service = createService({ ...loadConfig({}), log, databaseUrl })
     const port = await service.start({ port: 0, host: '127.0.0.1' })
-    const key = keepKey(await service.keys.issue('test'))
+    const key = recordKey(await service.keys.issue('test'))
     await use((path, body, headers) =>
       fetch(`http://127.0.0.1:${port}${path}`, {
         method: body ? 'POST' : 'GET',
@@ -38,7 +38,7 @@ const test = base.extend<{ send(path: string, body?: object, headers?: HeadersIn
 /** @returns a folder inside the repository, so that packages are found, and below dist/, which git ignores */
 function copyWithColor(): string {
   const copy = mkdtempSync(join(root, 'dist/new-field-'))
-  for (const name of ['src', 'prisma', 'package.json', 'tsconfig.json'])
+  for (const name of ['src', 'prisma', 'dist/public', 'package.json', 'tsconfig.json'])
     cpSync(join(root, name), join(copy, name), { recursive: true })
   mkdirSync(join(copy, 'dist'))
   symlinkSync(join(root, 'dist/public'), join(copy, 'dist/public'))

@@ -3,8 +3,8 @@ import { loadConfig } from '../../src/config.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { withClient, type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
 
-/** The same request without good credentials on both faces; both must be 401. */
-async function refused(service: TestService, authorization: string | undefined): Promise<Response[]> {
+/** Sends a request with this Authorization to each API, and expects that both are 401. */
+async function expectUnauthorized(service: TestService, authorization: string | undefined): Promise<Response[]> {
   const headers = {
     'Content-Type': 'application/json',
     ...(authorization !== undefined && { Authorization: authorization }),
@@ -26,7 +26,7 @@ async function status(service: TestService, key: string): Promise<number> {
 }
 
 describe('a request without a valid key is 401 in both APIs', () => {
-  const noKey = [
+  const withoutKey = [
     undefined,
     '',
     'Bearer',
@@ -36,8 +36,8 @@ describe('a request without a valid key is 401 in both APIs', () => {
     'Token x',
     'Bearer  a, Bearer b',
   ]
-  testWithSharedService.for(noKey)('Authorization: %s', async (authorization, { service }) => {
-    const [rest, graphql] = await refused(service, authorization)
+  testWithSharedService.for(withoutKey)('Authorization: %s', async (authorization, { service }) => {
+    const [rest, graphql] = await expectUnauthorized(service, authorization)
     expect(await rest?.json()).toEqual({ code: 'UNAUTHENTICATED', status: 401, message: expect.any(String) })
     expect(await graphql?.json()).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED', status: 401 } }] })
     for (const response of [rest, graphql]) {
@@ -45,23 +45,24 @@ describe('a request without a valid key is 401 in both APIs', () => {
     }
   })
 
-  const wrong: [string, (key: string) => string][] = [
-    ['another key', () => mintKey()],
-    ['the key cut', (key) => key.slice(0, -1)],
-    ['the key extended', (key) => `${key}0`],
-    ['the key in capitals', (key) => key.toUpperCase()],
-    ['one character changed', (key) => key.replace(/.$/, (c) => (c === '0' ? '1' : '0'))],
-    ['8 KB', () => 'x'.repeat(8_192)],
-    ['not ASCII', () => 'clé'],
-    ['SQL', () => `'OR'1'='1`],
+  const invalidKeys: { title: string; change(key: string): string }[] = [
+    { title: 'an unknown key', change: () => mintKey() },
+    { title: 'a truncated key', change: (key) => key.slice(0, -1) },
+    { title: 'a key and one more character', change: (key) => `${key}0` },
+    { title: 'a key in upper case', change: (key) => key.toUpperCase() },
+    { title: 'a key with one changed character', change: (key) => key.replace(/.$/, (c) => (c === '0' ? '1' : '0')) },
+    { title: '8 KB', change: () => 'x'.repeat(8_192) },
+    { title: 'text that is not ASCII', change: () => 'clé' },
+    { title: 'SQL', change: () => `'OR'1'='1` },
   ]
-  for (const [title, change] of wrong) {
+  for (const { title, change } of invalidKeys) {
     testWithSharedService(title, async ({ service }) => {
-      for (const response of await refused(service, `Bearer ${change(service.key)}`)) expectInvalidToken(response)
+      for (const response of await expectUnauthorized(service, `Bearer ${change(service.key)}`))
+        expectInvalidToken(response)
     })
   }
 
-  testWithSharedService('a key in the query, a cookie or the body does not count', async ({ service }) => {
+  testWithSharedService('a key in the query string, a cookie or the body is ignored', async ({ service }) => {
     const { base, key } = service
     const body = JSON.stringify({ name: 'x', categoryId: 1, access_token: key })
     const headers = { 'Content-Type': 'application/json', Cookie: `Authorization=Bearer ${key}` }
@@ -73,20 +74,20 @@ describe('a request without a valid key is 401 in both APIs', () => {
     expect(response.status).toBe(401)
   })
 
-  testWithSharedService('before path, method and body are looked at', async ({ service }) => {
-    const attempts: [string, RequestInit][] = [
-      ['/v1/nothing', {}],
-      ['/v1/pets/%ZZ', {}],
-      ['/v1/pets', { method: 'DELETE' }],
-      ['/v1/pets', { method: 'POST', body: 'x'.repeat(100_000) }],
-      ['/graphql', { method: 'PUT' }],
-      ['/graphql/x', {}],
+  testWithSharedService('before its path, method and body are validated', async ({ service }) => {
+    const requests: { path: string; init?: RequestInit }[] = [
+      { path: '/v1/nothing' },
+      { path: '/v1/pets/%ZZ' },
+      { path: '/v1/pets', init: { method: 'DELETE' } },
+      { path: '/v1/pets', init: { method: 'POST', body: 'x'.repeat(100_000) } },
+      { path: '/graphql', init: { method: 'PUT' } },
+      { path: '/graphql/x' },
     ]
-    for (const [path, init] of attempts) expect((await fetch(service.base + path, init)).status).toBe(401)
+    for (const { path, init } of requests) expect((await fetch(service.base + path, init)).status).toBe(401)
   })
 
   testWithSharedService(
-    'GraphQL without a key gives the same bytes for any document: none is parsed',
+    'GraphQL without a key has the same response for any body, since none is parsed',
     async ({ service }) => {
       const bodies = [
         '{"query":"{__schema{types{name}}}"}',
@@ -94,29 +95,29 @@ describe('a request without a valid key is 401 in both APIs', () => {
         'garbage',
         '{"query":"{pets{totalCount}}"}',
       ]
-      const answers = bodies.map(async (body) => {
+      const responses = bodies.map(async (body) => {
         const headers = { 'Content-Type': 'application/json' }
         return (await fetch(`${service.base}/graphql`, { method: 'POST', headers, body })).text()
       })
-      expect(new Set(await Promise.all(answers)).size).toBe(1)
+      expect(new Set(await Promise.all(responses)).size).toBe(1)
     },
   )
 })
 
 describe('a valid key', () => {
   testWithSharedService.for(['Bearer', 'bearer', 'BEARER', 'Bearer  '])(
-    'is taken after "%s"',
+    'is accepted after "%s"',
     async (scheme, { service }) => {
       const headers = { Authorization: `${scheme} ${service.key}` }
       expect((await fetch(`${service.base}/v1/pets`, { headers })).status).toBe(200)
     },
   )
 
-  test('is stored as its SHA-256 only: no dump of the database has it', async ({ service }) => {
+  test('is stored only as its SHA-256, and is in no table of the database', async ({ service }) => {
     const peer = await service.startPeer({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
     await peer.post({ name: 'x', categoryId: 1 }, { 'Idempotency-Key': 'once' })
     await status(peer, mintKey())
-    await peer.stop(0, 0) // with the use of keys written
+    await peer.stop(0, 0) // writes the usage of keys
     const rows = await withClient(async (client) => {
       const tables = await client.query<{ name: string }>(
         `SELECT relname AS name FROM pg_stat_user_tables ORDER BY relname`,
@@ -134,14 +135,14 @@ describe('a valid key', () => {
     expect(rows).not.toContain(service.key.slice(0, 14))
   })
 
-  test('costs one query in five seconds, however often it is used', async ({ service }) => {
+  test('costs one query in five seconds', async ({ service }) => {
     await status(service, service.key)
-    const before = await calls(service)
+    const before = await countKeyScans(service)
     for (let n = 0; n < 10; n++) await status(service, service.key)
-    expect(await calls(service)).toBe(before)
+    expect(await countKeyScans(service)).toBe(before)
   })
 
-  test('is refused on another instance, too, within five seconds of its revocation', async ({ service }) => {
+  test('is rejected by every instance within five seconds of its revocation', async ({ service }) => {
     const other = await service.startPeer()
     expect([await status(service, service.key), await status(other, service.key)]).toEqual([200, 200])
     expect(await service.keys.revoke(service.key.slice(0, 13))).toBe(true)
@@ -150,13 +151,13 @@ describe('a valid key', () => {
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
     for (const instance of [service, other]) {
-      for (const response of await refused(instance, `Bearer ${service.key}`)) expectInvalidToken(response)
+      for (const response of await expectUnauthorized(instance, `Bearer ${service.key}`)) expectInvalidToken(response)
     }
   })
 })
 
-/** How often the table of keys was read by its index. */
-async function calls(service: TestService): Promise<number> {
+/** @returns the number of scans of the table of keys */
+async function countKeyScans(service: TestService): Promise<number> {
   return withClient(async (client) => {
     await client.query('SELECT pg_stat_force_next_flush()')
     const { rows } = await client.query(

@@ -6,7 +6,7 @@ import { type TestService, testWithService as test } from '../support/harness.ts
 
 const rateLimits = { ...loadConfig({}).rateLimits, wrongKeys: 3 }
 
-/** Sends a request with a key, forwarded for an address by a proxy on loopback. @returns the status */
+/** Sends a request with a key and an X-Forwarded-For header. @returns the status */
 async function authenticate(
   { base }: TestService,
   key: string,
@@ -17,9 +17,10 @@ async function authenticate(
   return (await fetch(base + path, { headers })).status
 }
 
-const sendInvalid = async (owner: TestService, times: number, forwardedFor: string) => {
+const sendInvalid = async (service: TestService, times: number, forwardedFor: string) => {
   const statuses = []
-  for (let n = 0; n < times; n++) statuses.push(await authenticate(owner, n % 2 ? 'garbage' : mintKey(), forwardedFor))
+  for (let n = 0; n < times; n++)
+    statuses.push(await authenticate(service, n % 2 ? 'garbage' : mintKey(), forwardedFor))
   return statuses
 }
 
@@ -30,76 +31,74 @@ async function countKeyQueries({ send }: TestService): Promise<number> {
 
 describe('failed authentications of an IP address', () => {
   test('beyond the limit are 429 with Retry-After, in both APIs; other addresses are not affected', async ({
-    service: owner,
+    service,
   }) => {
-    const service = await owner.startPeer({ rateLimits, trustedProxies: ['loopback'] })
-    expect(await sendInvalid(service, 5, '203.0.113.7')).toEqual([401, 401, 401, 429, 429])
+    const peer = await service.startPeer({ rateLimits, trustedProxies: ['loopback'] })
+    expect(await sendInvalid(peer, 5, '203.0.113.7')).toEqual([401, 401, 401, 429, 429])
     for (const path of ['/v1/pets', '/graphql']) {
       const headers = { Authorization: 'Bearer wrong', 'X-Forwarded-For': '203.0.113.7' }
-      const rejected = await fetch(service.base + path, { headers })
+      const rejected = await fetch(peer.base + path, { headers })
       expect([path, rejected.status, rejected.headers.get('www-authenticate')]).toEqual([path, 429, null])
       expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0)
       expect(await rejected.text()).toMatch(/"code":"RESOURCE_EXHAUSTED".*"status":429/)
     }
-    expect(await authenticate(service, 'wrong', '203.0.113.8')).toBe(401)
-    expect(await authenticate(service, service.key, '203.0.113.8')).toBe(200)
+    expect(await authenticate(peer, 'wrong', '203.0.113.8')).toBe(401)
+    expect(await authenticate(peer, peer.key, '203.0.113.8')).toBe(200)
   })
 
-  test('beyond the limit query no key that was not valid at its last lookup', async ({
-    service: owner,
+  test('beyond the limit cost no query, except for keys that were valid at their last lookup', async ({
+    service,
     onTestFinished,
   }) => {
     const now = performance.now.bind(performance)
     let aheadMs = 0
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs)
     onTestFinished(() => clock.mockRestore())
-    const service = await owner.startPeer({ rateLimits, trustedProxies: ['loopback'] })
-    const unseen = await owner.keys.issue('unseen')
-    expect(await authenticate(service, service.key, '203.0.113.7')).toBe(200)
-    await sendInvalid(service, 4, '203.0.113.7')
-    expect(await authenticate(service, unseen, '203.0.113.7')).toBe(429)
-    expect(await authenticate(service, service.key, '203.0.113.7')).toBe(200)
+    const peer = await service.startPeer({ rateLimits, trustedProxies: ['loopback'] })
+    const newKey = await service.keys.issue('new')
+    expect(await authenticate(peer, peer.key, '203.0.113.7')).toBe(200)
+    await sendInvalid(peer, 4, '203.0.113.7')
+    expect(await authenticate(peer, newKey, '203.0.113.7')).toBe(429)
+    expect(await authenticate(peer, peer.key, '203.0.113.7')).toBe(200)
 
-    const queries = await countKeyQueries(service)
+    const queries = await countKeyQueries(peer)
     aheadMs += KEY_CACHE_MS + 100
-    expect(await authenticate(service, service.key, '203.0.113.7')).toBe(200)
-    expect(await countKeyQueries(service)).toBe(queries + 1)
-    await service.keys.revoke(service.key.slice(0, 13))
+    expect(await authenticate(peer, peer.key, '203.0.113.7')).toBe(200)
+    expect(await countKeyQueries(peer)).toBe(queries + 1)
+    await peer.keys.revoke(peer.key.slice(0, 13))
     aheadMs += KEY_CACHE_MS + 100
-    expect(await authenticate(service, service.key, '203.0.113.8')).toBe(401)
+    expect(await authenticate(peer, peer.key, '203.0.113.8')).toBe(401)
     aheadMs += KEY_CACHE_MS + 100
-    expect(await authenticate(service, service.key, '203.0.113.7')).toBe(429)
+    expect(await authenticate(peer, peer.key, '203.0.113.7')).toBe(429)
   })
 
-  test('count by the address of the connection without a trusted proxy', async ({ service: owner }) => {
+  test('count by the address of the connection if it is not a trusted proxy', async ({ service }) => {
     for (const trustedProxies of [undefined, ['192.0.2.1']]) {
-      const service = await owner.startPeer({ rateLimits, ...(trustedProxies && { trustedProxies }) })
-      expect(await sendInvalid(service, 3, '203.0.113.7')).toEqual([401, 401, 401])
-      expect(await sendInvalid(service, 1, '203.0.113.8')).toEqual([429])
+      const peer = await service.startPeer({ rateLimits, ...(trustedProxies && { trustedProxies }) })
+      expect(await sendInvalid(peer, 3, '203.0.113.7')).toEqual([401, 401, 401])
+      expect(await sendInvalid(peer, 1, '203.0.113.8')).toEqual([429])
     }
   })
 
-  test('count by the last address in X-Forwarded-For that is no trusted proxy, whatever the client sent before it', async ({
-    service: owner,
-  }) => {
-    const service = await owner.startPeer({ rateLimits, trustedProxies: ['loopback', '10.0.0.0/8'] })
+  test('count by the last address in X-Forwarded-For that is not a trusted proxy', async ({ service }) => {
+    const peer = await service.startPeer({ rateLimits, trustedProxies: ['loopback', '10.0.0.0/8'] })
     for (let n = 0; n < 3; n++)
-      expect(await authenticate(service, 'wrong', `198.51.100.${n}, 203.0.113.7, 10.1.2.3`)).toBe(401)
-    expect(await authenticate(service, 'wrong', '203.0.113.7')).toBe(429)
-    expect(await authenticate(service, 'wrong', '198.51.100.1')).toBe(401)
+      expect(await authenticate(peer, 'wrong', `198.51.100.${n}, 203.0.113.7, 10.1.2.3`)).toBe(401)
+    expect(await authenticate(peer, 'wrong', '203.0.113.7')).toBe(429)
+    expect(await authenticate(peer, 'wrong', '198.51.100.1')).toBe(401)
   })
 
-  test('count by the /64 network of an IPv6 address', async ({ service: owner }) => {
-    const service = await owner.startPeer({ rateLimits, trustedProxies: ['loopback'] })
+  test('count by the /64 network of an IPv6 address', async ({ service }) => {
+    const peer = await service.startPeer({ rateLimits, trustedProxies: ['loopback'] })
     for (const host of ['1', 'ffff:1:2:3', 'a:b:c:d'])
-      expect(await authenticate(service, 'wrong', `2001:db8:0:1:${host}`.replace(/1:1$/, '1::1'))).toBe(401)
-    expect(await authenticate(service, 'wrong', '2001:db8:0:1::99')).toBe(429)
-    expect(await authenticate(service, 'wrong', '2001:db8::1:0:0:0:1')).toBe(429) // the same network in another spelling
-    expect(await authenticate(service, 'wrong', '2001:db8:0:2::1')).toBe(401)
+      expect(await authenticate(peer, 'wrong', `2001:db8:0:1:${host}`.replace(/1:1$/, '1::1'))).toBe(401)
+    expect(await authenticate(peer, 'wrong', '2001:db8:0:1::99')).toBe(429)
+    expect(await authenticate(peer, 'wrong', '2001:db8::1:0:0:0:1')).toBe(429) // the same network in another notation
+    expect(await authenticate(peer, 'wrong', '2001:db8:0:2::1')).toBe(401)
   })
 
-  test('are not limited when the limit is 0', async ({ service: owner }) => {
-    const service = await owner.startPeer({ rateLimits: { ...rateLimits, wrongKeys: 0 } })
-    expect(new Set(await sendInvalid(service, 20, '203.0.113.7'))).toEqual(new Set([401]))
+  test('are not limited when the limit is 0', async ({ service }) => {
+    const peer = await service.startPeer({ rateLimits: { ...rateLimits, wrongKeys: 0 } })
+    expect(new Set(await sendInvalid(peer, 20, '203.0.113.7'))).toEqual(new Set([401]))
   })
 })

@@ -21,7 +21,7 @@ describe('a key without the scope is 403 insufficient_scope', () => {
   const mutation = 'mutation { createPet(input: {name: "Rex", categoryId: 1}) { id } }'
   const mediaTypes = ['application/json', 'application/graphql-response+json', '*/*']
 
-  test('pets:write, on both faces and for every media type; reading goes on', async ({ service }) => {
+  test('pets:write in both APIs and for every media type; reads are 200', async ({ service }) => {
     const key = await service.keys.issue('reader', { scopes: ['pets:read'] })
     await expectDenied(await service.post(pet, { Authorization: `Bearer ${key}` }), 'pets:write')
     for (const type of mediaTypes) await expectDenied(await graphql(service, key, mutation, type), 'pets:write')
@@ -31,7 +31,7 @@ describe('a key without the scope is 403 insufficient_scope', () => {
     expect((await service.send('/v1/pets', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
   })
 
-  test('pets:read, on both faces and for every media type; writing goes on', async ({ service }) => {
+  test('pets:read in both APIs and for every media type; writes succeed', async ({ service }) => {
     const key = await service.keys.issue('writer', { scopes: ['pets:write'] })
     const headers = { Authorization: `Bearer ${key}` }
     await expectDenied(await service.send('/v1/pets', { headers }), 'pets:read')
@@ -46,7 +46,7 @@ describe('a key without the scope is 403 insufficient_scope', () => {
     expect(await (await graphql(service, key, mutation)).json()).toEqual({ data: { createPet: { id: '2' } } })
   })
 
-  test('metrics:read, which a new key has only when it is asked for', async ({ service }) => {
+  test('metrics:read, which a new key does not have by default', async ({ service }) => {
     const key = await service.keys.issue('client')
     const scraper = await service.keys.issue('scraper', { scopes: ['metrics:read'] })
     await expectDenied(await service.send('/metrics', { headers: { Authorization: `Bearer ${key}` } }), 'metrics:read')
@@ -56,7 +56,7 @@ describe('a key without the scope is 403 insufficient_scope', () => {
     await expectDenied(await service.post(pet, headers), 'pets:write')
   })
 
-  test('before the body is asked for, read or parsed', async ({ service }) => {
+  test('before 100 Continue is sent and before the body is read or parsed', async ({ service }) => {
     const key = await service.keys.issue('reader', { scopes: ['pets:read'] })
     for (const body of ['', '{', 'x'.repeat(100_000)]) {
       await expectDenied(await service.post(body, { Authorization: `Bearer ${key}` }), 'pets:write')
@@ -64,36 +64,34 @@ describe('a key without the scope is 403 insufficient_scope', () => {
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Expect: '100-continue' }
     const status = await new Promise((resolve) => {
       const client = request(`${service.base}/v1/pets`, { method: 'POST', headers })
-      client.on('continue', () => resolve('asked for')).on('response', (response) => resolve(response.statusCode))
+      client.on('continue', () => resolve('100 Continue')).on('response', (response) => resolve(response.statusCode))
       client.on('error', resolve).flushHeaders()
     })
     expect(status).toBe(403)
   })
 })
 
-test('an expired key is 401 invalid_token on both faces from its end on, however well it was known', async ({
-  service,
-}) => {
+test('an expired key is 401 invalid_token in both APIs, also if it is cached', async ({ service }) => {
   let now = Date.now()
   const peer = await service.startPeer({ now: () => new Date(now) })
   const key = await service.keys.issue('short', { expiresAt: new Date(now + 60_000) })
-  const ask = async () => {
+  const sendToBoth = async () => {
     const rest = await peer.send('/v1/pets', { headers: { Authorization: `Bearer ${key}` } })
-    const answers = [rest, await graphql(peer, key, '{ pets { totalCount } }')]
-    return answers.map(({ status, headers }) => [status, headers.get('www-authenticate')])
+    const responses = [rest, await graphql(peer, key, '{ pets { totalCount } }')]
+    return responses.map(({ status, headers }) => [status, headers.get('www-authenticate')])
   }
   now += 59_999
-  expect(await ask()).toEqual([
+  expect(await sendToBoth()).toEqual([
     [200, null],
     [200, null],
   ])
   now += 1
-  const refused = [401, 'Bearer realm="petstore", error="invalid_token"']
-  expect(await ask()).toEqual([refused, refused])
+  const unauthorized = [401, 'Bearer realm="petstore", error="invalid_token"']
+  expect(await sendToBoth()).toEqual([unauthorized, unauthorized])
 })
 
-describe('when a key was last used', () => {
-  test('is written in the background: no request waits for it, and a stop loses nothing', async ({ service }) => {
+describe('the usage of a key', () => {
+  test('is written in the background without delaying requests, and at shutdown', async ({ service }) => {
     const peer = await service.startPeer()
     const since = Date.now()
     const read = () =>
@@ -101,11 +99,11 @@ describe('when a key was last used', () => {
         const { rows } = await client.query(
           'SELECT last_used_at, deprecated_calls, deprecated_last_call_at FROM api_key',
         )
-        return rows as { last_used_at: Date | null; deprecated_calls: string; deprecated_last_call_at: Date | null }[] // as selected
+        return rows as { last_used_at: Date | null; deprecated_calls: string; deprecated_last_call_at: Date | null }[] // the selected columns
       }, databaseOf(service))
 
     await withClient(async (client) => {
-      await client.query('BEGIN; LOCK TABLE api_key IN SHARE MODE') // it can be read, and not written
+      await client.query('BEGIN; LOCK TABLE api_key IN SHARE MODE') // allows reads, blocks writes
       for (let n = 0; n < 5; n++) expect((await peer.send('/v1/pets')).status).toBe(200)
       for (let n = 0; n < 3; n++) expect((await peer.send('/v1/pets/7')).status).toBe(404)
       await client.query('ROLLBACK')
@@ -119,7 +117,9 @@ describe('when a key was last used', () => {
     expect(use?.deprecated_last_call_at?.getTime()).toBeGreaterThanOrEqual(since)
   })
 
-  test('is one statement for all keys; what fails is written the next time, each call once', async ({ service }) => {
+  test('is written in one statement for all keys; after a failure it is written the next time, without counting twice', async ({
+    service,
+  }) => {
     const { keys, database } = service
     const ids = await withClient(async (client) => {
       for (let n = 0; n < 20; n++) await keys.issue(`key ${n}`)
@@ -127,21 +127,21 @@ describe('when a key was last used', () => {
       return rows.map(({ id }: { id: string }) => BigInt(id))
     }, databaseOf(service))
     const usage = createUsage(database.prisma)
-    const note = () => ids.forEach((id) => usage.recordDeprecatedCall(id, new Date('2026-01-01T00:00:00Z')))
-    note()
+    const recordCalls = () => ids.forEach((id) => usage.recordDeprecatedCall(id, new Date('2026-01-01T00:00:00Z')))
+    recordCalls()
     const lock = 'BEGIN; LOCK TABLE api_key IN SHARE MODE'
     await withClient(async (client) => {
       await client.query(lock)
       await expect(usage.flush()).rejects.toThrow()
       await client.query('ROLLBACK')
     }, databaseOf(service))
-    note()
+    recordCalls()
     await usage.flush()
     await usage.flush()
-    const known = (await keys.list()).map(({ lastUsedAt, deprecatedCalls }) => [
+    const usages = (await keys.list()).map(({ lastUsedAt, deprecatedCalls }) => [
       lastUsedAt?.toISOString(),
       deprecatedCalls,
     ])
-    expect(known).toEqual(ids.map(() => ['2026-01-01T00:00:00.000Z', 2n]))
+    expect(usages).toEqual(ids.map(() => ['2026-01-01T00:00:00.000Z', 2n]))
   })
 })

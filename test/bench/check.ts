@@ -3,33 +3,33 @@ import type { Row } from './rows.ts'
 import type { Server } from './servers.ts'
 import type { BenchRequest } from './workloads.ts'
 
-/** A variant does not do what is being measured: its figures would mean nothing. */
+/** A variant does not do what is measured, so its measurements would be meaningless. */
 export class WrongResponse extends Error {}
 
-/** Asks once. @throws WrongAnswer when the answer is not 2xx, or holds other animals than it must */
+/** Sends one request. @throws WrongResponse if the response is not 2xx, or contains other animals than expected */
 export async function check(server: Server, { method, path, body, expected }: BenchRequest): Promise<void> {
   const headers = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' }
   const response = await fetch(server.base + path, { method, headers, ...(body && { body }) })
   const text = await response.text()
   const animals = response.ok ? animalsOf(JSON.parse(text)) : []
-  // What was created has an id that nobody knows before.
+  // The id of a created animal is not predictable.
   const wanted = expected.map((row, i) => ({ id: animals[i]?.id, ...row }))
   if (isDeepStrictEqual(animals, wanted)) return
   throw new WrongResponse(
-    `${server.name} answers ${method} ${path} ${body ?? ''} with ${response.status} ${text.slice(0, 500)}`,
+    `${server.name} responds to ${method} ${path} ${body ?? ''} with ${response.status} ${text.slice(0, 500)}`,
   )
 }
 
-/** The animals of an answer of either API, alike: ids as text, a status that there is not as null. */
+/** @returns the animals of a response of either API in one form: ids as text, null without a status */
 function animalsOf(body: unknown): Row[] {
   if (Array.isArray(body)) return body.map(toRow)
   const object = (body ?? {}) as { data?: Record<string, unknown> } // what it is not shows in the comparison
   if (!object.data) return [toRow(object)]
-  const answer = (object.data.pets ?? object.data.pet ?? object.data.createPet) as {
+  const data = (object.data.pets ?? object.data.pet ?? object.data.createPet) as {
     nodes?: unknown[]
     animal?: unknown
   } | null
-  return (answer?.nodes ?? [answer?.animal ?? answer]).map(toRow)
+  return (data?.nodes ?? [data?.animal ?? data]).map(toRow)
 }
 
 function toRow(animal: unknown): Row {

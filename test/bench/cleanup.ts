@@ -6,7 +6,7 @@ export interface Cleanup {
   readonly interrupted: boolean
 }
 
-/** Runs also when a signal ends the program. What only SIGKILL can end this way it leaves behind. */
+/** Also runs when a signal other than SIGKILL stops the program. */
 export function createCleanup(): Cleanup {
   const undos: (() => Promise<unknown>)[] = []
   let running: Promise<void> | undefined

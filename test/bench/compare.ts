@@ -44,7 +44,7 @@ export async function compare(
   return all
 }
 
-/** A B C, then C B A: a machine that grows slower or faster favours nobody. Who answers wrongly is left out, aloud. */
+/** Runs A B C, then C B A, so that a machine that slows down favours no variant. Logs and skips failing variants. */
 async function compareAt(workload: Workload, servers: Server[], run: Run): Promise<Series[]> {
   const requests = new Map(servers.map((server) => [server, requestsOf(workload, server.variant.dialect, run.rows)]))
   const series = new Map(
@@ -87,8 +87,8 @@ async function compareAt(workload: Workload, servers: Server[], run: Run): Promi
   return [...series.values()]
 }
 
-/** @throws WrongAnswer when fewer animals were stored than answers said so */
-async function requireStored({ responses: answers }: Measured, { url, rows }: Run): Promise<void> {
+/** @throws WrongResponse if fewer animals are stored than responses acknowledged */
+async function requireStored({ responses }: Measured, { url, rows }: Run): Promise<void> {
   const stored = await countCreated(url, rows)
-  if (stored < answers) throw new WrongResponse(`${answers} answers, but ${stored} animals were stored`)
+  if (stored < responses) throw new WrongResponse(`${responses} responses, but ${stored} animals were stored`)
 }

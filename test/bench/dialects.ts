@@ -1,4 +1,4 @@
-/** How a variant is asked: where they differ at all, it is in the cursor and, in PostGraphile, in the schema it makes. */
+/** The requests of each variant: they differ in the cursor and, for PostGraphile, in the generated schema. */
 export interface Dialect {
   /** The cursor that stands for the place right behind the row with this id. */
   cursor(id: number): string

@@ -86,7 +86,7 @@ function compareToSmallest(rows: number, rounds: Measured[], smallest: Measured[
   }
 }
 
-/** Many pages close to a place, so that no two that are asked for at once are the same; there is but one first. */
+/** Many pages close to a position, so that concurrent requests differ; there is only one first page. */
 function pages(rows: number, limit: number, place: Position): BenchRequest[] {
   const random = randomNumbers(limit)
   const below = () => (place === 'middle' ? rows / 2 : limit + 1) + random() * 200

@@ -16,7 +16,7 @@ const usage = `Usage: npm run bench -- [COMMAND] [OPTIONS]
   --peers A,B         only these beside the service: ${variants.map(({ name }) => name).join(', ')}
   --svg               draws test/bench/result.svg`
 
-/** The arguments ask for nothing that there is. */
+/** The command-line arguments are invalid. */
 export class UsageError extends Error {}
 
 export type Options = ReturnType<typeof parseOptions>
@@ -33,11 +33,11 @@ export function parseOptions(args: string[]) {
   if (unknown || !chosen.length) throw new UsageError(usage)
   return {
     command,
-    rounds: whole(values.rounds),
-    seconds: whole(values.seconds),
-    warmup: whole(values.warmup),
-    connections: whole(values.connections),
-    rows: whole(values.rows),
+    rounds: parseInteger(values.rounds),
+    seconds: parseInteger(values.seconds),
+    warmup: parseInteger(values.warmup),
+    connections: parseInteger(values.connections),
+    rows: parseInteger(values.rows),
     workloads: chosen,
     variants: variants.filter(({ name, optional }) => name === 'service' || (names?.includes(name) ?? !optional)),
     svg: values.svg,
@@ -64,7 +64,7 @@ function parse(args: string[]) {
   }
 }
 
-function whole(text: string): number {
+function parseInteger(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new UsageError(usage)
   return Number(text)
 }

@@ -8,7 +8,7 @@ import { coresFor } from './paths.ts'
 import { usageOf, type Usage } from './usage.ts'
 import type { Variant } from './variants.ts'
 
-/** A variant as a process that answers. */
+/** A running process of a variant. */
 export interface Server {
   name: string
   variant: Variant
@@ -23,7 +23,7 @@ export interface Server {
 const START_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 5_000
 
-/** Starts a variant on its core, and waits until it answers. */
+/** Starts a variant on its CPU core, and waits until it responds. */
 export async function startServer(
   variant: Variant,
   { key }: Postgres,

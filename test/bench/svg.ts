@@ -3,7 +3,7 @@ import type { Result } from './report.ts'
 const row = 17
 const column = 470
 const label = 210
-/** Where a bar of ratio 1 ends; longer ones go on to the edge, where they are cut. */
+/** Position of the ratio 1. Longer bars are cut at the edge. */
 const one = 130
 const longest = 195
 

@@ -8,16 +8,16 @@ const installed = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/** The Chromium to test with. One that CHROMIUM_PATH names is not looked for: a wrong path fails instead of skipping. */
+/** Path of Chromium. CHROMIUM_PATH is used unchecked, so a wrong path fails the tests instead of skipping them. */
 export const chromiumPath = process.env.CHROMIUM_PATH || installed.find((path) => existsSync(path))
 
-/** For the title of browser tests: why they are skipped, if they are. */
+/** A suffix for the titles of browser tests: the reason if they are skipped. */
 export const whySkipped = chromiumPath ? '' : ' (SKIPPED: no Chromium here; CHROMIUM_PATH can name one)'
 
 if (!chromiumPath)
   console.warn(`No browser tests: CHROMIUM_PATH is not set, and there is no ${installed.join(', no ')}.`)
 
-/** Starts Chromium without a window, and without the requests that it makes for itself. */
+/** Starts headless Chromium without background requests of its own. */
 export function launch(): Promise<Browser> {
   if (!chromiumPath) throw new Error('There is no Chromium to launch.')
   return chromium.launch({

@@ -11,10 +11,10 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
   })
 
   const test = base.extend<{
-    /** A page that has seen nothing yet, and may not log an error or a warning, throw, or ask an origin not ours. */
+    /** A new page without stored data. The test fails if it logs errors or warnings, throws, or uses another origin. */
     page: Page
   }>({
-    // A page is closed before the service that it is open on.
+    // The page is closed before its service stops.
     page: async ({ service: _running }, use) => {
       const complaints: string[] = []
       const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
@@ -45,7 +45,7 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
     await operation(page, 'getPet').getByText('Warning: Deprecated').waitFor()
   })
 
-  test('lists the servers, and calls none but its own', async ({ page, service }) => {
+  test('lists the servers, and sends requests only to its own', async ({ page, service }) => {
     const production = 'https://production.example/v1'
     const known = await service.startPeer({ environments: { production, staging: undefined } })
     await open(page, known.base)
@@ -57,7 +57,7 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
     expect(answer.url).toContain(`${known.base}/v1/pets`)
   })
 
-  test('lists all the animals with nothing filled in but the key', async ({ page, service }) => {
+  test('listPets works with only the key filled in', async ({ page, service }) => {
     await service.post({ name: 'Rex', categoryId: 7 })
     await service.post({ name: 'Żółw 🐢', categoryId: 7, status: 'sold' })
     await open(page, service.base)
@@ -71,7 +71,7 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
     ])
   })
 
-  test('creates animals that REST then has, a new one each time', async ({ page, service }) => {
+  test('createPet creates a new animal each time', async ({ page, service }) => {
     await open(page, service.base)
     await authorize(page, service.key)
     await openOperation(page, 'createPet')
@@ -82,7 +82,7 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
     }
   })
 
-  test('sends and shows an int64 to its last digit', async ({ page, service }) => {
+  test('sends and shows an int64 without rounding', async ({ page, service }) => {
     await open(page, service.base)
     await authorize(page, service.key)
     await openOperation(page, 'createPet')
@@ -93,7 +93,7 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
     expect(await (await service.send('/v1/pets/1')).text()).toContain('"categoryId":9007199254740993')
   })
 
-  test('keeps the key over a reload', async ({ page, service }) => {
+  test('keeps the key after a reload', async ({ page, service }) => {
     await open(page, service.base)
     await authorize(page, service.key)
     await page.reload()
@@ -102,7 +102,7 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
     expect([status, body]).toEqual(['200', '[]'])
   })
 
-  test('fits on a phone: nothing is wider than the screen, whatever is open', async ({ page, service }) => {
+  test('is not wider than the screen of a phone, with any section open', async ({ page, service }) => {
     const overflow = () => page.evaluate('document.documentElement.scrollWidth - innerWidth')
     await page.setViewportSize({ width: 390, height: 844 })
     await open(page, service.base)
@@ -130,7 +130,7 @@ function operation(page: Page, id: string): Locator {
   return page.locator(`#operations-pets-${id}`)
 }
 
-/** Opens an operation, ready to be tried. */
+/** Opens the form of an operation. */
 async function openOperation(page: Page, id: string): Promise<void> {
   await operation(page, id).locator('.opblock-summary-control').click()
   await operation(page, id).getByRole('button', { name: 'Execute' }).waitFor()
@@ -144,7 +144,7 @@ async function authorize(page: Page, key: string, meanwhile = async () => {}): P
   await page.locator('.auth-btn-wrapper').getByRole('button', { name: 'Close' }).click()
 }
 
-/** Tries an open operation. @returns what the page shows of the answer, the body as it stands there */
+/** Executes an open operation. @returns the response as the page shows it, with the text of its body */
 async function execute(page: Page, id: string): Promise<{ url: string; status: string; body: string }> {
   const area = operation(page, id)
   const answered = page.waitForResponse((response) => response.url().includes('/v1/'))

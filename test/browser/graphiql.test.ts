@@ -12,39 +12,39 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
   })
 
   const test = base.extend<{
-    /** What no page may do: log an error or a warning, throw, or ask an origin that is not ours. */
-    complaints: string[]
-    /** A page that has seen nothing yet. It is closed before the service that it may be open on. */
+    /** Problems of the page: logged errors and warnings, exceptions, and requests to other origins. */
+    problems: string[]
+    /** A new page without stored data. It is closed before the service stops. */
     page: Page
-    /** The link that `npm start` prints, with the test's key. */
+    /** The link that `npm start` prints, with the key of the test. */
     link: string
   }>({
-    // Vitest reads a fixture's first parameter and wants a pattern there.
+    // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
     // oxlint-disable-next-line no-empty-pattern
-    complaints: async ({}, use) => use([]),
-    page: async ({ service, complaints }, use) => {
+    problems: async ({}, use) => use([]),
+    page: async ({ service, problems }, use) => {
       const page = await browser.newPage({ permissions: ['clipboard-read', 'clipboard-write'] })
-      page.on('pageerror', (error) => complaints.push(error.message))
+      page.on('pageerror', (error) => problems.push(error.message))
       page.on('console', (message) => {
-        if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+        if (['error', 'warning'].includes(message.type())) problems.push(message.text())
       })
       page.on('request', (request) => {
         const { protocol, origin } = new URL(request.url())
-        if (!/^(data|blob):$/.test(protocol) && origin !== service.base) complaints.push(origin)
+        if (!/^(data|blob):$/.test(protocol) && origin !== service.base) problems.push(origin)
       })
       await use(page)
       await page.context().close()
-      // Chromium logs every 401 as an error. A page without a key gets some.
-      expect(complaints.filter((complaint) => !complaint.includes('status of 401'))).toEqual([])
+      // Chromium logs every 401 as an error, which is expected on a page without a key.
+      expect(problems.filter((complaint) => !complaint.includes('status of 401'))).toEqual([])
     },
     link: async ({ service }, use) => use(`${service.base}/graphql#key=${service.key}`),
   })
 
-  test('works without an error and from the service alone: its policy lets no script ask another origin', async ({
+  test('works without errors, and its Content-Security-Policy blocks requests to other origins', async ({
     page,
     service,
     link,
-    complaints,
+    problems,
   }) => {
     await open(page, link)
     expect(await page.title()).toBe('Pet store GraphiQL')
@@ -52,13 +52,13 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
     await page.getByRole('button', { name: 'Prettify query' }).click()
     await editor(page, 'Operation Editor').locator('.view-line').nth(6).waitFor()
-    expect(complaints).toEqual([])
+    expect(problems).toEqual([])
     const elsewhere = page.evaluate(`fetch('http://localhost:${service.port}/livez', { mode: 'no-cors' })`)
     await expect(elsewhere).rejects.toThrow('Failed to fetch')
-    expect(complaints.splice(0).join()).toContain('Content Security Policy')
+    expect(problems.splice(0).join()).toContain('Content Security Policy')
   })
 
-  test('sends the key of its field from every tab whose headers have no other, and says so when there is none', async ({
+  test('sends the key of its field from every tab without its own Authorization header, and reports a missing key', async ({
     page,
     service,
   }) => {
@@ -78,13 +78,13 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     await expectResult(page).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] })
   })
 
-  test('has an example of every field, and each runs on a store that has animals', async ({ page, service, link }) => {
+  test('has an example of every field, and each example succeeds', async ({ page, service, link }) => {
     await service.post({ name: 'Rex', categoryId: 1 })
     await open(page, link)
     const answered: string[] = []
     for (const name of examples) {
       await page.getByRole('tab', { name }).click()
-      // Where GraphiQL notes the query once it has understood it.
+      // GraphiQL stores the query there after it has parsed it.
       await page.waitForURL((url) => !!url.searchParams.get('query')?.includes(` ${name}`))
       await page.getByRole('button', { name: 'Execute query' }).click()
       await expectResult(page).toEqual({ data: expect.anything() })
@@ -95,7 +95,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(answered).toEqual(expect.arrayContaining(Object.keys(fields)))
   })
 
-  test('creates an animal that REST then has', async ({ page, service, link }) => {
+  test('creates an animal that the REST API returns', async ({ page, service, link }) => {
     await open(page, link)
     await run(page, 'mutation Turtle { createPet(input: { name: "Żółw 🐢", categoryId: "7", status: sold }) { id } }')
     await expectResult(page).toEqual({ data: { createPet: { id: '1' } } })
@@ -103,7 +103,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(await response.json()).toEqual({ id: 1, name: 'Żółw 🐢', categoryId: 7, status: 'sold' })
   })
 
-  test('shows an error with its code, and fits a phone: results are below the query, nothing is off the screen', async ({
+  test('shows an error with its code; on a phone the results are below the query, and nothing is off the screen', async ({
     page,
     link,
   }) => {
@@ -122,7 +122,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
   })
 
-  test('keeps the key, the tabs and the query over a reload; a key that is removed is forgotten', async ({
+  test('keeps the key, the tabs and the query after a reload, and deletes a key that is removed', async ({
     page,
     service,
     link,
@@ -132,7 +132,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     await enterKey(page, typed)
     await page.reload()
     await fill(page, 'Operation Editor', 'query Mine { pets { nodes { id } } }')
-    // GraphiQL stores what stands still for half a second.
+    // GraphiQL stores a text half a second after the last change.
     await expect.poll(() => page.evaluate('localStorage["graphiql:tabState"]'), patience).toContain('Mine {')
     await page.reload()
     await ready(page)
@@ -146,7 +146,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(await page.evaluate('Object.values(localStorage).join()')).not.toMatch(/pets_/)
   })
 
-  test('takes the key from the fragment of the link, out of the address bar, and keeps it', async ({
+  test('reads the key from the fragment of the link, removes it from the address bar, and stores it', async ({
     page,
     service,
     link,
@@ -160,7 +160,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(await keyField(page).inputValue()).toBe(service.key)
   })
 
-  test('takes the key of a link that is pasted while the page is open, and asks for the schema with it', async ({
+  test('reads the key of a link that is pasted while the page is open, and loads the schema with it', async ({
     page,
     service,
   }) => {
@@ -175,7 +175,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(page.url()).not.toContain('#')
   })
 
-  test('ignores every other fragment: it is neither stored nor part of the page', async ({ page, service, link }) => {
+  test('ignores other fragments: they are neither stored nor shown', async ({ page, service, link }) => {
     const fragments = [
       '#key=',
       '#key=x',
@@ -194,13 +194,13 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
       expect(await keyField(page).inputValue(), fragment).toBe(service.key)
       expect(await page.evaluate('localStorage["pet-store:key"]'), fragment).toBe(service.key)
     }
-    await page.reload() // with the last fragment
+    await page.reload() // with the last of the fragments
     await ready(page)
     expect(await keyField(page).inputValue()).toBe(service.key)
     expect(await page.locator('img').count()).toBe(0)
   })
 
-  test('begins with the key of the link and the examples, whatever another service left in the browser', async ({
+  test('starts with the key of the link and the examples, although another service has stored data in the browser', async ({
     page,
     service,
     link,
@@ -226,7 +226,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     await expectResult(page).toMatchObject({ data: { pets: { nodes: [] } } })
   })
 
-  test('documents the schema, and marks what is not in it, once there is a key', async ({ page, service }) => {
+  test('documents the schema, and marks unknown fields, as soon as there is a key', async ({ page, service }) => {
     await open(page, `${service.base}/graphql`)
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
     await page.getByText('Error fetching schema').waitFor()
@@ -238,7 +238,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
   })
 })
 
-/** The titles of the tabs that a newcomer sees. */
+/** The titles of the tabs of the examples. */
 const examples = ['Animals', 'NextPage', 'OneAnimal', 'AddAnimal', 'Count']
 
 const patience = { timeout: 10_000 }
@@ -248,14 +248,14 @@ async function open(page: Page, address: string): Promise<void> {
   await ready(page)
 }
 
-/** Waits until GraphiQL can be used. */
+/** Waits until GraphiQL is ready. */
 async function ready(page: Page): Promise<void> {
   await editor(page, 'Operation Editor').locator('.view-line').first().waitFor()
 }
 
 type Name = 'Operation Editor' | 'Headers' | 'Result Window'
 
-/** The field above GraphiQL. */
+/** The input of the key above GraphiQL. */
 function keyField(page: Page) {
   return page.getByRole('textbox', { name: 'API key' })
 }
@@ -265,12 +265,12 @@ async function enterKey(page: Page, key: string): Promise<void> {
   await keyField(page).press('Enter')
 }
 
-/** One of the page's Monaco editors. The section for headers holds the one for variables too, before it and hidden. */
+/** A Monaco editor of the page. The section of headers also contains the hidden editor of variables, before its own. */
 function editor(page: Page, name: Name) {
   return page.getByRole('region', { name }).locator('.monaco-editor').last()
 }
 
-/** Pastes over all that an editor holds: what is typed, Monaco completes with brackets of its own. */
+/** Replaces the text of an editor by pasting, since Monaco adds closing brackets to typed text. */
 async function fill(page: Page, name: Name, text: string): Promise<void> {
   await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`)
   await editor(page, name).click()
@@ -278,7 +278,7 @@ async function fill(page: Page, name: Name, text: string): Promise<void> {
   await page.keyboard.press('ControlOrMeta+V')
 }
 
-/** What an editor shows, with its white space made plain. Monaco keeps the lines in any order, so they are sorted. */
+/** @returns the text of an editor with normalized white space. Its lines are sorted, since Monaco's order is undefined. */
 async function text(page: Page, name: Name): Promise<string> {
   const lines = await editor(page, name)
     .locator('.view-line')
@@ -290,7 +290,7 @@ async function text(page: Page, name: Name): Promise<string> {
     .replace(/\s+/g, ' ')
 }
 
-/** Expects of what the result window shows, sooner or later. */
+/** Waits until the result window satisfies an expectation. */
 function expectResult(page: Page) {
   return expect.poll(async () => {
     const shown = await text(page, 'Result Window')
@@ -298,7 +298,7 @@ function expectResult(page: Page) {
   }, patience)
 }
 
-/** Runs a query as soon as the page has understood it, which the title of its tab shows. */
+/** Executes a query as soon as the page has parsed it, which the title of its tab shows. */
 async function run(page: Page, query: string): Promise<void> {
   await fill(page, 'Operation Editor', query)
   await page.getByRole('tab', { name: /^\w+ (\w+)/.exec(query)?.[1] ?? '<untitled>' }).waitFor()

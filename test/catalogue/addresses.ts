@@ -2,7 +2,7 @@ import { METHODS } from 'node:http'
 import { type Case, requestCase } from './case.ts'
 
 const invalid = { status: 400, code: 'INVALID_ARGUMENT' }
-const absent = { status: 404, code: 'NOT_FOUND' }
+const notFound = { status: 404, code: 'NOT_FOUND' }
 
 const queries = [
   'limit=0',
@@ -76,7 +76,7 @@ ids.push(
   '%2e%2e',
 )
 
-const nowhere = [
+const unknownPaths = [
   '/',
   '/v1',
   '/v1/',
@@ -88,7 +88,7 @@ const nowhere = [
   '/v1/pets/1/x',
   '/V1/pets',
 ]
-nowhere.push(
+unknownPaths.push(
   '/v1/Pets',
   '/v1/pet',
   '/v1/store/orders',
@@ -98,7 +98,7 @@ nowhere.push(
   '/v1/%70ets/',
   '/v2/pets',
 )
-nowhere.push(
+unknownPaths.push(
   '/graphql/x',
   '/GraphQL',
   '/livez/',
@@ -108,8 +108,8 @@ nowhere.push(
   '/.env',
   '/favicon.ico',
 )
-nowhere.push('/v1/pets/../pets/', '/index.html', `/${'x'.repeat(8_000)}`)
-const brokenEscapes = [
+unknownPaths.push('/v1/pets/../pets/', '/index.html', `/${'x'.repeat(8_000)}`)
+const invalidEscapes = [
   '/v1/pets/%',
   '/v1/pets/%2',
   '/v1/pets/%zz',
@@ -120,25 +120,25 @@ const brokenEscapes = [
 
 const collection = 'GET, HEAD, POST, OPTIONS'
 const item = 'GET, HEAD, OPTIONS'
-/** Every method that Node knows, but for those that are for somebody here, and CONNECT, which is for proxies. */
+/** Every method that Node parses, except those that some path allows and CONNECT, which protocol.ts covers. */
 const methods = METHODS.filter((method) => !['GET', 'HEAD', 'POST', 'OPTIONS', 'CONNECT'].includes(method))
-const some = ['PUT', 'DELETE', 'TRACE']
-const places: [path: string, allow: string, methods: string[]][] = [
-  ['/v1/pets', collection, methods],
-  ['/v1/pets/1', item, some],
-  ['/v1/pets/abc', item, some],
-  ['/graphql', collection, methods],
-  ['/livez', item, some],
-  ['/openapi.json', item, some],
+const someMethods = ['PUT', 'DELETE', 'TRACE']
+const disallowedMethods: { path: string; allow: string; methods: string[] }[] = [
+  { path: '/v1/pets', allow: collection, methods },
+  { path: '/v1/pets/1', allow: item, methods: someMethods },
+  { path: '/v1/pets/abc', allow: item, methods: someMethods },
+  { path: '/graphql', allow: collection, methods },
+  { path: '/livez', allow: item, methods: someMethods },
+  { path: '/openapi.json', allow: item, methods: someMethods },
 ]
 
-/** "Input" and "HTTP" of the catalogue, addresses: as far as no database is needed for the answer. */
+/** Paths, query parameters and methods that are rejected without a query to the database. */
 export const addressCases: Case[] = [
   ...queries.map((query) => requestCase(`?${query}`.slice(0, 60), { path: `/v1/pets?${query}` }, invalid)),
-  ...ids.map((id) => requestCase(`/v1/pets/${id}`.slice(0, 60), { path: `/v1/pets/${id}` }, absent)),
-  ...nowhere.map((path) => requestCase(path.slice(0, 60), { path }, absent)),
-  ...brokenEscapes.map((path) => requestCase(path, { path }, invalid)),
-  ...places.flatMap(([path, allow, methods]) =>
+  ...ids.map((id) => requestCase(`/v1/pets/${id}`.slice(0, 60), { path: `/v1/pets/${id}` }, notFound)),
+  ...unknownPaths.map((path) => requestCase(path.slice(0, 60), { path }, notFound)),
+  ...invalidEscapes.map((path) => requestCase(path, { path }, invalid)),
+  ...disallowedMethods.flatMap(({ path, allow, methods }) =>
     methods.map((method) =>
       requestCase(
         `${method} ${path}`,

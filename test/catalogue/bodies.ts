@@ -1,5 +1,5 @@
 import { INVALID_PETS, MALFORMED_BODIES, VALID_PET } from '../support/cases/new-pet.ts'
-import { type Case, json, post, requestCase } from './case.ts'
+import { type Case, json, postPet, requestCase } from './case.ts'
 
 const invalid = { status: 400, code: 'INVALID_ARGUMENT' }
 const unsupported = { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE', headers: { 'accept-post': 'application/json' } }
@@ -26,10 +26,10 @@ mediaTypes.push(
 )
 export const encodings = ['gzip', 'deflate', 'br', 'zstd', 'compress', 'x', 'identity, gzip', 'gzip, gzip']
 
-/** "Input" of the catalogue, bodies: as far as no database is needed for the answer. */
+/** Requests to createPet that are rejected without a query to the database. */
 export const bodyCases: Case[] = [
-  ...MALFORMED_BODIES.map(([title, body]) => post(`a body that is ${title}`.slice(0, 80), body, invalid)),
-  ...INVALID_PETS.map(([title, body, message]) => post(title, body, { ...invalid, message })),
+  ...MALFORMED_BODIES.map(({ title, body }) => postPet(`a body that is ${title}`.slice(0, 80), body, invalid)),
+  ...INVALID_PETS.map(({ title, body, message }) => postPet(title, body, { ...invalid, message })),
   ...mediaTypes.map((type) =>
     requestCase(
       `Content-Type: ${type}`,
@@ -47,12 +47,12 @@ export const bodyCases: Case[] = [
   ),
   ...[false, true].flatMap((chunked) => [
     requestCase(
-      `a body one byte over 64 KiB, ${chunked ? 'in chunks' : 'with its length'}`,
+      `a body one byte over 64 KiB, ${chunked ? 'in chunks' : 'with Content-Length'}`,
       { method: 'POST', headers: [json], body: VALID_PET.padEnd(65_537), chunked },
       tooLarge,
     ),
     requestCase(
-      `a body of 1 MB, ${chunked ? 'in chunks' : 'with its length'}`,
+      `a body of 1 MB, ${chunked ? 'in chunks' : 'with Content-Length'}`,
       { method: 'POST', headers: [json], body: VALID_PET.padEnd(1_000_000), chunked },
       tooLarge,
     ),

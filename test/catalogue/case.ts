@@ -1,32 +1,33 @@
 import { expect } from 'vitest'
 import { type RawResponse, parseResponse, sendRaw } from '../support/raw-http.ts'
 
-/** A request as a row of the catalogue has it, and what it gets. */
+/** A row of the catalogue: a request that is rejected, and the expected response. */
 export interface Case {
   title: string
   /** The bytes on the wire. */
   bytes(key: string): Buffer
   status: number
   code: string
-  /** What the headers of the answer must hold besides. */
+  /** Expected headers, in addition to the Content-Type. */
   headers?: Record<string, unknown>
-  /** What the message must say. */
+  /** Expected pattern of the message. */
   message?: RegExp
 }
 
 interface Request {
   method?: string
   path?: string
-  /** As they are written on the wire. `KEY` in a value stands for the key; there is one unless `anonymous`. */
+  /** Written to the wire unchanged, except that `KEY` in a value is replaced with the API key. */
   headers?: [name: string, value: string][]
+  /** Send no Authorization header, except one in `headers`. */
   anonymous?: boolean
   body?: string | Buffer
-  /** Announce no length and send chunks. */
+  /** Send the body with Transfer-Encoding: chunked. */
   chunked?: boolean
   host?: string
 }
 
-/** A case of a request that is HTTP; where it is not, the case brings its bytes itself. */
+/** A case with a well-formed HTTP request. Cases of malformed HTTP define `bytes` themselves. */
 export function requestCase(
   title: string,
   { method = 'GET', path = '/v1/pets', headers = [], anonymous = false, body, chunked = false, host = 'x' }: Request,
@@ -57,51 +58,58 @@ export function requestCase(
 
 export const json: [string, string] = ['Content-Type', 'application/json']
 
-/** POST /v1/pets with a body as JSON. */
-export const post = (title: string, body: string | Buffer, expected: Omit<Case, 'title' | 'bytes'>): Case =>
+/** POST /v1/pets with a body of type application/json. */
+export const postPet = (title: string, body: string | Buffer, expected: Omit<Case, 'title' | 'bytes'>): Case =>
   requestCase(title, { method: 'POST', headers: [json], body }, expected)
 
-/** POST /graphql with a body as JSON. */
-export const ask = (title: string, body: string | Buffer | object, expected: Omit<Case, 'title' | 'bytes'>): Case => {
+/** POST /graphql with a body of type application/json. */
+export const postGraphQL = (
+  title: string,
+  body: string | Buffer | object,
+  expected: Omit<Case, 'title' | 'bytes'>,
+): Case => {
   const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
   return requestCase(title, { method: 'POST', path: '/graphql', headers: [json], body: text }, expected)
 }
 
-/** Sends a case and holds its answer against the row: status, code and message on the face that it went to. */
+/** Sends the request of a case and expects its status, headers, code and message. */
 export async function expectCase(
   { bytes, status, code, headers = {}, message = /\S/ }: Case,
   port: number,
   key: string,
 ) {
-  const sent = bytes(key)
-  const answer = parseResponse(await sendRaw(port, sent))
-  const { text, ...told } = answer
-  expect(told).toMatchObject({ status, headers: { 'content-type': expect.stringContaining('json'), ...headers } })
-  expect(errorOf(answer)).toEqual({ code, message: expect.stringMatching(message), status })
-  expectDiscreet(text, key)
-  expect(text.length, 'a short answer').toBeLessThan(3_000)
-  return answer
+  const response = parseResponse(await sendRaw(port, bytes(key)))
+  const { text, ...parsed } = response
+  expect(parsed).toMatchObject({ status, headers: { 'content-type': expect.stringContaining('json'), ...headers } })
+  expect(errorOf(response)).toEqual({ code, message: expect.stringMatching(message), status })
+  expectNoInternals(text, key)
+  expect(text.length, 'length of the response').toBeLessThan(3_000)
+  return response
 }
 
-/** The one error of an answer, in the shape of REST whichever face gave it. Anything else beside it is a failure. */
+/**
+ * @returns the only error of a response, in the form of the REST API for both APIs
+ * @throws Error if a GraphQL response contains anything besides its errors
+ */
 export function errorOf({ body }: RawResponse): unknown {
   if (typeof body !== 'object' || body === null || !('errors' in body)) return body
-  const { errors, ...beside } = body as { errors: { message: string; extensions: object }[] } // GraphQL's shape
+  const { errors, ...otherMembers } = body as { errors: { message: string; extensions: object }[] } // GraphQL's shape
   const [first] = errors
-  if (!first) throw new Error('No error in the answer')
-  if (Object.keys(beside).length) throw new Error(`Beside the errors: ${Object.keys(beside).join()}`)
+  if (!first) throw new Error('No error in the response')
+  if (Object.keys(otherMembers).length) throw new Error(`Members besides errors: ${Object.keys(otherMembers).join()}`)
   return { ...first.extensions, message: first.message }
 }
 
-/** Words that would tell what the service is made of, and anything of a key. */
-const indiscreet = [
-  /\bat .*\(.*:\d+:\d+\)/, // a stack
+/** Text that reveals the implementation of the service. */
+const internals = [
+  /\bat .*\(.*:\d+:\d+\)/, // a line of a stack trace
   /node_modules|file:\/\/|\.[jt]s:\d|\/(src|dist|tmp|root|home)\//,
   /prisma|express|yoga|pothos|\bzod\b|graphql-js|node-postgres|\bpg\b|postgres|sqlstate/i,
   /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|pg_catalog)\b|relation "|animal_|api_key|idempotency_key/,
 ]
 
-export function expectDiscreet(text: string, key: string): void {
-  for (const words of indiscreet) expect(text).not.toMatch(words)
-  expect(text).not.toContain(key.slice(5, 13)) // not even what people may see of it
+/** Expects that a text reveals neither the implementation of the service nor any part of an API key. */
+export function expectNoInternals(text: string, key: string): void {
+  for (const pattern of internals) expect(text).not.toMatch(pattern)
+  expect(text).not.toContain(key.slice(5, 13)) // the public prefix of the key
 }

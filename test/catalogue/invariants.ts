@@ -2,14 +2,15 @@ import { Writable } from 'node:stream'
 import { expect } from 'vitest'
 import type { TestService } from '../support/harness.ts'
 import type { RawResponse } from '../support/raw-http.ts'
-import { expectDiscreet } from './case.ts'
+import { expectNoInternals } from './case.ts'
 
 /**
- * What is always true after a case: the process lives, no animal came or went unless the answer was 201, what was
- * acknowledged reads the same through both faces, and good requests right after succeed on both.
- * @returns the number of animals, to be given to the next case
+ * Expects what holds after every case: the process is alive, the number of animals has grown only if the response was
+ * 201, both APIs return the same created animal, and valid requests to both succeed.
+ * @param before the number of animals before the case
+ * @returns the number of animals after it
  */
-export async function expectSound(
+export async function expectInvariants(
   service: TestService,
   before: number,
   { status, body }: RawResponse,
@@ -19,9 +20,9 @@ export async function expectSound(
     fetch(`${service.base}/v1/pets?limit=1`, authorized(service)),
     countAnimals(service),
   ])
-  expect([alive.status, read.status], 'alive, and a good read').toEqual([200, 200])
+  expect([alive.status, read.status], '/livez, and a valid read').toEqual([200, 200])
   expect(now, 'number of animals').toBe(before + (status === 201 ? 1 : 0))
-  if (status === 201) await expectSameOnBothFaces(service, String((body as { id: number }).id)) // of an animal
+  if (status === 201) await expectSameThroughBothApis(service, String((body as { id: number }).id)) // 201: the body is an animal
   return now
 }
 
@@ -29,12 +30,12 @@ export async function countAnimals(service: TestService): Promise<number> {
   const body = JSON.stringify({ query: '{ pets(first: 1) { totalCount } }' })
   const init = { method: 'POST', body, ...authorized(service) }
   const { data } = (await (await fetch(`${service.base}/graphql`, init)).json()) as {
-    data: { pets: { totalCount: number } } // what was asked for
+    data: { pets: { totalCount: number } } // the selected fields
   }
   return data.pets.totalCount
 }
 
-async function expectSameOnBothFaces(service: TestService, id: string): Promise<void> {
+async function expectSameThroughBothApis(service: TestService, id: string): Promise<void> {
   const rest: unknown = await (await fetch(`${service.base}/v1/pets/${id}`, authorized(service))).json()
   const query = 'query ($id: ID!) { pet(id: $id) { id name categoryId status } }'
   const { data } = await service.graphql(query, { id })
@@ -48,15 +49,15 @@ const authorized = ({ key }: TestService) => ({
   headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
 })
 
-/** Everything that a service logs. */
-export interface Witness {
+/** Records every line that a service logs. */
+export interface LogRecorder {
   stream: Writable
   readonly count: number
-  /** That no line since then tells of a key or of a stack, and that each is one event. */
-  expectDiscreet(key: string, since: number): void
+  /** Expects that each line after the first `since` lines is one JSON object without secrets or stack traces. */
+  expectNoInternals(key: string, since: number): void
 }
 
-export function witness(): Witness {
+export function recordLog(): LogRecorder {
   const written: string[] = []
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
@@ -69,11 +70,11 @@ export function witness(): Witness {
     get count() {
       return written.length
     },
-    expectDiscreet(key, since) {
+    expectNoInternals(key, since) {
       for (const text of written.slice(since)) {
         expect(text).toMatch(/^\{[^\n]*\}\n$/)
-        // The log may say which key it was, by the part that people may see; an answer may not.
-        expectDiscreet(text.replaceAll(key.slice(0, 13), ''), key.slice(8))
+        // Unlike a response, the log may contain the public prefix of the key.
+        expectNoInternals(text.replaceAll(key.slice(0, 13), ''), key.slice(8))
       }
     },
   }

@@ -1,72 +1,73 @@
 import { type Case, requestCase } from './case.ts'
 
 const query = '{"query":"{__typename}"}'
-const places: [string, { method: string; path: string; body?: string }][] = [
-  ['REST', { method: 'GET', path: '/v1/pets' }],
-  ['GraphQL', { method: 'POST', path: '/graphql', body: query }],
+const endpoints = [
+  { api: 'REST', method: 'GET', path: '/v1/pets' },
+  { api: 'GraphQL', method: 'POST', path: '/graphql', body: query },
 ]
 const contentType: [string, string] = ['Content-Type', 'application/json']
 
-const noKey: [string, [string, string][]][] = [
-  ['no header', []],
-  ['an empty header', [['Authorization', '']]],
-  ['a scheme alone', [['Authorization', 'Bearer']]],
-  ['a scheme and a blank', [['Authorization', 'Bearer ']]],
-  ['a key alone', [['Authorization', 'KEY']]],
-  ['Basic', [['Authorization', 'Basic KEY']]],
-  ['Digest', [['Authorization', 'Digest username="KEY"']]],
-  ['no blank behind the scheme', [['Authorization', 'BearerKEY']]],
-  ['a tab behind the scheme', [['Authorization', 'Bearer\tKEY']]],
-  ['two tokens', [['Authorization', 'Bearer KEY KEY']]],
-  ['two tokens with a comma', [['Authorization', 'Bearer KEY, Bearer KEY']]],
-  ['two headers, both good', ['KEY', 'KEY'].map((key) => ['Authorization', `Bearer ${key}`])],
-  ['two headers, the first good', ['KEY', 'x'].map((key) => ['Authorization', `Bearer ${key}`])],
-  ['two headers, the second good', ['x', 'KEY'].map((key) => ['Authorization', `Bearer ${key}`])],
-  ['a cookie', [['Cookie', 'Authorization=Bearer KEY; access_token=KEY; token=KEY']]],
-  [
-    'another header',
-    [
+/** Requests without a bearer token, which the service answers without error="invalid_token" (RFC 6750 §3.1). */
+const withoutToken: { title: string; headers: [name: string, value: string][] }[] = [
+  { title: 'no header', headers: [] },
+  { title: 'an empty header', headers: [['Authorization', '']] },
+  { title: 'a scheme only', headers: [['Authorization', 'Bearer']] },
+  { title: 'a scheme and a space', headers: [['Authorization', 'Bearer ']] },
+  { title: 'a key without a scheme', headers: [['Authorization', 'KEY']] },
+  { title: 'Basic', headers: [['Authorization', 'Basic KEY']] },
+  { title: 'Digest', headers: [['Authorization', 'Digest username="KEY"']] },
+  { title: 'no space after the scheme', headers: [['Authorization', 'BearerKEY']] },
+  { title: 'a tab after the scheme', headers: [['Authorization', 'Bearer\tKEY']] },
+  { title: 'two tokens', headers: [['Authorization', 'Bearer KEY KEY']] },
+  { title: 'two tokens with a comma', headers: [['Authorization', 'Bearer KEY, Bearer KEY']] },
+  { title: 'two headers, both valid', headers: ['KEY', 'KEY'].map((key) => ['Authorization', `Bearer ${key}`]) },
+  { title: 'two headers, the first valid', headers: ['KEY', 'x'].map((key) => ['Authorization', `Bearer ${key}`]) },
+  { title: 'two headers, the second valid', headers: ['x', 'KEY'].map((key) => ['Authorization', `Bearer ${key}`]) },
+  { title: 'a cookie', headers: [['Cookie', 'Authorization=Bearer KEY; access_token=KEY; token=KEY']] },
+  {
+    title: 'other headers',
+    headers: [
       ['X-API-Key', 'KEY'],
       ['Proxy-Authorization', 'Bearer KEY'],
     ],
-  ],
-  ['an empty token of bytes that are no text', [['Authorization', 'Bearer \x80\xff \xfe']]],
+  },
+  { title: 'two tokens that are not UTF-8', headers: [['Authorization', 'Bearer \x80\xff \xfe']] },
 ]
 
-const noValidKey: [string, string][] = [
-  ['8 KB of token', `Bearer ${'x'.repeat(8_192)}`],
-  ['8 KB in the shape of a key', `Bearer pets_${'0'.repeat(8_192)}`],
-  ['bytes that are no ASCII', 'Bearer cl\xe9'],
-  ['bytes that are no UTF-8', 'Bearer \xff\xfe'],
-  ['SQL', "Bearer 'OR'1'='1"],
-  ['the shape of a key, too short', `Bearer pets_${'0'.repeat(56)}`],
-  ['the key extended', 'Bearer KEY0'],
-  ['the key in quotes', 'Bearer "KEY"'],
-  ['the word undefined', 'Bearer undefined'],
+const invalidTokens: { title: string; authorization: string }[] = [
+  { title: 'a token of 8 KB', authorization: `Bearer ${'x'.repeat(8_192)}` },
+  { title: '8 KB with the prefix of a key', authorization: `Bearer pets_${'0'.repeat(8_192)}` },
+  { title: 'bytes that are not ASCII', authorization: 'Bearer cl\xe9' },
+  { title: 'bytes that are not UTF-8', authorization: 'Bearer \xff\xfe' },
+  { title: 'SQL', authorization: "Bearer 'OR'1'='1" },
+  { title: 'a truncated key', authorization: `Bearer pets_${'0'.repeat(56)}` },
+  { title: 'the key and one more character', authorization: 'Bearer KEY0' },
+  { title: 'the key in quotes', authorization: 'Bearer "KEY"' },
+  { title: 'the word undefined', authorization: 'Bearer undefined' },
 ]
 
 const anonymous = { 'www-authenticate': 'Bearer realm="petstore"' }
 const invalid = { 'www-authenticate': 'Bearer realm="petstore", error="invalid_token"' }
-const elsewhere: [string, string, string | undefined][] = [
-  ['the query', '/v1/pets?access_token=KEY&api_key=KEY&key=KEY', undefined],
-  ['the path', '/v1/pets/KEY', undefined],
-  ['the body', '/v1/pets', '{"name":"x","categoryId":1,"access_token":"KEY"}'],
-  ['the query of GraphQL', '/graphql?query={__typename}&access_token=KEY', undefined],
+const misplacedKeys: { title: string; path: string; body?: string }[] = [
+  { title: 'the query string', path: '/v1/pets?access_token=KEY&api_key=KEY&key=KEY' },
+  { title: 'the path', path: '/v1/pets/KEY' },
+  { title: 'the body', path: '/v1/pets', body: '{"name":"x","categoryId":1,"access_token":"KEY"}' },
+  { title: 'the query string of GraphQL', path: '/graphql?query={__typename}&access_token=KEY' },
 ]
 
-/** "Keys" of the catalogue, as far as no database is needed for the answer. */
+/** Credentials that are rejected without a query to the database. */
 export const keyCases: Case[] = [
-  ...places.flatMap(([face, { method, path, body }]) => [
-    ...noKey.map(([title, headers]) =>
+  ...endpoints.flatMap(({ api, method, path, body }) => [
+    ...withoutToken.map(({ title, headers }) =>
       requestCase(
-        `${face}: ${title}`,
+        `${api}: ${title}`,
         { method, path, ...(body && { body }), anonymous: true, headers: [contentType, ...headers] },
         { status: 401, code: 'UNAUTHENTICATED', headers: anonymous },
       ),
     ),
-    ...noValidKey.map(([title, authorization]) =>
+    ...invalidTokens.map(({ title, authorization }) =>
       requestCase(
-        `${face}: ${title}`,
+        `${api}: ${title}`,
         {
           method,
           path,
@@ -78,7 +79,7 @@ export const keyCases: Case[] = [
       ),
     ),
   ]),
-  ...elsewhere.map(([title, path, body]) =>
+  ...misplacedKeys.map(({ title, path, body }) =>
     requestCase(
       `the key in ${title}`,
       { method: body ? 'POST' : 'GET', path, ...(body && { body }), anonymous: true, headers: [contentType] },

@@ -1,23 +1,24 @@
-/** One figure of a run and, where something is promised of it, whether the promise holds. */
+/** One measurement of a run, optionally with a bound. */
 export interface Measurement {
   name: string
   value: string
-  /** What is promised; empty where the figure is only told. */
+  /** Empty if the measurement is informational. */
   bound: string
+  /** Whether the value is within the bound. */
   holds: boolean
-  /** It says as much of the machine as of the service: only a run that has the machine to itself is held to it. */
+  /** The bound is only checked in runs that have the machine to themselves, since the value depends on its load. */
   needsQuietMachine?: boolean
 }
 
-/** Marks a promise about time. */
-export function onQuietMachine(figure: Measurement): Measurement {
-  return { ...figure, needsQuietMachine: true }
+/** Marks a bound on time. */
+export function onQuietMachine(measurement: Measurement): Measurement {
+  return { ...measurement, needsQuietMachine: true }
 }
 
-/** Ends, in reverse order, what a part started; vitest's onTestFinished. */
-export type Defer = (end: () => Promise<void> | void) => void
+/** Registers a cleanup function; they run in reverse order when the part is finished. Vitest's onTestFinished. */
+export type Defer = (cleanUp: () => Promise<void> | void) => void
 
-/** A part of the harness: what it measures, how much of it by default, and how. */
+/** A chaos test with its default sizes. */
 export interface Part<Sizes> {
   sizes: Sizes
   run(defer: Defer, sizes: Sizes): Promise<Measurement[]>
@@ -28,44 +29,48 @@ export function definePart<Sizes extends Record<string, number>>(sizes: Sizes, r
 }
 
 export function exactly(name: string, value: number, expected: number): Measurement {
-  return { name, value: show(value), bound: `= ${show(expected)}`, holds: value === expected }
+  return { name, value: format(value), bound: `= ${format(expected)}`, holds: value === expected }
 }
 
 export function atLeast(name: string, value: number, limit: number, unit = ''): Measurement {
-  return { name, value: show(value, unit), bound: `≥ ${show(limit, unit)}`, holds: value >= limit }
+  return { name, value: format(value, unit), bound: `≥ ${format(limit, unit)}`, holds: value >= limit }
 }
 
 export function atMost(name: string, value: number, limit: number, unit = ''): Measurement {
-  return { name, value: show(value, unit), bound: `≤ ${show(limit, unit)}`, holds: value <= limit }
+  return { name, value: format(value, unit), bound: `≤ ${format(limit, unit)}`, holds: value <= limit }
 }
 
-/** A figure of which nothing is promised. */
+/** A measurement without a bound. */
 export function info(name: string, value: number | string, unit = ''): Measurement {
-  return { name, value: typeof value === 'string' ? value : show(value, unit), bound: '', holds: true }
+  return { name, value: typeof value === 'string' ? value : format(value, unit), bound: '', holds: true }
 }
 
-/** The figures as lines of a table. */
-export function toTable(figures: Measurement[]): string {
+/** Formats measurements as the lines of a table. */
+export function toTable(measurements: Measurement[]): string {
   const width = (cells: string[]) => Math.max(0, ...cells.map((cell) => cell.length))
-  const [name, value, must] = [
-    width(figures.map((f) => f.name)),
-    width(figures.map((f) => f.value)),
-    width(figures.map((f) => f.bound)),
-  ]
-  return figures
-    .map((f) =>
-      `  ${f.name.padEnd(name)}  ${f.value.padStart(value)}  ${f.bound.padEnd(must)}  ${f.holds ? '' : 'BROKEN'}`.trimEnd(),
-    )
+  const nameWidth = width(measurements.map(({ name }) => name))
+  const valueWidth = width(measurements.map(({ value }) => value))
+  const boundWidth = width(measurements.map(({ bound }) => bound))
+  return measurements
+    .map(({ name, value, bound, holds }) => {
+      const cells = [
+        name.padEnd(nameWidth),
+        value.padStart(valueWidth),
+        bound.padEnd(boundWidth),
+        holds ? '' : 'FAILED',
+      ]
+      return `  ${cells.join('  ')}`.trimEnd()
+    })
     .join('\n')
 }
 
-/** The value below which this share of the values lies. */
-export function quantile(values: readonly number[], share: number): number {
+/** @returns the value below which this fraction of the values lies */
+export function quantile(values: readonly number[], fraction: number): number {
   const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))] ?? 0
 }
 
-function show(value: number, unit = ''): string {
+function format(value: number, unit = ''): string {
   const digits = Number.isInteger(value) || value >= 100 ? 0 : 1
   return `${value.toLocaleString('en', { maximumFractionDigits: digits })}${unit && ` ${unit}`}`
 }

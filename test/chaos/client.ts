@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 
-/** What came of a request. Without an answer the status is 0, and the code is Node's. */
-export interface Reply {
+/** The response to a request. If none was received, the status is 0, and `code` is the error code of Node. */
+export interface ClientResponse {
   status: number
   body: string
   headers: IncomingMessage['headers']
@@ -9,23 +9,23 @@ export interface Reply {
   code?: string
 }
 
-/** A keep-alive HTTP client that never throws: whatever happens is a reply. */
+/** A keep-alive HTTP client that returns errors as a ClientResponse, and never throws. */
 export interface Client {
-  send(method: string, path: string, body?: string, headers?: Record<string, string>): Promise<Reply>
+  send(method: string, path: string, body?: string, headers?: Record<string, string>): Promise<ClientResponse>
   close(): void
 }
 
-/** @param connections most that it opens at once; further requests wait */
+/** @param connections maximum number of open connections; further requests wait */
 export function createClient(port: number, key: string, connections = 64): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: connections, noDelay: true })
   return {
     close: () => agent.destroy(),
-    send(method, path, body, more = {}) {
-      const began = performance.now()
+    send(method, path, body, extraHeaders = {}) {
+      const startedAt = performance.now()
       const headers = {
         Authorization: `Bearer ${key}`,
         ...(body !== undefined && { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }),
-        ...more,
+        ...extraHeaders,
       }
       return new Promise((resolve) => {
         const failed = (error: NodeJS.ErrnoException) =>
@@ -33,7 +33,7 @@ export function createClient(port: number, key: string, connections = 64): Clien
             status: 0,
             body: '',
             headers: {},
-            ms: performance.now() - began,
+            ms: performance.now() - startedAt,
             code: error.code ?? error.message,
           })
         const req = request({ agent, host: '127.0.0.1', port, method, path, headers }, (res) => {
@@ -41,7 +41,12 @@ export function createClient(port: number, key: string, connections = 64): Clien
           res.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
           res.on('error', failed)
           res.on('end', () =>
-            resolve({ status: res.statusCode ?? 0, body: text, headers: res.headers, ms: performance.now() - began }),
+            resolve({
+              status: res.statusCode ?? 0,
+              body: text,
+              headers: res.headers,
+              ms: performance.now() - startedAt,
+            }),
           )
         })
         req.on('error', failed).end(body)
@@ -52,22 +57,22 @@ export function createClient(port: number, key: string, connections = 64): Clien
 
 export type Api = 'rest' | 'graphql'
 
-/** What a client knows of a creation: 503, or a connection that was refused, is a promise that nothing happened. */
-export type Outcome = 'acknowledged' | 'refused' | 'unknown' | 'in flight' | 'wrong'
+/** The outcome of createPet for a client. "rejected" (503, or no connection) guarantees that no animal was created. */
+export type Outcome = 'acknowledged' | 'rejected' | 'unknown' | 'in flight' | 'wrong'
 
 export interface Creation {
   outcome: Outcome
-  /** Of the animal, when it was acknowledged. */
+  /** The animal's id, if it was acknowledged. */
   id?: string
-  reply: Reply
+  response: ClientResponse
 }
 
 const mutation = 'mutation($i:NewPet!,$k:String){createPet(input:$i,idempotencyKey:$k){id name}}'
 
-/** createPet through a face. @param idempotencyKey an Idempotency-Key */
+/** Sends createPet through one of the APIs. */
 export async function createPet(client: Client, api: Api, name: string, idempotencyKey?: string): Promise<Creation> {
   const pet = { name, categoryId: api === 'rest' ? 1 : '1' }
-  const reply =
+  const response =
     api === 'rest'
       ? await client.send(
           'POST',
@@ -80,21 +85,21 @@ export async function createPet(client: Client, api: Api, name: string, idempote
           '/graphql',
           JSON.stringify({ query: mutation, variables: { i: pet, k: idempotencyKey } }),
         )
-  const status = statusOf(reply)
-  const id = status === 201 ? /"id":"?(\d+)"?/.exec(reply.body)?.[1] : undefined
-  const echoed = reply.body.includes(`"name":${JSON.stringify(name)}`)
-  if (id !== undefined && echoed) return { outcome: 'acknowledged', id, reply }
-  return { outcome: outcomeOf(status, reply.code), reply }
+  const status = statusOf(response)
+  const id = status === 201 ? /"id":"?(\d+)"?/.exec(response.body)?.[1] : undefined
+  const hasName = response.body.includes(`"name":${JSON.stringify(name)}`)
+  if (id !== undefined && hasName) return { outcome: 'acknowledged', id, response }
+  return { outcome: outcomeOf(status, response.code), response }
 }
 
-/** The status of a creation, the same whichever face it went through. */
-export function statusOf({ status, body }: Reply): number {
+/** @returns the status of the response to createPet, in terms of the REST API */
+export function statusOf({ status, body }: ClientResponse): number {
   if (status !== 200) return status
   return /"createPet":\{/.test(body) ? 201 : Number(/"status":(\d{3})/.exec(body)?.[1])
 }
 
 function outcomeOf(status: number, code: string | undefined): Outcome {
-  if (status === 503 || code === 'ECONNREFUSED') return 'refused'
+  if (status === 503 || code === 'ECONNREFUSED') return 'rejected'
   if (status === 504 || status === 0) return 'unknown'
   return status === 409 ? 'in flight' : 'wrong'
 }

@@ -13,43 +13,43 @@ import { freePort, kill } from '../support/processes.ts'
 import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
 import type { Defer } from './assertions.ts'
 
-/** A PostgreSQL of our own that keeps its promises: on a disk, and flushed to it. It can be killed and comes back. */
+/** A durable PostgreSQL (fsync on, data on a disk) that can be stopped, killed and started again. */
 export interface Cluster {
   url: string
-  /** Ends it in one of its ways, and waits until it is gone: in order, at once, or by kill -9. */
-  end(how: 'fast' | 'immediate' | 'kill'): Promise<void>
-  /** Starts it again on the same port, recovering from a crash if there was one. */
+  /** Stops it in one of the shutdown modes of PostgreSQL, or with SIGKILL, and waits until it has exited. */
+  stop(mode: 'fast' | 'immediate' | 'kill'): Promise<void>
+  /** Starts it again on the same port, with crash recovery if necessary. */
   start(): Promise<void>
 }
 
-/** What `Cluster.end` sends to the postmaster (PostgreSQL's manual, "Shutting Down the Server"). */
+/** The signal to the postmaster by mode (PostgreSQL's manual, "Shutting Down the Server"). */
 const signals = { fast: 'SIGINT', immediate: 'SIGQUIT', kill: 'SIGKILL' } as const
 
 export async function startCluster(defer: Defer, settings: string[] = []): Promise<Cluster> {
   const dir = await mkdtemp(join(tmpdir(), 'pet-store-chaos-'))
   defer(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
   const port = await freePort()
-  const use = () => useEmbeddedPostgres(dir, [`port=${port}`, ...settings])
+  const startServer = () => useEmbeddedPostgres(dir, [`port=${port}`, ...settings])
 
-  async function postmaster(): Promise<number> {
+  async function postmasterPid(): Promise<number> {
     return Number.parseInt(await readFile(join(dir, 'postgres', 'postmaster.pid'), 'utf8'), 10)
   }
-  const { url } = await use()
-  defer(() => end('immediate').catch(() => {})) // it is down already
-  const durable = await inDatabase(url, (client) => client.query('SHOW fsync'))
-  if (durable.rows[0].fsync !== 'on') throw new Error('This PostgreSQL does not flush to disk')
+  const { url } = await startServer()
+  defer(() => stop('immediate').catch(() => {})) // it fails if the server is stopped already
+  const setting = await inDatabase(url, (client) => client.query('SHOW fsync'))
+  if (setting.rows[0].fsync !== 'on') throw new Error('This PostgreSQL does not flush to disk')
 
-  async function end(how: keyof typeof signals): Promise<void> {
-    const pid = await postmaster()
-    process.kill(pid, signals[how])
-    while (kill(pid, 0)) await sleep(2) // no child of ours: its end is no event here
+  async function stop(mode: keyof typeof signals): Promise<void> {
+    const pid = await postmasterPid()
+    process.kill(pid, signals[mode])
+    while (kill(pid, 0)) await sleep(2) // not a child process, so there is no exit event
   }
 
   return {
     url,
-    end,
+    stop,
     async start() {
-      await use()
+      await startServer()
     },
   }
 }
@@ -60,7 +60,7 @@ export interface TestDatabase {
   key: string
 }
 
-/** Makes a database ready, new on the cluster unless it has a name already. */
+/** Migrates a database and issues a key. */
 export async function prepareDatabase(url: string): Promise<TestDatabase> {
   await migrate(url)
   return { url, key: await issueKey(url) }
@@ -82,7 +82,7 @@ export async function inDatabase<T>(url: string, work: (client: pg.Client) => Pr
   return work(client).finally(() => client.end())
 }
 
-/** Every animal, read past the service. */
+/** @returns every animal, read directly from the database */
 export async function animalsIn(url: string): Promise<{ id: string; name: string }[]> {
   const { rows } = await inDatabase(url, (client) =>
     client.query<{ id: string; name: string }>('SELECT id, name FROM animal'),
@@ -90,7 +90,7 @@ export async function animalsIn(url: string): Promise<{ id: string; name: string
   return rows
 }
 
-/** Until the service's statements are over, also those whose client has given up. */
+/** Waits until no statement of the service is running, including statements whose client has disconnected. */
 export async function statementsFinished(url: string): Promise<void> {
   const busy = `SELECT count(*)::int AS n FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'`

@@ -8,41 +8,41 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../support/processes.ts'
 import type { Defer } from './assertions.ts'
 
-/** Whether HAProxy is installed here (Debian: apt-get install haproxy). */
+/** Whether HAProxy is installed (Debian: apt-get install haproxy). */
 export const hasHaproxy = spawnSync('haproxy', ['-v']).status === 0
 
-export interface Balancer {
+export interface LoadBalancer {
   port: number
-  /** Until HAProxy sends requests to the instance on this port. */
+  /** Waits until HAProxy sends requests to the instance on this port. */
   up(port: number): Promise<void>
 }
 
 /** Starts HAProxy in front of instances on these ports, with the settings of docs/deployment.md. */
-export async function startHaproxy(defer: Defer, ports: number[]): Promise<Balancer> {
+export async function startHaproxy(defer: Defer, ports: number[]): Promise<LoadBalancer> {
   const dir = await mkdtemp(join(tmpdir(), 'pet-store-haproxy-'))
   const [port, file, control] = [await freePort(), join(dir, 'config'), join(dir, 'control')]
   await writeFile(file, toConfig(port, control, ports))
   const child = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] })
-  let complaints = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaints += text))
-  const ended = once(child, 'exit')
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const exited = once(child, 'exit')
   defer(async () => {
     child.kill('SIGKILL')
-    await ended
+    await exited
     await rm(dir, { recursive: true, force: true })
   })
 
   async function up(instance: number): Promise<void> {
-    while (!new RegExp(`^pets,i${instance},.*,UP,`, 'm').test(await ask(control))) {
-      if (child.exitCode !== null) throw new Error(`HAProxy ended: ${complaints}`)
-      await sleep(20) // its checks are another process's
+    while (!new RegExp(`^pets,i${instance},.*,UP,`, 'm').test(await readStats(control))) {
+      if (child.exitCode !== null) throw new Error(`HAProxy exited: ${stderr}`)
+      await sleep(20) // HAProxy emits no event when a health check succeeds
     }
   }
   for (const instance of ports) await up(instance)
   return { port, up }
 }
 
-/** The part under "backend" is that of docs/deployment.md. */
+/** The section "backend" equals that of docs/deployment.md. */
 const toConfig = (port: number, control: string, ports: number[]) => `
 global
   stats socket ${control}
@@ -62,12 +62,12 @@ backend pets
 ${ports.map((instance) => `  server i${instance} 127.0.0.1:${instance}`).join('\n')}
 `
 
-/** The state of its servers, from its control socket; empty while there is none yet. */
-async function ask(control: string): Promise<string> {
+/** @returns the state of the servers from the control socket, empty if HAProxy has not created the socket yet */
+async function readStats(control: string): Promise<string> {
   const socket = connect(control).setEncoding('utf8')
-  let answer = ''
-  socket.on('data', (text: string) => (answer += text)).on('error', () => {})
+  let stats = ''
+  socket.on('data', (text: string) => (stats += text)).on('error', () => {})
   socket.write('show stat\n')
   await once(socket, 'close').catch(() => {})
-  return answer
+  return stats
 }

@@ -12,24 +12,24 @@ import type { Defer } from './assertions.ts'
 
 const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
-/** For parts in which nothing is wrong with the database: a busy machine is no fault of the service. */
-export const UNHURRIED = { ...GENEROUS_TIMEOUTS, SHED_DELAY_MS: 0, SHED_QUEUE_MS: 0 }
+/** For parts without database faults: no request is shed or times out because the machine is busy. */
+export const PATIENT_ENV = { ...GENEROUS_TIMEOUTS, SHED_DELAY_MS: 0, SHED_QUEUE_MS: 0 }
 
 /** The built service as a process. */
 export interface Instance {
   port: number
   pid: number
-  /** Whether it runs still, and was never started anew. */
+  /** Whether the process is still running. */
   alive(): boolean
-  /** Sends a signal and waits for the end. @returns the exit code, null when the signal ended it */
-  end(signal: NodeJS.Signals): Promise<number | null>
-  /** Memory that it holds, in MB. */
+  /** Sends a signal and waits until the process exits. @returns the exit code, or null if the signal killed it */
+  stop(signal: NodeJS.Signals): Promise<number | null>
+  /** Resident memory in MB. */
   residentMb(): Promise<number>
-  /** All that it has printed. */
-  printed(): Promise<string>
+  /** Its output so far. */
+  output(): Promise<string>
 }
 
-/** Starts the service and waits until it answers here with 200. It is killed at the latest when the part is over. */
+/** Starts the service and waits until the path `waitFor` is 200. It is killed when the part is finished. */
 export async function startInstance(
   defer: Defer,
   {
@@ -40,7 +40,7 @@ export async function startInstance(
 ): Promise<Instance> {
   const dir = await mkdtemp(join(tmpdir(), 'pet-store-instance-'))
   const logFile = join(dir, 'log')
-  const onPort = port ?? (await freePort())
+  const actualPort = port ?? (await freePort())
   const log = openSync(logFile, 'a')
   const child = spawn(process.execPath, [program], {
     cwd: dir,
@@ -49,31 +49,31 @@ export async function startInstance(
       LOG_LEVEL: 'warn',
       RATE_LIMIT_POINTS: '0',
       HOST: '127.0.0.1',
-      PORT: String(onPort),
-      ...texts(env),
+      PORT: String(actualPort),
+      ...toStrings(env),
     },
     stdio: ['ignore', log, log],
   })
   closeSync(log)
-  const ended = once(child, 'exit')
+  const exited = once(child, 'exit')
   const alive = () => child.exitCode === null && child.signalCode === null
   defer(async () => {
     if (alive()) child.kill('SIGKILL')
-    await ended
+    await exited
     await rm(dir, { recursive: true, force: true })
   })
-  const printed = () => readFile(logFile, 'utf8')
-  await waitForReady(child, `http://127.0.0.1:${onPort}${waitFor}`, printed)
+  const output = () => readFile(logFile, 'utf8')
+  await waitForReady(child, `http://127.0.0.1:${actualPort}${waitFor}`, output)
   const pid = child.pid ?? Number.NaN
 
   return {
-    port: onPort,
+    port: actualPort,
     pid,
     alive,
-    printed,
-    async end(signal) {
+    output,
+    async stop(signal) {
       child.kill(signal)
-      await ended
+      await exited
       return child.exitCode
     },
     async residentMb() {
@@ -83,16 +83,17 @@ export async function startInstance(
   }
 }
 
-/** Until an address answers 200. @throws Error with what the program printed when it ends before */
-async function waitForReady(child: ChildProcess, address: string, printed: () => Promise<string>): Promise<void> {
+/** Waits until a URL is 200. @throws Error with the output of the process if it exits before */
+async function waitForReady(child: ChildProcess, url: string, output: () => Promise<string>): Promise<void> {
   for (;;) {
-    const response = await fetch(address).catch(() => undefined)
+    const response = await fetch(url).catch(() => undefined)
     await response?.arrayBuffer()
     if (response?.status === 200) return
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended early: ${await printed()}`)
-    await sleep(10) // it is another process: that it listens is no event here
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`The service exited early: ${await output()}`)
+    await sleep(10) // another process, which emits no event when it is ready
   }
 }
 
-const texts = (env: Record<string, string | number>) =>
+const toStrings = (env: Record<string, string | number>) =>
   Object.fromEntries(Object.entries(env).map(([name, value]) => [name, String(value)]))

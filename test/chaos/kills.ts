@@ -5,7 +5,7 @@ import { atLeast, definePart, info } from './assertions.ts'
 import { startInstance } from './instance.ts'
 import { createLedger } from './ledger.ts'
 
-/** SIGKILLs of the service and of PostgreSQL, in random order and at random moments, under a load of writes. */
+/** Kills the service and PostgreSQL with SIGKILL, in random order at random times, while clients write. */
 export const kills = definePart(
   { kills: 50, databaseKills: 20, acknowledgements: 100_000, concurrency: 48 },
   async (defer, { kills, databaseKills, acknowledgements, concurrency }) => {
@@ -19,23 +19,23 @@ export const kills = definePart(
 
     const victims = [...Array<'service'>(kills).fill('service'), ...Array<'database'>(databaseKills).fill('database')]
     victims.sort(() => Math.random() - 0.5)
-    const began = performance.now()
+    const startedAt = performance.now()
     const ledger = createLedger()
     const writing = ledger.write(client, concurrency)
     for (const [round, victim] of victims.entries()) {
       await ledger.reaches(Math.floor((acknowledgements * (round + 1)) / (victims.length + 1)))
-      await sleep(Math.random() * 50) // so that the moment is any within a statement's way
+      await sleep(Math.random() * 50) // so that the signal hits any stage of a statement
       if (victim === 'service') {
-        await service.end('SIGKILL')
+        await service.stop('SIGKILL')
         service = await start(service.port)
       } else {
-        await cluster.end('kill')
+        await cluster.stop('kill')
         await cluster.start()
       }
     }
     await ledger.reaches(acknowledgements)
     await writing.stop()
-    const seconds = (performance.now() - began) / 1_000
+    const seconds = (performance.now() - startedAt) / 1_000
     await statementsFinished(cluster.url)
     return [
       info('SIGKILLs of the service', kills),

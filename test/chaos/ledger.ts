@@ -2,68 +2,68 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createPet, type Creation, type Outcome, statusOf } from './client.ts'
 import { exactly, type Measurement, info } from './assertions.ts'
 
-/** What clients know of every animal that they sent, by its name, which nobody else has. */
+/** Records the outcome of every creation that clients sent. Each animal has a unique name. */
 export interface Ledger {
   readonly sent: number
   readonly acknowledged: number
-  /** Resolves as soon as so many are acknowledged. */
+  /** Resolves as soon as this number of creations is acknowledged. */
   reaches(acknowledgements: number): Promise<void>
   /**
-   * Keeps creating animals through both faces, so many at a time, until told to stop. A third of them have an
-   * Idempotency-Key and are sent again until they are acknowledged, the others once.
+   * Creates animals through both APIs, with this number of concurrent requests, until `stop` is called. A third of the
+   * creations have an Idempotency-Key and are retried until they are acknowledged.
    */
   write(client: Client, concurrency: number): { stop(): Promise<void> }
-  /** Sends one more. */
+  /** Creates one animal. */
   create(client: Client): Promise<Creation>
-  /** How often each status was answered in all, or since such counts were taken; 0 stands for no answer. */
+  /** @returns the number of responses by status, minus earlier counts; status 0 stands for no response */
   statuses(since?: Map<number, number>): Map<number, number>
-  /** The longest that an answer took. */
+  /** The maximum response time. */
   readonly slowestMs: number
-  /** Holds what clients know against the animals that are there. */
+  /** Compares the recorded outcomes with the animals in the database. */
   audit(animals: { id: string; name: string }[]): Measurement[]
 }
 
 export function createLedger(): Ledger {
-  const known = new Map<string, { outcome?: Outcome; id?: string | undefined }>()
-  const counts: Record<Outcome, number> = { acknowledged: 0, refused: 0, unknown: 0, 'in flight': 0, wrong: 0 }
-  const wrong: string[] = []
+  const creations = new Map<string, { outcome?: Outcome; id?: string | undefined }>()
+  const counts: Record<Outcome, number> = { acknowledged: 0, rejected: 0, unknown: 0, 'in flight': 0, wrong: 0 }
+  const unexpected: string[] = []
   const statuses = new Map<number, number>()
   let slowestMs = 0
   let watchers: { at: number; resolve(): void }[] = []
 
-  function record(name: string, { outcome, id, reply }: Creation): void {
-    const before = known.get(name)?.outcome
+  function record(name: string, { outcome, id, response }: Creation): void {
+    const before = creations.get(name)?.outcome
     counts[outcome]++
-    const status = statusOf(reply)
+    const status = statusOf(response)
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
-    slowestMs = Math.max(slowestMs, reply.ms)
-    if (outcome === 'wrong') wrong.push(`${reply.status} ${reply.body.slice(0, 200)}`)
-    // What may have happened once stays possible until it is acknowledged; a later refusal does not take it back.
+    slowestMs = Math.max(slowestMs, response.ms)
+    if (outcome === 'wrong') unexpected.push(`${response.status} ${response.body.slice(0, 200)}`)
+    // An unknown outcome stays unknown when a retry is rejected, since the first attempt may have succeeded.
     const outcomeNow = outcome === 'acknowledged' || before !== 'unknown' ? outcome : 'unknown'
-    known.set(name, { outcome: outcomeNow, id })
+    creations.set(name, { outcome: outcomeNow, id })
     const due = watchers.filter(({ at }) => at <= counts.acknowledged)
     if (due.length) watchers = watchers.filter((watcher) => !due.includes(watcher))
-    due.forEach(({ resolve: tell }) => tell())
+    due.forEach(({ resolve }) => resolve())
   }
 
   async function create(client: Client, stopped = () => true): Promise<Creation> {
-    const n = known.size
+    const n = creations.size
     const name = `animal ${n}`
-    const face = n % 2 ? 'graphql' : 'rest'
-    const once = n % 3 ? undefined : `key-${n}`
-    known.set(name, {})
+    const api = n % 2 ? 'graphql' : 'rest'
+    const idempotencyKey = n % 3 ? undefined : `key-${n}`
+    creations.set(name, {})
     for (;;) {
-      const creation = await createPet(client, face, name, once)
+      const creation = await createPet(client, api, name, idempotencyKey)
       record(name, creation)
       if (creation.outcome === 'acknowledged' || creation.outcome === 'wrong') return creation
-      if (!once || stopped()) return creation
-      await sleep(20) // as a client waits before it tries again
+      if (!idempotencyKey || stopped()) return creation
+      await sleep(20) // clients wait before a retry
     }
   }
 
   return {
     get sent() {
-      return known.size
+      return creations.size
     },
     get acknowledged() {
       return counts.acknowledged
@@ -79,9 +79,9 @@ export function createLedger(): Ledger {
       ),
     create: (client) => create(client),
     reaches: (at) =>
-      new Promise((tell) => {
-        if (counts.acknowledged >= at) tell()
-        else watchers.push({ at, resolve: tell })
+      new Promise((resolve) => {
+        if (counts.acknowledged >= at) resolve()
+        else watchers.push({ at, resolve })
       }),
     write(client, concurrency) {
       const stopping = new AbortController()
@@ -100,25 +100,28 @@ export function createLedger(): Ledger {
       }
     },
     audit(animals) {
-      const found = new Map<string, string[]>()
-      for (const { id, name } of animals) found.set(name, [...(found.get(name) ?? []), id])
-      const of = (outcome: Outcome) => [...known].filter(([, it]) => it.outcome === outcome)
-      const lost = of('acknowledged').filter(([name, { id }]) => !found.get(name)?.includes(id ?? ''))
-      const doubled = [...found.values()].filter((ids) => ids.length > 1)
-      const stranger = [...found.keys()].filter((name) => !known.has(name))
-      const refused = [...of('refused'), ...of('in flight')].filter(([name]) => found.has(name))
-      if (wrong.length) console.error('Answers that are none of 201, 409, 503, 504:', [...new Set(wrong)].slice(0, 5))
+      const idsByName = new Map<string, string[]>()
+      for (const { id, name } of animals) idsByName.set(name, [...(idsByName.get(name) ?? []), id])
+      const withOutcome = (outcome: Outcome) => [...creations].filter(([, creation]) => creation.outcome === outcome)
+      const lost = withOutcome('acknowledged').filter(([name, { id }]) => !idsByName.get(name)?.includes(id ?? ''))
+      const duplicates = [...idsByName.values()].filter((ids) => ids.length > 1)
+      const unsent = [...idsByName.keys()].filter((name) => !creations.has(name))
+      const storedRejected = [...withOutcome('rejected'), ...withOutcome('in flight')].filter(([name]) =>
+        idsByName.has(name),
+      )
+      if (unexpected.length)
+        console.error('Responses other than 201, 409, 503, 504:', [...new Set(unexpected)].slice(0, 5))
       return [
-        info('animals sent', known.size),
-        info('acknowledged', of('acknowledged').length),
-        info('of unknown outcome, and there', of('unknown').filter(([name]) => found.has(name)).length),
-        info('of unknown outcome, and not there', of('unknown').filter(([name]) => !found.has(name)).length),
-        info('refused (503, or no connection)', of('refused').length),
-        exactly('answers that are none of 201, 409, 503, 504', counts.wrong, 0),
-        exactly('acknowledged, but lost', lost.length, 0),
-        exactly('there twice', doubled.length, 0),
-        exactly('there, but sent by nobody', stranger.length, 0),
-        exactly('there, but refused', refused.length, 0),
+        info('animals sent', creations.size),
+        info('acknowledged', withOutcome('acknowledged').length),
+        info('unknown outcome, stored', withOutcome('unknown').filter(([name]) => idsByName.has(name)).length),
+        info('unknown outcome, not stored', withOutcome('unknown').filter(([name]) => !idsByName.has(name)).length),
+        info('rejected (503, or no connection)', withOutcome('rejected').length),
+        exactly('responses other than 201, 409, 503, 504', counts.wrong, 0),
+        exactly('acknowledged, but not stored', lost.length, 0),
+        exactly('stored twice', duplicates.length, 0),
+        exactly('stored, but never sent', unsent.length, 0),
+        exactly('rejected, but stored', storedRejected.length, 0),
       ]
     },
   }

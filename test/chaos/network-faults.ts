@@ -16,10 +16,10 @@ import { createLedger } from './ledger.ts'
 import { type TcpProxy, startTcpProxy } from './tcp-proxy.ts'
 import { MAX_RESPONSE_MS, measurePool } from './pool.ts'
 
-/** A network fault, which is injected again and again. */
+/** A network fault, which is injected repeatedly. */
 interface Fault {
   inject(proxy: TcpProxy): Promise<void>
-  /** A status that clients must have received, or the fault had no effect. */
+  /** The status that clients receive if the fault has an effect. */
   expectedStatus?: number
 }
 
@@ -39,14 +39,14 @@ const FAULTS: Record<string, Fault> = {
   cut: {
     async inject(proxy) {
       await sleep(Math.random() * 100)
-      proxy.cut('end')
+      proxy.cut('fin')
     },
     expectedStatus: 504,
   },
   reset: {
     async inject(proxy) {
       await sleep(Math.random() * 100)
-      proxy.cut('reset')
+      proxy.cut('rst')
     },
     expectedStatus: 504,
   },
@@ -72,7 +72,7 @@ const FAULTS: Record<string, Fault> = {
     async inject(proxy) {
       proxy.hold('responses')
       await sleep(50 + Math.random() * 100)
-      proxy.cut('reset')
+      proxy.cut('rst')
       proxy.restore()
       await sleep(50)
     },
@@ -82,7 +82,7 @@ const FAULTS: Record<string, Fault> = {
 
 export const faultNames = Object.keys(FAULTS)
 
-/** Under each network fault between service and PostgreSQL: 503 was not executed, 504 may have been. */
+/** Under each network fault between the service and PostgreSQL, 503 means not executed, and 504 unknown. */
 export const networkFaults = definePart({ seconds: 8, concurrency: 16 }, async (defer, sizes) => {
   const { url } = await startCluster(defer)
   return runUnderFaults(defer, await prepareDatabase(url), sizes)
@@ -107,11 +107,11 @@ export async function runUnderFaults(
     const before = ledger.statuses()
     const writing = ledger.write(client, concurrency)
     const until = performance.now() + seconds * 1_000
-    const hadEffect = () => !expectedStatus || ledger.statuses(before).has(expectedStatus)
-    while (performance.now() < until || !hadEffect()) await inject(proxy)
+    const hasHadEffect = () => !expectedStatus || ledger.statuses(before).has(expectedStatus)
+    while (performance.now() < until || !hasHadEffect()) await inject(proxy)
     proxy.restore()
     const acknowledged = ledger.acknowledged
-    await ledger.reaches(acknowledged + concurrency) // it recovers by itself
+    await ledger.reaches(acknowledged + concurrency) // the service recovers without a restart
     await writing.stop()
     const counts = ledger.statuses(before)
     perFault.push(info(name, [...counts].map(([status, count]) => `${count} × ${status}`).join(', ')))

@@ -9,24 +9,24 @@ import { restarts } from './restarts.ts'
 import { rolling } from './rolling.ts'
 import { networkFaults } from './network-faults.ts'
 
-// One part after the other: each needs the whole machine. run.mjs passes the parts and their sizes.
-const chosen = (process.env.CHAOS_PARTS ?? '').split(' ').filter(Boolean)
-const sizesGiven = JSON.parse(process.env.CHAOS_SIZES ?? '{}') as Record<string, number> // numbers, by run.mjs
+// Parts run sequentially, since each needs the whole machine. run.mjs passes the names of the parts and their sizes.
+const selected = (process.env.CHAOS_PARTS ?? '').split(' ').filter(Boolean)
+const sizeOptions = JSON.parse(process.env.CHAOS_SIZES ?? '{}') as Record<string, number> // run.mjs has validated the numbers
 const tables: string[] = []
 
 function register<Sizes extends Record<string, number>>(name: string, part: Part<Sizes>): void {
-  test.runIf(chosen.length === 0 || chosen.includes(name))(name, async ({ onTestFinished }) => {
-    const given = Object.entries(sizesGiven).filter(([size]) => size in part.sizes)
-    const sizes = { ...part.sizes, ...Object.fromEntries(given) }
-    const began = performance.now()
-    const figures: Measurement[] = await part.run((end) => onTestFinished(end, 60_000), sizes)
+  test.runIf(selected.length === 0 || selected.includes(name))(name, async ({ onTestFinished }) => {
+    const overrides = Object.entries(sizeOptions).filter(([size]) => size in part.sizes)
+    const sizes = { ...part.sizes, ...Object.fromEntries(overrides) }
+    const startedAt = performance.now()
+    const measurements: Measurement[] = await part.run((cleanUp) => onTestFinished(cleanUp, 60_000), sizes)
     const options = Object.entries(sizes).map(([size, value]) => ` --${size} ${value}`)
-    const seconds = Math.round((performance.now() - began) / 1_000)
-    const table = `npm run chaos -- ${name}${options.join('')}   (${seconds} s)\n${toTable(figures)}\n`
+    const seconds = Math.round((performance.now() - startedAt) / 1_000)
+    const table = `npm run chaos -- ${name}${options.join('')}   (${seconds} s)\n${toTable(measurements)}\n`
     tables.push(table)
-    if (chosen.length !== 1) console.log(`\n${table}`)
-    expect(figures.length).toBeGreaterThan(0)
-    expect(figures.filter(({ holds }) => !holds)).toEqual([])
+    if (selected.length !== 1) console.log(`\n${table}`)
+    expect(measurements.length).toBeGreaterThan(0)
+    expect(measurements.filter(({ holds }) => !holds)).toEqual([])
   })
 }
 

@@ -3,56 +3,56 @@ import { type Client, createClient } from './client.ts'
 import { inDatabase } from './cluster.ts'
 import { exactly, type Measurement } from './assertions.ts'
 
-/** No request takes longer, whatever happens to the database, in milliseconds. */
+/** Upper bound of the response time under any database fault, in milliseconds. */
 export const MAX_RESPONSE_MS = 5_000
 
-/** DATABASE_POOL_SIZE where nothing is said. */
-const poolSize = 10
+/** The default of DATABASE_POOL_SIZE. */
+const POOL_SIZE = 10
 
-const waiting = `SELECT count(*)::int AS n FROM pg_stat_activity
+const COUNT_BLOCKED = `SELECT count(*)::int AS n FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = 'pet-store' AND wait_event_type = 'Lock'`
-const connected = `SELECT count(*)::int AS n FROM pg_stat_activity
+const COUNT_CONNECTIONS = `SELECT count(*)::int AS n FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = 'pet-store'`
 
 /**
- * Holds the table of animals, so that every connection of the service waits for it, while something is done.
- * @returns how many connections waited at once before
+ * Runs `work` while every connection of the service waits for a lock of the table animal.
+ * @returns the number of connections that waited at the same time
  */
 export function whilePoolBlocked(url: string, client: Client, work: () => Promise<unknown>): Promise<number> {
   return inDatabase(url, async (sql) => {
-    async function count(): Promise<number> {
-      await sql.query('SELECT pg_stat_clear_snapshot()') // a transaction sees the same activity for ever
-      return (await sql.query<{ n: number }>(waiting)).rows[0]?.n ?? 0
+    async function countBlocked(): Promise<number> {
+      await sql.query('SELECT pg_stat_clear_snapshot()') // without this, a transaction keeps its first snapshot of the activity
+      return (await sql.query<{ n: number }>(COUNT_BLOCKED)).rows[0]?.n ?? 0
     }
     await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
     const released = new AbortController()
-    // Each asks for another page: the same one would be read once for all.
-    async function holder(limit: number): Promise<void> {
+    // The limits differ, since equal reads would be coalesced into one.
+    async function blockConnection(limit: number): Promise<void> {
       while (!released.signal.aborted) await client.send('GET', `/v1/pets?limit=${limit}`)
     }
-    const holders = Array.from({ length: poolSize }, (_, n) => holder(n + 1))
+    const blocked = Array.from({ length: POOL_SIZE }, (_, n) => blockConnection(n + 1))
     const deadline = performance.now() + 60_000
-    let held = 0
-    while (held < poolSize && performance.now() < deadline) {
-      held = Math.max(held, await count())
+    let waiting = 0
+    while (waiting < POOL_SIZE && performance.now() < deadline) {
+      waiting = Math.max(waiting, await countBlocked())
       await sleep(5)
     }
     await work()
     released.abort()
     await sql.query('ROLLBACK')
-    await Promise.all(holders)
-    return held
+    await Promise.all(blocked)
+    return waiting
   })
 }
 
-/** That every connection of the pool works, and that there are no more of them than there may be. */
+/** Measures whether every connection of the pool works, and whether there are more connections than allowed. */
 export async function measurePool(url: string, port: number, key: string): Promise<Measurement[]> {
   const client = createClient(port, key)
   const usable = await whilePoolBlocked(url, client, () => Promise.resolve())
   client.close()
-  const open = await inDatabase(url, async (sql) => (await sql.query<{ n: number }>(connected)).rows[0]?.n ?? 0)
+  const open = await inDatabase(url, async (sql) => (await sql.query<{ n: number }>(COUNT_CONNECTIONS)).rows[0]?.n ?? 0)
   return [
-    exactly('connections of the pool that work afterwards', usable, poolSize),
-    exactly('connections beyond the pool', Math.max(0, open - poolSize), 0),
+    exactly('connections of the pool that work at the end', usable, POOL_SIZE),
+    exactly('connections beyond the pool', Math.max(0, open - POOL_SIZE), 0),
   ]
 }

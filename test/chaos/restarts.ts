@@ -6,10 +6,10 @@ import { startInstance } from './instance.ts'
 import { createLedger } from './ledger.ts'
 import { MAX_RESPONSE_MS, measurePool } from './pool.ts'
 
-const ways = ['fast', 'immediate', 'kill'] as const
-const allowed = new Set([200, 201, 503, 504])
+const modes = ['fast', 'immediate', 'kill'] as const
+const allowedStatuses = new Set([200, 201, 503, 504])
 
-/** PostgreSQL ends in each of its ways and comes back, and its connections are ended, under reads and writes. */
+/** Restarts PostgreSQL in each shutdown mode and terminates its connections, while clients read and write. */
 export const restarts = definePart(
   { rounds: 5, terminateSeconds: 10, concurrency: 16 },
   async (defer, { rounds, terminateSeconds, concurrency }) => {
@@ -19,36 +19,40 @@ export const restarts = definePart(
     const client = createClient(service.port, key, 4 * concurrency)
     defer(() => client.close())
     const ledger = createLedger()
-    const reading = read(client, concurrency)
+    const reading = readContinuously(client, concurrency)
     const writing = ledger.write(client, concurrency)
 
-    const figures: Measurement[] = []
-    for (const way of ways) {
+    const measurements: Measurement[] = []
+    for (const mode of modes) {
       let slowestMs = 0
       for (let round = 0; round < rounds; round++) {
         await ledger.reaches(ledger.acknowledged + concurrency)
-        slowestMs = Math.max(slowestMs, await restart(cluster, way, client))
+        slowestMs = Math.max(slowestMs, await restart(cluster, mode, client))
         await reading.succeeds()
         await ledger.reaches(ledger.acknowledged + 1)
       }
-      figures.push(
-        onQuietMachine(atMost(`${way}: first success after the return of the database`, slowestMs, 1_000, 'ms')),
+      measurements.push(
+        onQuietMachine(
+          atMost(`${mode}: time from the restart of the database to the first success`, slowestMs, 1_000, 'ms'),
+        ),
       )
     }
     const before = ledger.acknowledged
-    figures.push(atLeast('connections ended, ten times a second', await terminate(url, terminateSeconds), 1))
-    figures.push(atLeast('… acknowledged meanwhile', ledger.acknowledged - before, 1))
+    measurements.push(atLeast('terminated connections', await terminate(url, terminateSeconds), 1))
+    measurements.push(atLeast('… acknowledged writes in that time', ledger.acknowledged - before, 1))
     await writing.stop()
     await reading.stop()
     await statementsFinished(url)
-    const others = [...ledger.statuses(), ...reading.statuses].filter(([status]) => !allowed.has(status))
-    const text = (counts: Map<number, number>) => [...counts].map(([status, n]) => `${n} × ${status}`).join(', ')
+    const unexpected = [...ledger.statuses(), ...reading.statuses].filter(([status]) => !allowedStatuses.has(status))
+    const format = (counts: Map<number, number>) => [...counts].map(([status, n]) => `${n} × ${status}`).join(', ')
     return [
-      ...figures,
-      info('reads', text(reading.statuses)),
-      info('writes', text(ledger.statuses())),
-      exactly('statuses other than 200, 201, 503, 504', others.length, 0),
-      onQuietMachine(atMost('longest answer', Math.max(ledger.slowestMs, reading.slowestMs), MAX_RESPONSE_MS, 'ms')),
+      ...measurements,
+      info('reads', format(reading.statuses)),
+      info('writes', format(ledger.statuses())),
+      exactly('statuses other than 200, 201, 503, 504', unexpected.length, 0),
+      onQuietMachine(
+        atMost('maximum response time', Math.max(ledger.slowestMs, reading.slowestMs), MAX_RESPONSE_MS, 'ms'),
+      ),
       ...ledger.audit(await animalsIn(url)),
       ...(await measurePool(url, service.port, key)),
       exactly('restarts of the service', service.alive() ? 0 : 1, 0),
@@ -56,31 +60,31 @@ export const restarts = definePart(
   },
 )
 
-/** @returns how long after the return of the database a read succeeded, in milliseconds */
-async function restart(cluster: Cluster, way: (typeof ways)[number], client: Client): Promise<number> {
-  await cluster.end(way)
+/** @returns the time from the restart of the database to the first successful read, in milliseconds */
+async function restart(cluster: Cluster, mode: (typeof modes)[number], client: Client): Promise<number> {
+  await cluster.stop(mode)
   await cluster.start()
-  const back = performance.now()
+  const restartedAt = performance.now()
   while ((await client.send('GET', '/v1/pets')).status !== 200) await sleep(5)
-  return performance.now() - back
+  return performance.now() - restartedAt
 }
 
-/** Ends every connection of the service, ten times a second. @returns how many */
+/** Terminates every connection of the service, ten times a second. @returns the number of terminated connections */
 async function terminate(url: string, seconds: number): Promise<number> {
   const sql = `SELECT count(pg_terminate_backend(pid))::int AS n FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'pet-store'`
   return inDatabase(url, async (client) => {
-    let ended = 0
+    let terminated = 0
     for (let n = 0; n < seconds * 10; n++) {
-      ended += (await client.query<{ n: number }>(sql)).rows[0]?.n ?? 0
+      terminated += (await client.query<{ n: number }>(sql)).rows[0]?.n ?? 0
       await sleep(100)
     }
-    return ended
+    return terminated
   })
 }
 
-/** Keeps reading through both faces, so many at a time. */
-function read(client: Client, concurrency: number) {
+/** Reads through both APIs, with this number of concurrent requests, until `stop` is called. */
+function readContinuously(client: Client, concurrency: number) {
   const statuses = new Map<number, number>()
   let slowestMs = 0
   const stopping = new AbortController()
@@ -88,10 +92,11 @@ function read(client: Client, concurrency: number) {
   async function reader(_: unknown, n: number) {
     while (!stopping.signal.aborted) {
       const query = JSON.stringify({ query: '{pets(first:5){nodes{id name}totalCount}}' })
-      const reply = n % 2 ? await client.send('GET', '/v1/pets?limit=5') : await client.send('POST', '/graphql', query)
-      const status = n % 2 || /"data":\{/.test(reply.body) ? reply.status : statusOf(reply)
+      const response =
+        n % 2 ? await client.send('GET', '/v1/pets?limit=5') : await client.send('POST', '/graphql', query)
+      const status = n % 2 || /"data":\{/.test(response.body) ? response.status : statusOf(response)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      slowestMs = Math.max(slowestMs, reply.ms)
+      slowestMs = Math.max(slowestMs, response.ms)
       if (status === 200) succeeded()
       await sleep(20)
     }
@@ -102,7 +107,7 @@ function read(client: Client, concurrency: number) {
     get slowestMs() {
       return slowestMs
     },
-    succeeds: () => new Promise<void>((tell) => (succeeded = tell)),
+    succeeds: () => new Promise<void>((resolve) => (succeeded = resolve)),
     async stop() {
       stopping.abort()
       await readers

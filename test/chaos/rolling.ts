@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Client, createClient, type Reply } from './client.ts'
+import { type Client, createClient, type ClientResponse } from './client.ts'
 import { animalsIn, prepareDatabase, statementsFinished, startCluster, type TestDatabase } from './cluster.ts'
 import {
   atLeast,
@@ -12,10 +12,10 @@ import {
   info,
 } from './assertions.ts'
 import { hasHaproxy, startHaproxy } from './haproxy.ts'
-import { type Instance, startInstance, UNHURRIED } from './instance.ts'
+import { type Instance, startInstance, PATIENT_ENV } from './instance.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 
-/** Two instances behind HAProxy are restarted one after the other, while clients go on asking at a steady rate. */
+/** Restarts two instances behind HAProxy one after the other, while clients send requests at a steady rate. */
 export const rolling = definePart({ rounds: 10, rate: 500, drainMs: 5_000 }, async (defer, sizes) => {
   if (!hasHaproxy) return [info('rolling restart', 'SKIPPED: HAProxy is not installed (apt-get install haproxy)')]
   const { url } = await startCluster(defer)
@@ -28,42 +28,42 @@ export async function rollUnderLoad(
   { rounds, rate, drainMs }: { rounds: number; rate: number; drainMs: number },
 ): Promise<Measurement[]> {
   const start = (port?: number) =>
-    startInstance(defer, { DATABASE_URL: url, ...UNHURRIED, DRAIN_DELAY_MS: drainMs, ...(port && { port }) })
+    startInstance(defer, { DATABASE_URL: url, ...PATIENT_ENV, DRAIN_DELAY_MS: drainMs, ...(port && { port }) })
   const instances = [await start(), await start()]
-  const balancer = await startHaproxy(
+  const loadBalancer = await startHaproxy(
     defer,
     instances.map(({ port }) => port),
   )
-  const client = createClient(balancer.port, key, 64)
+  const client = createClient(loadBalancer.port, key, 64)
   defer(() => client.close())
   const ledger = createLedger()
-  const load = keepAsking(client, ledger, rate)
-  const codes: (number | null)[] = []
+  const load = sendAtRate(client, ledger, rate)
+  const exitCodes: (number | null)[] = []
   for (let round = 0; round < rounds; round++) {
     for (const [n, instance] of instances.entries()) {
-      codes.push(await instance.end('SIGTERM'))
+      exitCodes.push(await instance.stop('SIGTERM'))
       const next: Instance = await start(instance.port)
-      await balancer.up(next.port)
+      await loadBalancer.up(next.port)
       instances[n] = next
     }
   }
-  const { replies, seconds } = await load.stop()
+  const { responses, seconds } = await load.stop()
   await statementsFinished(url)
-  const failed = replies.filter(({ status }) => status !== 200 && status !== 201)
+  const failed = responses.filter(({ status }) => status !== 200 && status !== 201)
   if (failed.length)
     console.error('Failed:', [
       ...new Set(failed.map(({ status, body, code }) => `${status} ${code} ${body.slice(0, 100)}`)),
     ])
   return [
-    info('restarts of an instance', codes.length),
-    exactly('… that did not end with 0', codes.filter((code) => code !== 0).length, 0),
-    onQuietMachine(atLeast('requests a second', replies.length / seconds, rate * 0.95)),
-    info('requests', replies.length),
+    info('restarts of an instance', exitCodes.length),
+    exactly('… with an exit code other than 0', exitCodes.filter((code) => code !== 0).length, 0),
+    onQuietMachine(atLeast('requests per second', responses.length / seconds, rate * 0.95)),
+    info('requests', responses.length),
     exactly('failed requests', failed.length, 0),
     info(
-      'p99 of the answers',
+      'p99 response time',
       quantile(
-        replies.map(({ ms }) => ms),
+        responses.map(({ ms }) => ms),
         0.99,
       ),
       'ms',
@@ -72,36 +72,36 @@ export async function rollUnderLoad(
   ]
 }
 
-/** Asks at a steady rate, whether or not answers come: every second request reads, the others write, on both faces. */
-function keepAsking(client: Client, ledger: Ledger, rate: number) {
-  const replies: Reply[] = []
+/** Sends reads and writes to both APIs at a steady rate, without waiting for responses (an open workload). */
+function sendAtRate(client: Client, ledger: Ledger, rate: number) {
+  const responses: ClientResponse[] = []
   const open = new Set<Promise<void>>()
   const query = JSON.stringify({ query: '{pets(first:5){nodes{id name}}}' })
   const stopping = new AbortController()
-  async function ask(n: number): Promise<void> {
-    if (n % 4 === 0) replies.push(await client.send('GET', '/v1/pets?limit=5'))
-    else if (n % 4 === 2) replies.push(await client.send('POST', '/graphql', query))
-    else replies.push((await ledger.create(client)).reply)
+  async function sendOne(n: number): Promise<void> {
+    if (n % 4 === 0) responses.push(await client.send('GET', '/v1/pets?limit=5'))
+    else if (n % 4 === 2) responses.push(await client.send('POST', '/graphql', query))
+    else responses.push((await ledger.create(client)).response)
   }
   async function run(): Promise<number> {
-    const began = performance.now()
+    const startedAt = performance.now()
     let sent = 0
     while (!stopping.signal.aborted) {
-      for (; sent < ((performance.now() - began) * rate) / 1_000; sent++) {
-        const asked: Promise<void> = ask(sent).finally(() => open.delete(asked))
-        open.add(asked)
+      for (; sent < ((performance.now() - startedAt) * rate) / 1_000; sent++) {
+        const pending: Promise<void> = sendOne(sent).finally(() => open.delete(pending))
+        open.add(pending)
       }
       await sleep(5)
     }
-    const seconds = (performance.now() - began) / 1_000
+    const seconds = (performance.now() - startedAt) / 1_000
     await Promise.all(open)
     return seconds
   }
   const running = run()
   return {
-    async stop(): Promise<{ replies: Reply[]; seconds: number }> {
+    async stop(): Promise<{ responses: ClientResponse[]; seconds: number }> {
       stopping.abort()
-      return { seconds: await running, replies }
+      return { seconds: await running, responses }
     },
   }
 }

@@ -1,58 +1,57 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** To the server, or back. */
 type Direction = 'requests' | 'responses'
 
 /** A TCP proxy in front of a server, which injects network faults. */
 export interface TcpProxy {
-  /** The server's URL, through this proxy. */
+  /** URL of the server through this proxy. */
   url: string
-  /** How many connections are open. */
+  /** Number of open connections. */
   readonly connections: number
-  /** Delays every byte, each way. */
+  /** Delays all data in both directions. */
   latency(ms: number): void
-  /** Forwards at most this number of bytes at a time. */
+  /** Forwards at most this number of bytes per write. */
   slice(bytes: number): void
-  /** From now on nothing goes in these directions, as on a silent network; what comes waits for `mend`. */
+  /** Stops forwarding in these directions. Received data is kept until `restore`. */
   hold(...directions: Direction[]): void
-  /** Ends latency, slicing and holding; forwards what was held. */
+  /** Removes latency, slicing and holding, and forwards the data that was kept. */
   restore(): void
-  /** Closes every connection: with FIN, or with RST as a crashed machine or a firewall does. */
-  cut(how?: 'end' | 'reset'): void
-  /** Closes every connection and accepts none until `up`. */
+  /** Closes every connection, with FIN (default) or with RST as a restarted host does. */
+  cut(packet?: 'fin' | 'rst'): void
+  /** Closes every connection and refuses new ones until `up`. */
   down(): Promise<void>
   up(): Promise<void>
 }
 
-/** Starts a proxy to the server of a URL. Nothing listens after `down`. */
+/** Starts a proxy in front of the server of a URL. */
 export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
   const target = new URL(serverUrl)
-  const state = { latencyMs: 0, pieceBytes: Number.POSITIVE_INFINITY, held: new Set<Direction>() }
-  const pairs = new Set<[near: Socket, far: Socket]>()
-  let pumps: (() => void)[] = []
+  const state = { latencyMs: 0, sliceBytes: Number.POSITIVE_INFINITY, held: new Set<Direction>() }
+  const pairs = new Set<[client: Socket, upstream: Socket]>()
+  let wakers: (() => void)[] = []
 
-  /** Forwards what a socket receives, in order, under the faults that are set. */
+  /** Forwards what a socket receives, in order, with the current faults. */
   function forward(from: Socket, to: Socket, direction: Direction): void {
-    const waiting: { chunk: Buffer; dueAt: number }[] = []
+    const queue: { chunk: Buffer; dueAt: number }[] = []
     let ended = false
-    let again: NodeJS.Timeout | NodeJS.Immediate | undefined
+    let scheduled: NodeJS.Timeout | NodeJS.Immediate | undefined
 
     function pump(): void {
-      again = undefined
+      scheduled = undefined
       if (state.held.has(direction) || to.destroyed) return
-      const [first] = waiting
+      const [first] = queue
       if (!first) return void (ended && to.end())
       const waitMs = first.dueAt - performance.now()
-      if (waitMs > 0) return void (again = setTimeout(pump, waitMs))
-      to.write(first.chunk.subarray(0, state.pieceBytes))
-      first.chunk = first.chunk.subarray(state.pieceBytes)
-      if (first.chunk.length === 0) waiting.shift()
-      again = setImmediate(pump)
+      if (waitMs > 0) return void (scheduled = setTimeout(pump, waitMs))
+      to.write(first.chunk.subarray(0, state.sliceBytes))
+      first.chunk = first.chunk.subarray(state.sliceBytes)
+      if (first.chunk.length === 0) queue.shift()
+      scheduled = setImmediate(pump)
     }
-    const wake = () => void (again ?? pump())
+    const wake = () => void (scheduled ?? pump())
     from.setNoDelay(true)
     from.on('data', (chunk) => {
-      waiting.push({ chunk, dueAt: performance.now() + state.latencyMs })
+      queue.push({ chunk, dueAt: performance.now() + state.latencyMs })
       wake()
     })
     from.on('end', () => {
@@ -61,19 +60,19 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
     })
     from.on('error', () => to.destroy())
     from.on('close', () => {
-      pumps = pumps.filter((other) => other !== wake)
+      wakers = wakers.filter((other) => other !== wake)
       if (!ended) to.destroy()
     })
-    pumps.push(wake)
+    wakers.push(wake)
   }
 
-  const server = createServer({ allowHalfOpen: true }, (near) => {
-    const far = connect({ port: Number(target.port), host: target.hostname, allowHalfOpen: true })
-    const pair: [Socket, Socket] = [near, far]
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    const upstream = connect({ port: Number(target.port), host: target.hostname, allowHalfOpen: true })
+    const pair: [Socket, Socket] = [client, upstream]
     pairs.add(pair)
-    near.once('close', () => pairs.delete(pair))
-    forward(near, far, 'requests')
-    forward(far, near, 'responses')
+    client.once('close', () => pairs.delete(pair))
+    forward(client, upstream, 'requests')
+    forward(upstream, client, 'responses')
   })
   const listen = (port: number) => new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
   await listen(0)
@@ -81,11 +80,11 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
   const url = new URL(serverUrl)
   url.host = `127.0.0.1:${port}`
 
-  function cut(how: 'end' | 'reset' = 'end'): void {
-    for (const [near, far] of pairs) {
-      if (how === 'reset') near.resetAndDestroy()
-      else near.destroy()
-      far.destroy()
+  function cut(packet: 'fin' | 'rst' = 'fin'): void {
+    for (const [client, upstream] of pairs) {
+      if (packet === 'rst') client.resetAndDestroy()
+      else client.destroy()
+      upstream.destroy()
     }
   }
 
@@ -95,12 +94,12 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
       return pairs.size
     },
     latency: (ms) => void (state.latencyMs = ms),
-    slice: (bytes) => void (state.pieceBytes = bytes),
+    slice: (bytes) => void (state.sliceBytes = bytes),
     hold: (...directions) => directions.forEach((direction) => state.held.add(direction)),
     restore() {
-      Object.assign(state, { latencyMs: 0, pieceBytes: Number.POSITIVE_INFINITY })
+      Object.assign(state, { latencyMs: 0, sliceBytes: Number.POSITIVE_INFINITY })
       state.held.clear()
-      pumps.forEach((wake) => wake())
+      wakers.forEach((wake) => wake())
     },
     cut,
     down() {

@@ -6,7 +6,7 @@ import { unreachableDatabaseUrl, type Sandbox, withSandbox } from '../support/pr
 
 const test = base.extend<{ sandbox: Sandbox; keys: (...args: string[]) => Promise<string> }>({
   sandbox: withSandbox,
-  /** Runs the command beside the service, on its database. @returns what it prints on stdout */
+  /** Runs the keys command on the database of the running service. @returns its stdout */
   keys: async ({ sandbox, service }, use) => {
     await use(async (...args) => {
       const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, { DATABASE_URL: service.databaseUrl })
@@ -24,8 +24,8 @@ async function get({ base }: TestService, key: string): Promise<Response> {
 }
 
 async function listed(keys: (...args: string[]) => Promise<string>, key: string): Promise<KeyInfo | undefined> {
-  const known = JSON.parse(await keys('list', '--json')) as KeyInfo[] // dates as text
-  return known.find(({ prefix }) => prefix === prefixOf(key))
+  const keyInfos = JSON.parse(await keys('list', '--json')) as KeyInfo[] // dates as text
+  return keyInfos.find(({ prefix }) => prefix === prefixOf(key))
 }
 
 describe('the keys command', () => {
@@ -87,18 +87,15 @@ describe('the keys command', () => {
     const both = await Promise.all([rotate(service.key), rotate(service.key)])
     const [won, lost] = both.sort((a, b) => (a.code ?? 0) - (b.code ?? 0))
     const next = won?.stdout.trim() ?? ''
-    const refused = `${prefixOf(service.key)} was rotated already: its successor is ${prefixOf(next)}.\n`
-    expect([won?.code, lost]).toEqual([0, { code: 1, stdout: '', stderr: refused }])
+    const alreadyRotated = `${prefixOf(service.key)} was rotated already: its successor is ${prefixOf(next)}.\n`
+    expect([won?.code, lost]).toEqual([0, { code: 1, stdout: '', stderr: alreadyRotated }])
     const all = await keys('list', '--json')
     expect(await listed(keys, next)).toMatchObject({ expiresAt: null })
-    expect(await rotate(service.key)).toEqual({ code: 1, stdout: '', stderr: refused })
+    expect(await rotate(service.key)).toEqual({ code: 1, stdout: '', stderr: alreadyRotated })
     expect(await keys('list', '--json')).toBe(all)
   })
 
-  test('a rotated key is the same client: its repetitions are known and its budget goes on', async ({
-    service,
-    keys,
-  }) => {
+  test('a rotated key is the same client, with its Idempotency-Keys and its rate limit', async ({ service, keys }) => {
     const key = await keys('rotate', prefixOf(service.key))
     const next = await keys('rotate', prefixOf(key))
     const animals = []
@@ -116,7 +113,7 @@ describe('the keys command', () => {
     ])
   })
 
-  test('revokes a key for good', async ({ service, keys, sandbox }) => {
+  test('revokes a key permanently', async ({ service, keys, sandbox }) => {
     const key = await keys('create', '--name', 'web')
     await keys('revoke', prefixOf(key))
     expect((await get(service, key)).status).toBe(401)
@@ -151,7 +148,7 @@ describe('the keys command', () => {
     },
   )
 
-  test('a key that is given where none belongs is not repeated', async ({ sandbox }) => {
+  test('a key in the wrong argument is not printed', async ({ sandbox }) => {
     const env = { DATABASE_URL: await unreachableDatabaseUrl() }
     for (const args of [
       [key],

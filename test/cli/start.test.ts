@@ -7,7 +7,7 @@ import { mintKey } from '../../src/auth/api-key.ts'
 import { issueKey } from '../chaos/cluster.ts'
 import { assets } from '../support/assets.ts'
 import { cloneDatabase, dropDatabase, withClient } from '../support/harness.ts'
-import { keepKey } from '../support/output.ts'
+import { recordKey } from '../support/output.ts'
 import {
   unreachableDatabaseUrl,
   kill,
@@ -39,7 +39,7 @@ async function create({ base }: ServiceProcess, key: string, name: string): Prom
 const list = async (service: ServiceProcess, key: string): Promise<unknown> =>
   (await get(service, '/v1/pets?limit=100', key)).json()
 
-/** Longer than a test may take: one that ends did not wait for the end of the drain. */
+/** Longer than the timeout of a test, so a test that passes did not wait for the end of the drain delay. */
 const longDrain = { DRAIN_TIMEOUT_MS: '600000' }
 
 const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
@@ -60,7 +60,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect((await get(service, '/v1/pets')).status).toBe(401)
   })
 
-  test('the service sends the development key to no client', async ({ sandbox }) => {
+  test('the service never sends the development key to a client', async ({ sandbox }) => {
     const { base } = await sandbox.start()
     for (const path of ['/graphql', '/docs', ...assets, '/openapi.json']) {
       const response = await fetch(base + path, { headers: { Accept: 'text/html' } })
@@ -126,13 +126,13 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect(code).toBe(1)
     expect(stderr).toMatch(oneLine)
     expect(stderr).toContain(`PORT ${port},`)
-    await access(join(sandbox.dataDir, 'postgres', 'PG_VERSION')) // there was one
+    await access(join(sandbox.dataDir, 'postgres', 'PG_VERSION')) // the data folder was created
     expect(await sandbox.postgresPid()).toBeUndefined()
   })
 })
 
 describe('the keys command', { concurrent: true }, () => {
-  test('beside a running service it makes a key that works and takes it back', async ({ sandbox }) => {
+  test('creates a valid key while the service is running, and revokes it', async ({ sandbox }) => {
     const service = await sandbox.start()
     const postgres = await sandbox.postgresPid()
     const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
@@ -171,7 +171,7 @@ describe('the keys command', { concurrent: true }, () => {
     expect((await get(second, '/v1/pets', created.stdout.trim())).status).toBe(200)
   })
 
-  test('it says in one line that the database is down', async ({ sandbox }) => {
+  test('it reports in one line that the database is down', async ({ sandbox }) => {
     const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['list'], {
       DATABASE_URL: await unreachableDatabaseUrl(),
     })
@@ -179,7 +179,7 @@ describe('the keys command', { concurrent: true }, () => {
     expect(stderr).toMatch(oneLine)
   })
 
-  test('it answers bad usage with the usage and exit code 1, database or not', async ({ sandbox }) => {
+  test('it prints the usage with exit code 1 for invalid arguments, without a database', async ({ sandbox }) => {
     const env = { DATABASE_URL: await unreachableDatabaseUrl() }
     for (const args of [[], ['create'], ['revoke'], ['create', '--title', 'web']]) {
       const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, env)
@@ -189,7 +189,7 @@ describe('the keys command', { concurrent: true }, () => {
   })
 })
 
-describe('the service on a database of others', { concurrent: true }, () => {
+describe('the service on an external database', { concurrent: true }, () => {
   test('on an old schema it is alive but not ready, until migrate deploy has run, without a restart', async ({
     sandbox,
     emptyDatabase,
@@ -198,8 +198,8 @@ describe('the service on a database of others', { concurrent: true }, () => {
     const statusLines = (state: string) => migrations.map((name) => `${state}  ${name}\n`).join('')
     const service = await sandbox.start(env)
     expect((await get(service, '/livez')).status).toBe(200)
-    const behind = await get(service, '/readyz')
-    expect([behind.status, await behind.json()]).toEqual([503, unavailable])
+    const outdated = await get(service, '/readyz')
+    expect([outdated.status, await outdated.json()]).toEqual([503, unavailable])
     const pending = { code: 1, stdout: statusLines('pending'), stderr: '' }
     expect(await sandbox.run('cli/migrate.js', ['status'], env)).toEqual(pending)
 
@@ -218,7 +218,7 @@ describe('the service on a database of others', { concurrent: true }, () => {
     await waitUntil(isReady)
   })
 
-  test('while the database is down it is alive, not ready, and passes no verdict on a key', async ({ sandbox }) => {
+  test('while the database is down it is alive, not ready, and requests are 503, not 401', async ({ sandbox }) => {
     const service = await sandbox.start({ DATABASE_URL: await unreachableDatabaseUrl() })
     expect((await get(service, '/livez')).status).toBe(200)
     for (const path of ['/readyz', '/v1/pets']) {
@@ -231,7 +231,7 @@ describe('the service on a database of others', { concurrent: true }, () => {
   test('SIGTERM: a request in flight completes before the process exits', async ({ sandbox, onTestFinished }) => {
     const databaseUrl = await cloneDatabase()
     onTestFinished(() => dropDatabase(databaseUrl))
-    const key = keepKey(await issueKey(databaseUrl))
+    const key = recordKey(await issueKey(databaseUrl))
     const service = await sandbox.start({ DATABASE_URL: databaseUrl, ...longDrain })
 
     const client = connect(service.port, '127.0.0.1').setEncoding('utf8')
@@ -253,9 +253,9 @@ describe('the service on a database of others', { concurrent: true }, () => {
     await waitFor(() => expect(received).toMatch(/^HTTP\/1\.1 100 /))
     client.write(body.slice(0, 9))
     const ended = service.signal('SIGTERM')
-    await waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed')) // the signal has come
+    await waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed')) // the signal has been handled
     client.write(body.slice(9))
-    const end = await ended // it does not wait for the client to hang up
+    const end = await ended // it does not wait until the client closes the connection
     expect(received).toMatch(/\r\n\r\nHTTP\/1\.1 201 /)
     const name = new URL(databaseUrl).pathname.slice(1)
     const { rows } = await withClient((sql) => sql.query('SELECT name FROM animal'), name)
@@ -264,7 +264,7 @@ describe('the service on a database of others', { concurrent: true }, () => {
   })
 })
 
-test('a second signal ends it at once, while it drains', async ({ sandbox }) => {
+test('a second signal during the drain delay stops the process immediately', async ({ sandbox }) => {
   const service = await sandbox.start({ DATABASE_URL: await unreachableDatabaseUrl(), DRAIN_DELAY_MS: '600000' })
   const ended = service.signal('SIGTERM')
   await waitFor(async () => {
@@ -275,18 +275,21 @@ test('a second signal ends it at once, while it drains', async ({ sandbox }) => 
   expect(await ended).toMatchObject({ code: 1 })
 })
 
-describe('a wrong configuration', { concurrent: true }, () => {
-  const wrong: { variable: string; env: Record<string, string> }[] = [
+describe('an invalid configuration', { concurrent: true }, () => {
+  const invalid: { variable: string; env: Record<string, string> }[] = [
     { variable: 'PORT', env: { PORT: 'abc' } },
     { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslrootcert=/nowhere' } },
     { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslmode=verify-full&sslkey=/nowhere' } },
   ]
-  test.for(wrong)('stops the start with one line that names $variable', async ({ variable, env }, { sandbox }) => {
-    const { code, stdout, stderr } = await sandbox.run('main.js', [], env)
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(oneLine)
-    expect(stderr).toContain(`: ${variable} `)
-  })
+  test.for(invalid)(
+    'makes the start fail with one line that names $variable',
+    async ({ variable, env }, { sandbox }) => {
+      const { code, stdout, stderr } = await sandbox.run('main.js', [], env)
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(oneLine)
+      expect(stderr).toContain(`: ${variable} `)
+    },
+  )
 })
 
 // Not concurrent with other tests: eight processes are enough load.

@@ -3,7 +3,7 @@ import { relayStylePagination } from '@apollo/client/utilities'
 import { AddOnceDocument, AnimalDocument, WalkDocument } from './generated/codegen/graphql.ts'
 import type { Client } from './typed.client.ts'
 
-/** What a team writes with Apollo Client, without React. */
+/** A client with Apollo Client, without React. */
 export function apollo(uri: string, key: string): Client {
   const client = new ApolloClient({
     link: new HttpLink({ uri, headers: { Authorization: `Bearer ${key}` } }),
@@ -18,7 +18,7 @@ export function apollo(uri: string, key: string): Client {
       await client.query(query)
       const list = client.watchQuery(query)
       const subscription = list.subscribe(() => {})
-      // The field policy adds each page to those before it.
+      // The field policy appends each page to the previous ones.
       const connection = () => client.readQuery(query)?.pets
       let pages = 1
       for (; connection()?.pageInfo.hasNextPage; pages++) {

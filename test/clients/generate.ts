@@ -6,10 +6,10 @@ import { promisify } from 'node:util'
 const cwd = fileURLToPath(new URL('.', import.meta.url))
 const run = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd })
 
-/** Runs the generators as a team would. One that refuses the schema or an operation ends the test run. */
+/** Runs the code generators. The test run fails if one rejects the schema or an operation. */
 export default async function generate(): Promise<void> {
   await rm(`${cwd}generated`, { recursive: true, force: true })
-  // relay-compiler adds to its files and wants them there.
+  // relay-compiler updates this folder and this file, and requires that they exist.
   await mkdir(`${cwd}generated/relay`, { recursive: true })
   await writeFile(`${cwd}generated/relay.json`, '{}')
   await run('node_modules/relay-compiler/cli.js', '--noWatchman', 'relay.config.json')

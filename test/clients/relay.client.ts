@@ -18,7 +18,7 @@ import fragment, { type Store_pets$data } from './generated/relay/Store_pets.gra
 
 const file = fileURLToPath(new URL('generated/relay.json', import.meta.url))
 
-test('Relay walks a @connection by the hashes alone that its compiler persisted', async ({ service }) => {
+test('Relay reads all pages of a @connection with persisted document hashes only', async ({ service }) => {
   const names = await fill(service, 57)
   const only = await service.startPeer({ trusted: { mode: 'only', byHash: await readManifest(file) } })
   const network = Network.create(async ({ id, text }, variables) => {
@@ -30,7 +30,7 @@ test('Relay walks a @connection by the hashes alone that its compiler persisted'
   })
   const environment = new Environment({ network, store: new Store(new RecordSource()) })
 
-  // What usePaginationFragment does, without React.
+  // The same as usePaginationFragment, without React.
   const operation = createOperationDescriptor(query, { count: 10 })
   environment.retain(operation)
   await fetchQuery<StoreQuery>(environment, query, { count: 10 }).toPromise()

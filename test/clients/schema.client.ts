@@ -5,12 +5,12 @@ import { expect, test } from 'vitest'
 const cwd = fileURLToPath(new URL('../..', import.meta.url))
 const eslint = new ESLint({ cwd, overrideConfigFile: 'test/clients/eslint.config.js' })
 
-test("the schema keeps the rules of graphql-eslint and of Relay's specification", async () => {
+test("the schema follows the rules of graphql-eslint and of Relay's specification", async () => {
   const [schema] = await eslint.lintFiles('schema.graphql')
   expect(schema?.messages).toEqual([])
 })
 
-test('the rules find what is wrong', async () => {
+test('the rules report an invalid schema', async () => {
   const text = `type Query {
     pets(first: Int, after: String): PetConnection
   }

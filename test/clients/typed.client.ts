@@ -10,18 +10,18 @@ import type { PetStatus } from './generated/codegen/graphql.ts'
 import { fill } from './fill.ts'
 import { urql } from './urql.ts'
 
-/** What each client is made to do. */
+/** The operations of each client under test. */
 export interface Client {
   /** Reads every page forward, each of `first` animals. */
   walk(first: number, status?: PetStatus): Promise<{ pages: number; names: string[] }>
   add(input: NewPet, idempotencyKey: string): Promise<CardFragment | undefined>
-  /** One animal, or the codes of the errors beside the data. */
+  /** Reads one animal. @returns it, or the codes of the errors */
   animal(id: string): Promise<{ data: AnimalQuery | undefined; codes: unknown[] }>
 }
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-test('everything here compiles against what graphql-codegen makes of the operations', { timeout: 60_000 }, async () => {
+test('all files compile with the types that graphql-codegen generates', { timeout: 60_000 }, async () => {
   const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
   const told = promisify(execFile)(process.execPath, [tsc, '--noEmit', '-p', here])
   expect(await told.catch((error: { stdout: string }) => error)).toEqual({ stdout: '', stderr: '' })
@@ -31,7 +31,7 @@ test("graphql-codegen's persisted documents are a manifest of trusted documents"
   const byHash = await readManifest(`${here}generated/codegen/persisted-documents.json`)
   expect(byHash.size).toBe(5)
   const only = await service.startPeer({ trusted: { mode: 'only', byHash } })
-  // The preset puts it there and says nothing of it in the types.
+  // The preset adds this member without declaring it in the types.
   const { hash } = (AddOnceDocument as unknown as { __meta__: { hash: string } }).__meta__
   const body = JSON.stringify({
     documentId: hash,
@@ -45,14 +45,14 @@ describe.for([
   ['Apollo Client', apollo],
   ['urql', urql],
 ] as const)('%s', ([, create]) => {
-  test('walks all pages by endCursor: every animal once, newest first', async ({ service }) => {
+  test('reads all pages by endCursor: every animal once, newest first', async ({ service }) => {
     const names = await fill(service, 57)
     const client = create(`${service.base}/graphql`, service.key)
     expect(await client.walk(10)).toEqual({ pages: 6, names })
     expect(await client.walk(10, 'sold')).toEqual({ pages: 2, names: names.filter((_, i) => i % 3 === 0) })
   })
 
-  test('adds one animal when it sends the same key twice', async ({ service }) => {
+  test('creates one animal with two requests of the same key', async ({ service }) => {
     const client = create(`${service.base}/graphql`, service.key)
     const input: NewPet = { name: 'Rex', categoryId: '9223372036854775807', status: 'pending' }
     const added = await client.add(input, 'once')
@@ -62,7 +62,7 @@ describe.for([
     expect(await client.animal('1')).toMatchObject({ data: { pet: { categoryId: '9223372036854775807' } }, codes: [] })
   })
 
-  test('is told NOT_FOUND beside data of null for an animal that is absent', async ({ service }) => {
+  test('receives NOT_FOUND and null for an id that does not exist', async ({ service }) => {
     const client = create(`${service.base}/graphql`, service.key)
     expect(await client.animal('404')).toEqual({ data: { pet: null }, codes: ['NOT_FOUND'] })
   })

@@ -2,7 +2,7 @@ import { cacheExchange, createClient, fetchExchange } from '@urql/core'
 import { AddOnceDocument, AnimalDocument, WalkDocument } from './generated/codegen/graphql.ts'
 import type { Client } from './typed.client.ts'
 
-/** What a team writes with urql, without React. */
+/** A client with urql, without React. */
 export function urql(url: string, key: string): Client {
   const client = createClient({
     url,

@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 import service from '../vitest.config.ts'
 
-// As the service's own tests, with the clients' code generated first.
+// The configuration of the service's tests, with a setup that generates the code of the clients.
 export default defineConfig({
   ...service,
   test: {

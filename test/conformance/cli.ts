@@ -3,15 +3,15 @@ import { cases } from './cases.ts'
 import { createClient } from './client.ts'
 
 const usage = `Usage: npm run conformance -- --base-url URL --key KEY [--specification-only]
-  Holds an environment against the contract and prints what holds and what does not. Exit code 1 when anything does not.
-  URL is the base address, which ends in /v1. Animals named "conformance …" are added to the store.
-  --specification-only leaves out what the design decided where the specification is silent.`
+  Runs the conformance suite against an environment and prints a line for each case. The exit code is 1 if a case fails.
+  URL is the base address, which ends in /v1. The suite adds animals whose names begin with "conformance".
+  --specification-only skips the cases that come from design decisions where the specification is silent.`
 
 const { baseUrl, key, specificationOnly } = parse()
 const client = createClient(baseUrl, key)
-const chosen = cases.filter(({ source }) => source !== 'design' || !specificationOnly)
+const selected = cases.filter(({ source }) => source !== 'design' || !specificationOnly)
 let failed = 0
-for (const { source, title, run } of chosen) {
+for (const { source, title, run } of selected) {
   const problem = await run(client).then(
     () => undefined,
     (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
@@ -23,7 +23,7 @@ for (const { source, title, run } of chosen) {
       `              ${[problem.message, problem.cause].filter(Boolean).join(': ').split('\n').join('\n              ')}`,
     )
 }
-console.log(`\n${chosen.length - failed} passed, ${failed} failed`)
+console.log(`\n${selected.length - failed} passed, ${failed} failed`)
 process.exit(failed ? 1 : 0)
 
 function parse() {
@@ -37,7 +37,7 @@ function parse() {
     const { 'base-url': address, key: apiKey } = values
     if (address && apiKey) return { baseUrl: address, key: apiKey, specificationOnly: values['specification-only'] }
   } catch {
-    // told below
+    // invalid arguments: the usage is printed below
   }
   console.error(usage)
   process.exit(1)

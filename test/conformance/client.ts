@@ -1,7 +1,7 @@
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
 
-/** An answer, read whole. */
-export interface Answer {
+/** A response with its complete body. */
+export interface ReceivedResponse {
   /** URL of the request. */
   url: string
   status: number
@@ -9,7 +9,7 @@ export interface Answer {
   text: string
 }
 
-export interface Ask {
+export interface RequestOptions {
   method?: string
   headers?: Record<string, string>
   body?: string | Uint8Array
@@ -17,36 +17,39 @@ export interface Ask {
   authorization?: string | null
 }
 
-/** Asks one environment, knowing nothing of how it is built. */
+/** Sends requests to one environment, as a black box. */
 export interface Client {
-  ask(path: string, ask?: Ask): Promise<Answer>
-  /** POST /pets with JSON text. */
-  create(json: string, headers?: Record<string, string>): Promise<Answer>
+  send(path: string, options?: RequestOptions): Promise<ReceivedResponse>
+  /** POST /pets with a body of type application/json. */
+  create(body: string | Uint8Array, headers?: Record<string, string>): Promise<ReceivedResponse>
 }
 
 /**
  * @param baseUrl the environment's base address, which ends in `/v1` (specification §9)
- * @param timeoutMs how long an answer may take
+ * @param timeoutMs time limit for each response
  */
 export function createClient(baseUrl: string, key: string, timeoutMs = 10_000): Client {
-  async function ask(path: string, { method = 'GET', headers = {}, body, authorization }: Ask = {}): Promise<Answer> {
+  async function send(
+    path: string,
+    { method = 'GET', headers = {}, body, authorization }: RequestOptions = {},
+  ): Promise<ReceivedResponse> {
     const auth = authorization === undefined ? `Bearer ${key}` : authorization
     const response = await fetch(baseUrl.replace(/\/$/, '') + path, {
       method,
       headers: { ...headers, ...(auth !== null && { Authorization: auth }) },
-      body: (body ?? null) as NonNullable<RequestInit['body']>, // text or bytes; Node's type asks for an ArrayBuffer below them
+      body: (body ?? null) as NonNullable<RequestInit['body']>, // text or bytes: Node's type excludes bytes in a SharedArrayBuffer
       signal: AbortSignal.timeout(timeoutMs),
       redirect: 'manual',
     })
     const { url, status, headers: received } = response
     return { url, status, headers: received, text: await response.text() }
   }
-  const create = (json: string, headers = {}) =>
-    ask('/pets', { method: 'POST', body: json, headers: { 'Content-Type': 'application/json', ...headers } })
-  return { ask, create }
+  const create = (body: string | Uint8Array, headers = {}) =>
+    send('/pets', { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } })
+  return { send, create }
 }
 
-/** An animal with its integers as digits, since JSON.parse would round them. */
+/** An animal with its integers as strings of digits, since JSON.parse would round them. */
 export interface ReadAnimal {
   id: string
   name: string
@@ -54,13 +57,13 @@ export interface ReadAnimal {
   status?: string
 }
 
-/** The body as JSON, with the int64 members as strings of digits. */
-export function readJson(answer: Answer): unknown {
-  expectHeader(answer, 'content-type', /^application\/json/)
-  return JSON.parse(answer.text.replace(/"(id|categoryId)"(\s*:\s*)(-?\d+)/g, '"$1"$2"$3"'))
+/** Parses the body as JSON, with the int64 members as strings of digits. */
+export function readJson(response: ReceivedResponse): unknown {
+  expectHeader(response, 'content-type', /^application\/json/)
+  return JSON.parse(response.text.replace(/"(id|categoryId)"(\s*:\s*)(-?\d+)/g, '"$1"$2"$3"'))
 }
 
-/** §2, Animal: the three members that it must have and the one that it may, of their types. */
+/** §2, Animal: three required members, one optional member, and their types. */
 export function expectAnimal(value: unknown): ReadAnimal {
   ok(typeof value === 'object' && value !== null, 'an Animal is an object')
   const animal = value as ReadAnimal // checked member by member here
@@ -71,22 +74,22 @@ export function expectAnimal(value: unknown): ReadAnimal {
   return animal
 }
 
-/** §7: the status, and the Error body, whose own status says the same. */
-export function expectError(answer: Answer, status: number): void {
-  strictEqual(answer.status, status, `HTTP status of ${answer.text.slice(0, 200)}`)
-  const body = readJson(answer) as Record<string, unknown>
+/** §7: the status of the response, and the Error body with the same status. */
+export function expectError(response: ReceivedResponse, status: number): void {
+  strictEqual(response.status, status, `HTTP status of ${response.text.slice(0, 200)}`)
+  const body = readJson(response) as Record<string, unknown>
   deepStrictEqual(Object.keys(body).sort(), ['code', 'message', 'status'], 'members of the Error body')
   ok(typeof body.code === 'string' && body.code, 'code is a string')
   ok(typeof body.message === 'string' && body.message, 'message is a string')
   strictEqual(body.status, status, 'status in the Error body')
 }
 
-export function expectStatus(answer: Answer, status: number): void {
-  strictEqual(answer.status, status, `HTTP status, with the body ${answer.text.slice(0, 200)}`)
+export function expectStatus(response: ReceivedResponse, status: number): void {
+  strictEqual(response.status, status, `HTTP status, with the body ${response.text.slice(0, 200)}`)
 }
 
-export function expectHeader(answer: Answer, name: string, pattern: RegExp): string {
-  const value = answer.headers.get(name) ?? ''
+export function expectHeader(response: ReceivedResponse, name: string, pattern: RegExp): string {
+  const value = response.headers.get(name) ?? ''
   ok(pattern.test(value), `header ${name} is ${JSON.stringify(value)}`)
   return value
 }

@@ -3,8 +3,8 @@ import { describe, expect } from 'vitest'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { withClient, type TestService, startService, testWithService as test } from '../support/harness.ts'
 
-/** createPet in each of its ways, with and without an Idempotency-Key. */
-const ways: [string, (service: TestService, name: string) => Promise<{ code: string; status: number }>][] = [
+/** createPet through each API, with and without an Idempotency-Key. */
+const creations: [string, (service: TestService, name: string) => Promise<{ code: string; status: number }>][] = [
   ['REST', async (service, name) => error(await service.post({ name, categoryId: 1 }))],
   [
     'REST with an Idempotency-Key',
@@ -42,7 +42,7 @@ const unavailable = { code: 'UNAVAILABLE', status: 503 }
 const unknown = { code: 'DEADLINE_EXCEEDED', status: 504 }
 const internal = { code: 'INTERNAL', status: 500 }
 
-/** SQLSTATE, what it says, and what a write that it ended gets. */
+/** An SQLSTATE, its meaning, and the error of a write that fails with it. */
 const states: [string, string, object][] = [
   ['25006', 'read-only transaction', unavailable],
   ['25P04', 'transaction timeout', unavailable],
@@ -70,36 +70,36 @@ const states: [string, string, object][] = [
   ['XX001', 'data corrupted', internal],
 ]
 
-describe('a write that PostgreSQL refuses, in every way in', () => {
+describe('a write that PostgreSQL rejects, through both APIs', () => {
   test('503 where certainly nothing happened, 504 where that is unknown, else 500', async ({ service }) => {
     await withClient(
       (client) =>
         client.query(`
           CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN RAISE EXCEPTION 'as told' USING ERRCODE = NEW.name; END $$;
+            $$ BEGIN RAISE EXCEPTION 'test' USING ERRCODE = NEW.name; END $$;
           CREATE TRIGGER fail BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION fail()`),
       new URL(service.databaseUrl).pathname.slice(1),
     )
     for (const [state, meaning, expected] of states) {
-      for (const [way, create] of ways)
-        expect(await create(service, state), `${state} ${meaning}, ${way}`).toMatchObject(expected)
+      for (const [title, create] of creations)
+        expect(await create(service, state), `${state} ${meaning}, ${title}`).toMatchObject(expected)
     }
     expect(await (await service.send('/v1/pets')).text()).toBe('[]')
   })
 
-  test('503 while nothing listens there, for a key that is known still', async ({ service, onTestFinished }) => {
+  test('503 while nothing listens on its port, with a cached key', async ({ service, onTestFinished }) => {
     const proxy = await startTcpProxy(service.databaseUrl)
     const stops: (() => Promise<void>)[] = []
     onTestFinished(() => stops[0]?.())
     const peer = await startService(proxy.url, stops, { key: service.key })
     expect((await peer.send('/v1/pets')).status).toBe(200)
     await proxy.down()
-    for (const [way, create] of ways) expect(await create(peer, 'x'), way).toMatchObject(unavailable)
+    for (const [title, create] of creations) expect(await create(peer, 'x'), title).toMatchObject(unavailable)
     expect((await peer.send('/v1/pets')).status).toBe(503)
   })
 })
 
-/** PostgreSQL's word that who asks is who they say: the connection is not ready yet. */
+/** AuthenticationOk of PostgreSQL's protocol; the connection is not ready yet. */
 const authenticationOk = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0])
 
 /** What a server does to those who connect. */
@@ -118,7 +118,7 @@ describe('a write that obtains no connection is 503, in both APIs', () => {
       const proxy = await startTcpProxy(service.databaseUrl)
       const stops: (() => Promise<void>)[] = []
       const peer = await startService(proxy.url, stops, { key: service.key, timeouts: { checkoutMs: 3_000 } })
-      expect((await peer.send('/v1/pets')).status).toBe(200) // the key is known from here on
+      expect((await peer.send('/v1/pets')).status).toBe(200) // caches the key
       await proxy.down()
       const sockets = new Set<Socket>()
       const server = createServer((socket) => {
@@ -131,8 +131,10 @@ describe('a write that obtains no connection is 503, in both APIs', () => {
         server.close()
       })
       await new Promise<void>((listening) => server.listen(Number(new URL(proxy.url).port), '127.0.0.1', listening))
-      const answers = ways.map(async ([way, create]) => expect(await create(peer, 'x'), way).toMatchObject(unavailable))
-      await Promise.all(answers)
+      const responses = creations.map(async ([title, create]) =>
+        expect(await create(peer, 'x'), title).toMatchObject(unavailable),
+      )
+      await Promise.all(responses)
     })
   }
 })

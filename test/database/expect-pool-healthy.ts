@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { TestService } from '../support/harness.ts'
 
-/** That every connection of the pool is there to be had and works, and that nobody waits for one any more. */
+/** Expects that every connection of the pool is available and works, and that no request waits for one. */
 export async function expectPoolHealthy({ database }: TestService): Promise<void> {
   const { pool } = database
   const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()))

@@ -38,15 +38,15 @@ describe('a locked table', () => {
     await expectPoolHealthy(service)
   })
 
-  test('with every connection held, bad requests are still answered, and good ones after', async ({
+  test('with every connection blocked, invalid requests are rejected, and valid ones succeed afterwards', async ({
     service: patient,
   }) => {
     const service = await patient.startPeer({ timeouts: { lockMs } })
     await service.send('/v1/pets')
     await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-      const held = Array.from({ length: 8 }, () => service.post(pet))
-      const answers = await Promise.all([
+      const blocked = Array.from({ length: 8 }, () => service.post(pet))
+      const responses = await Promise.all([
         service.post('{'),
         service.send('/v1/pets?limit=0'),
         service.send('/v1/pets/abc'),
@@ -54,8 +54,8 @@ describe('a locked table', () => {
         fetch(`${service.base}/v1/pets`),
         fetch(`${service.base}/livez`),
       ])
-      expect(answers.map((answer) => answer.status)).toEqual([400, 400, 404, 405, 401, 200])
-      for (const response of await Promise.all(held)) await expectUnavailable(response)
+      expect(responses.map((response) => response.status)).toEqual([400, 400, 404, 405, 401, 200])
+      for (const response of await Promise.all(blocked)) await expectUnavailable(response)
       await client.query('ROLLBACK')
     }, databaseOf(service))
     expect((await service.post(pet)).status).toBe(201)
@@ -64,14 +64,15 @@ describe('a locked table', () => {
 })
 
 describe('connections that end', () => {
-  test('idle ones of every pool are replaced without an error, and the log says so', async ({ service }) => {
+  test('that are idle are replaced without an error, in every pool, and logged', async ({ service }) => {
     const peer = await service.startPeer({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
-    const ask = async () => (await Promise.all(['/v1/pets', '/readyz'].map((path) => peer.send(path)))).map(statusOf)
-    expect(await ask()).toEqual([200, 200])
+    const sendBoth = async () =>
+      (await Promise.all(['/v1/pets', '/readyz'].map((path) => peer.send(path)))).map(statusOf)
+    expect(await sendBoth()).toEqual([200, 200])
     await terminate(service)
     const lost = () => peer.log.lines.filter(({ msg }) => msg === 'connection lost')
     await waitUntil(() => lost().length >= 3) // of requests, of rateLimits and of readiness
-    expect(await ask()).toEqual([200, 200])
+    expect(await sendBoth()).toEqual([200, 200])
   })
 })
 
@@ -94,10 +95,10 @@ describe('the connection to the database', () => {
       for (const [i, key] of [undefined, `key-${n}`].entries()) {
         await newest(service) // through a connection that is there for the write, too
         proxy.hold('responses')
-        const answer = create(service, key)
+        const response = create(service, key)
         await animalsReach(databaseUrl, 2 + 2 * n + i)
         proxy.cut()
-        expect(await answer).toEqual(unknown)
+        expect(await response).toEqual(unknown)
         proxy.restore()
         if (key) expect(await create(service, key)).toEqual({ id: await newest(service) })
       }
@@ -109,7 +110,7 @@ describe('the connection to the database', () => {
     await dropDatabase(databaseUrl)
   })
 
-  test('silent when a connection is made: a write is 503, for it was never sent', async ({
+  test('silent while a connection is opened: a write is 503, since it was never sent', async ({
     service,
     onTestFinished,
   }) => {
@@ -120,15 +121,15 @@ describe('the connection to the database', () => {
       await Promise.all(stops.map((stop) => stop()))
     })
     const peer = await startService(proxy.url, stops, { key: service.key, timeouts: { checkoutMs: 3_000 } })
-    await peer.send('/v1/pets') // the key is known from now on
+    await peer.send('/v1/pets') // caches the key
     proxy.hold('responses')
     proxy.cut()
     await waitUntil(() => peer.database.pool.totalCount === 0)
-    const ways = [createByRest, createByGraphQL].flatMap((create) => [create(peer), create(peer, 'key')])
-    for (const outcome of await Promise.all(ways)) expect(outcome).toEqual({ code: 'UNAVAILABLE', status: 503 })
+    const creations = [createByRest, createByGraphQL].flatMap((create) => [create(peer), create(peer, 'key')])
+    for (const outcome of await Promise.all(creations)) expect(outcome).toEqual({ code: 'UNAVAILABLE', status: 503 })
   })
 
-  test('down at start: 503 on both faces and on /readyz, never 401; all is well once it is up', async ({ service }) => {
+  test('down at start: 503 in both APIs and on /readyz, not 401, until it is up', async ({ service }) => {
     const stops: (() => Promise<void>)[] = []
     const proxy = await startTcpProxy(service.databaseUrl)
     await proxy.down()
@@ -147,19 +148,19 @@ describe('the connection to the database', () => {
     await proxy.down()
   })
 
-  test('slow: /readyz is 200 for all who ask at once', async ({ service }) => {
+  test('slow: /readyz is 200 for concurrent requests', async ({ service }) => {
     const stops: (() => Promise<void>)[] = []
     const proxy = await startTcpProxy(service.databaseUrl)
     const { base } = await startService(proxy.url, stops, { key: service.key })
     expect((await fetch(`${base}/readyz`)).status).toBe(200)
     proxy.latency(20)
-    const asked = Array.from({ length: 100 }, async () => (await fetch(`${base}/readyz`)).status)
-    expect(new Set(await Promise.all(asked))).toEqual(new Set([200]))
+    const statuses = Array.from({ length: 100 }, async () => (await fetch(`${base}/readyz`)).status)
+    expect(new Set(await Promise.all(statuses))).toEqual(new Set([200]))
     await Promise.all(stops.map((stop) => stop()))
     await proxy.down()
   })
 
-  test('silent: a read is 503 and a write 504 once they have waited long enough', async () => {
+  test('silent: a read is 503 and a write 504 after the timeout', async () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
     const proxy = await startTcpProxy(databaseUrl)

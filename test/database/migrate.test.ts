@@ -23,7 +23,7 @@ test.for(migrations)('%s can run in one transaction', (name) => {
   expect(scriptOf(name)).not.toMatch(/\b(BEGIN|COMMIT|CONCURRENTLY)\b/i)
 })
 
-test('an interrupted migration leaves nothing behind, and is applied by the next run', async () => {
+test('an interrupted migration is rolled back, and is applied by the next run', async () => {
   await withDatabase(async (client, url) => {
     await client.query('DROP TABLE idempotency_key, animal, api_key, rate_limit; DROP TYPE pet_status')
     await client.query('DELETE FROM _prisma_migrations WHERE migration_name <> $1', [migrations[0]])

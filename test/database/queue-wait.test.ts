@@ -15,7 +15,7 @@ test('without waiters the estimate is 0', () => {
   expect(expectedMs()).toBe(0)
 })
 
-test('before a service rate is known, the estimate is the age of the oldest waiter', () => {
+test('before a service rate is measured, the estimate is the age of the oldest waiter', () => {
   const { now, advance } = createClock()
   const { enter, expectedMs } = createWaitEstimator(now)
   enter(true)
@@ -25,7 +25,7 @@ test('before a service rate is known, the estimate is the age of the oldest wait
   expect(expectedMs()).toBe(50)
 })
 
-test('with a known service rate it is the queue length times the mean time between checkouts', () => {
+test('with a measured service rate, the estimate is the queue length times the mean time between checkouts', () => {
   const { now, advance } = createClock()
   const { enter, expectedMs } = createWaitEstimator(now)
   for (let n = 0; n < 100; n++) {
@@ -37,7 +37,7 @@ test('with a known service rate it is the queue length times the mean time betwe
   expect(expectedMs()).toBeCloseTo(200)
 })
 
-test('a checkout that fails, or that had an idle connection, says nothing about the service rate', () => {
+test('a checkout that fails or takes an idle connection does not change the service rate', () => {
   const { now, advance } = createClock()
   const { enter, expectedMs } = createWaitEstimator(now)
   for (let n = 0; n < 100; n++) {

@@ -18,16 +18,20 @@ const inDatabase = (service: TestService, sql: string) =>
   withClient((client) => client.query(sql), nameOf(service.databaseUrl))
 const pet = { name: 'x', categoryId: 1 }
 
-/** What writes and reads get, on both faces: statuses, and for GraphQL those of its errors. */
+/** Statuses of writes and reads through both APIs; for GraphQL those of its errors. */
 async function statuses(service: TestService): Promise<{ writes: number[]; reads: number[] }> {
   const mutation = await service.graphql('mutation { createPet(input: { name: "x", categoryId: 1 }) { id } }')
   const query = await service.graphql('{ pets { nodes { id } } }')
-  const of = ({ errors }: Awaited<ReturnType<TestService['graphql']>>, good: number) =>
-    errors?.[0]?.extensions.status ?? good
+  const statusOfGraphQL = ({ errors }: Awaited<ReturnType<TestService['graphql']>>, successStatus: number) =>
+    errors?.[0]?.extensions.status ?? successStatus
   const once = service.post(pet, { 'Idempotency-Key': crypto.randomUUID() })
   return {
-    writes: [(await service.post(pet)).status, (await once).status, of(mutation, 201)],
-    reads: [(await service.send('/v1/pets')).status, (await service.send('/v1/pets/1')).status, of(query, 200)],
+    writes: [(await service.post(pet)).status, (await once).status, statusOfGraphQL(mutation, 201)],
+    reads: [
+      (await service.send('/v1/pets')).status,
+      (await service.send('/v1/pets/1')).status,
+      statusOfGraphQL(query, 200),
+    ],
   }
 }
 
@@ -58,8 +62,8 @@ test('a statement that is too slow is ended: 503, and nothing was written', asyn
     `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
      CREATE TRIGGER slow BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION slow()`,
   )
-  const answers = await Promise.all([service.post(pet), service.post(pet, { 'Idempotency-Key': 'k' })])
-  expect(answers.map(({ status }) => status)).toEqual([503, 503])
+  const responses = await Promise.all([service.post(pet), service.post(pet, { 'Idempotency-Key': 'k' })])
+  expect(responses.map(({ status }) => status)).toEqual([503, 503])
   const { rows } = await inDatabase(service, 'SELECT count(*)::int AS animals FROM animal')
   expect(rows).toEqual([{ animals: 1 }])
   expect((await service.send('/v1/pets')).status).toBe(200)
@@ -87,7 +91,7 @@ test('with one available connection: 2xx or 503, as many animals as 201, and all
   Object.assign(url, { username: role, password: 'secret' })
   const service = await startService(url.href, stops)
   const got = await withClient(async (client) => {
-    await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE') // whoever has the connection keeps it
+    await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE') // the request that holds the connection keeps it
     // Each reads another page: the same one would be read once for all.
     const sent = Array.from({ length: 24 }, (_, n) =>
       n % 2 ? service.post(pet) : service.send(`/v1/pets?limit=${n + 1}`),

@@ -3,19 +3,19 @@ import type { Defer, Measurement } from '../chaos/assertions.ts'
 import { issueKey, type TestDatabase } from '../chaos/cluster.ts'
 import { cloneDatabase, dropDatabase } from '../support/harness.ts'
 
-/** What a part started ends with the test, also after a failure. */
-export const defer: Defer = (end) => onTestFinished(end, 120_000)
+/** Cleans up what a part started after the test, also if it fails. */
+export const defer: Defer = (cleanUp) => onTestFinished(cleanUp, 120_000)
 
-/** A database of its own on the tests' server, for parts that do not kill it. */
+/** A new database on the tests' server, for parts that do not stop the server. */
 export async function cloneTestDatabase(): Promise<TestDatabase> {
   const url = await cloneDatabase()
   defer(() => dropDatabase(url))
   return { url, key: await issueKey(url) }
 }
 
-/** Every promise of a part holds, but for those about time: test files run beside each other. */
-export function expectBoundsHold(figures: Measurement[]): void {
-  const promises = figures.filter(({ bound: must, needsQuietMachine: ofMachine }) => must !== '' && !ofMachine)
-  expect(promises.length).toBeGreaterThan(0)
-  expect(promises.filter(({ holds }) => !holds)).toEqual([])
+/** Expects that every bound of a part holds, except bounds on time, since test files run concurrently. */
+export function expectBoundsHold(measurements: Measurement[]): void {
+  const bounded = measurements.filter(({ bound, needsQuietMachine }) => bound !== '' && !needsQuietMachine)
+  expect(bounded.length).toBeGreaterThan(0)
+  expect(bounded.filter(({ holds }) => !holds)).toEqual([])
 }

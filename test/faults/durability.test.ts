@@ -3,12 +3,12 @@ import { kills } from '../chaos/kills.ts'
 import { restarts } from '../chaos/restarts.ts'
 import { defer, expectBoundsHold } from './chaos-slices.ts'
 
-// Slices of `npm run chaos -- kills restarts`, on a PostgreSQL of their own that flushes to disk.
+// Short versions of `npm run chaos -- kills restarts`, each with its own PostgreSQL that flushes to disk.
 
-test('kill -9 of the service and of PostgreSQL under writes: nothing acknowledged is lost, nothing is there twice', async () => {
+test('SIGKILL of the service or of PostgreSQL loses no acknowledged animal and stores none twice', async () => {
   expectBoundsHold(await kills.run(defer, { kills: 2, databaseKills: 1, acknowledgements: 400, concurrency: 8 }))
 })
 
-test('PostgreSQL restarts and its connections end under load: only 2xx, 503 and 504, well again by itself', async () => {
+test('the service survives restarts of PostgreSQL and terminated connections, with no status but 2xx, 503 and 504', async () => {
   expectBoundsHold(await restarts.run(defer, { rounds: 1, terminateSeconds: 1, concurrency: 4 }))
 })

@@ -20,10 +20,10 @@ import { createRandom, type Random, type RandomDocument, randomDocument, randomV
 const DOCUMENTS = Number(process.env.FUZZ_DOCUMENTS ?? 2_000)
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000)
 
-/** How often each document is executed: beyond the threshold at which queries are compiled. */
+/** Executions of each document: more than the threshold at which queries are compiled. */
 const EXECUTIONS = 9
 
-/** Animals in memory, since what is compared are executors; and how many of them were returned. */
+/** Animals in memory, since the test compares executors; counts the animals that were returned. */
 function createStore() {
   const animals: Animal[] = [1n, 2n, 3n, 4n, 5n, 6n, 7n].map((id) => ({
     id,
@@ -64,7 +64,7 @@ function contextFor({ service }: ReturnType<typeof createStore>): GraphQLContext
   return { animals: service, caller, deadline: createDeadline(60_000) }
 }
 
-/** A result as clients see it; the order of errors says nothing, since fields are resolved at the same time. */
+/** A result as clients receive it, with sorted errors: their order is undefined, since fields resolve concurrently. */
 function toComparable({ data, errors }: ExecutionResult) {
   return {
     data: JSON.stringify(data),
@@ -72,15 +72,15 @@ function toComparable({ data, errors }: ExecutionResult) {
   }
 }
 
-/** Executes one document nine times with changing variables, by the service's executor and by graphql-js. */
-async function compare(document: RandomDocument, random: Random, ours: ReturnType<typeof createEngine>) {
+/** Executes a document repeatedly with random variables, in the service's engine and in graphql-js. */
+async function compare(document: RandomDocument, random: Random, engine: ReturnType<typeof createEngine>) {
   const { query, operationNames } = document
-  const [parsed, reference] = [ours.parse(query), referenceParse(query)]
-  const invalid: readonly Error[] = ours.validate(parsed)
-  const expectedInvalid = referenceValidate(schema, reference, undefined, { maxErrors: 5 })
-  expect(invalid.map(String), query).toEqual(expectedInvalid.map(String))
-  if (invalid.length) return 'invalid'
-  const stores = { ours: createStore(), reference: createStore() }
+  const [parsed, reference] = [engine.parse(query), referenceParse(query)]
+  const validationErrors: readonly Error[] = engine.validate(parsed)
+  const expectedErrors = referenceValidate(schema, reference, undefined, { maxErrors: 5 })
+  expect(validationErrors.map(String), query).toEqual(expectedErrors.map(String))
+  if (validationErrors.length) return 'invalid'
+  const stores = { engine: createStore(), reference: createStore() }
   for (let n = 0; n < EXECUTIONS; n++) {
     const operationName = random.pick(operationNames)
     const operation = getOperationAST(parsed, operationName)
@@ -88,10 +88,12 @@ async function compare(document: RandomDocument, random: Random, ours: ReturnTyp
     if (!analysis || checkLimits(analysis).length) return 'over a limit'
     const variableValues = randomVariables(random)
     const args = { schema, operationName, variableValues }
-    const rowsBefore = stores.ours.counts.rows
-    const { coerced, errors } = ours.coerceVariables(operation, variableValues)
-    const actual = errors ? { errors } : await ours.execute(parsed, operation, contextFor(stores.ours), variableValues)
-    const rows = stores.ours.counts.rows - rowsBefore
+    const rowsBefore = stores.engine.counts.rows
+    const { coerced, errors } = engine.coerceVariables(operation, variableValues)
+    const actual = errors
+      ? { errors }
+      : await engine.execute(parsed, operation, contextFor(stores.engine), variableValues)
+    const rows = stores.engine.counts.rows - rowsBefore
     const expected = await referenceExecute({
       ...args,
       document: reference,
@@ -105,13 +107,13 @@ async function compare(document: RandomDocument, random: Random, ours: ReturnTyp
 }
 
 test(
-  `${DOCUMENTS} generated documents give the results of graphql-js and cost at least the rows they read (seed ${SEED})`,
+  `${DOCUMENTS} generated documents have the results of graphql-js, and a cost of at least the rows they read (seed ${SEED})`,
   { timeout: 3_600_000 },
   async () => {
     const random = createRandom(SEED)
-    const ours = createEngine()
+    const engine = createEngine()
     const outcomes = { executed: 0, invalid: 0, 'over a limit': 0 }
-    for (let n = 0; n < DOCUMENTS; n++) outcomes[await compare(randomDocument(schema, random), random, ours)]++
+    for (let n = 0; n < DOCUMENTS; n++) outcomes[await compare(randomDocument(schema, random), random, engine)]++
     expect(outcomes.executed, JSON.stringify(outcomes)).toBeGreaterThan(DOCUMENTS * 0.7)
   },
 )

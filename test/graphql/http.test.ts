@@ -2,7 +2,7 @@ import { serverAudits } from 'graphql-http'
 import { describe, expect } from 'vitest'
 import { type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
 
-describe('the audits of graphql-http', () => {
+describe('the audits of graphql-http pass', () => {
   for (const { id, name } of serverAudits({ url: '' })) {
     testWithSharedService(`${id} ${name}`, async ({ service }) => {
       const authorized: typeof fetch = (input, init) =>
@@ -22,90 +22,116 @@ async function request(service: TestService, init: RequestInit & { search?: stri
   return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : undefined }
 }
 
-describe('requests that are no GraphQL', () => {
-  const cases: [string, RequestInit & { search?: string }, number, string][] = [
-    ['PUT', { method: 'PUT' }, 405, 'METHOD_NOT_ALLOWED'],
-    [
-      'a mutation by GET',
-      { search: '?query=mutation{createPet(input:{name:"x",categoryId:1}){id}}' },
-      405,
-      'METHOD_NOT_ALLOWED',
-    ],
-    ['a form', { method: 'POST', body: new URLSearchParams({ query: '{__typename}' }) }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
-    ['multipart', { method: 'POST', body: new FormData() }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
-    ['text/plain', { method: 'POST', body: '{__typename}' }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
-    [
-      'application/graphql',
-      { method: 'POST', headers: { 'Content-Type': 'application/graphql' }, body: '{__typename}' },
-      415,
-      'UNSUPPORTED_MEDIA_TYPE',
-    ],
-    ['a batch', { method: 'POST', headers: json, body: '[{"query":"{__typename}"}]' }, 400, 'INVALID_ARGUMENT'],
-    ['no query', { method: 'POST', headers: json, body: '{}' }, 400, 'INVALID_ARGUMENT'],
-    ['broken variables by GET', { search: '?query={__typename}&variables={' }, 400, 'INVALID_ARGUMENT'],
-    ['variables of no object by GET', { search: '?query={__typename}&variables=[]' }, 400, 'INVALID_ARGUMENT'],
-    ['two queries by GET', { search: '?query={__typename}&query={__typename}' }, 400, 'INVALID_ARGUMENT'],
-    [
-      'an unknown operation',
-      { method: 'POST', headers: json, body: '{"query":"query A{__typename}","operationName":"B"}' },
-      400,
-      'INVALID_ARGUMENT',
-    ],
-    [
-      'invalid UTF-8',
-      { method: 'POST', headers: json, body: Buffer.from('{"query":"{pet(id:\\"\xff\\"){id}}"}', 'latin1') },
-      400,
-      'INVALID_ARGUMENT',
-    ],
-    [
-      'over 64 KiB',
-      { method: 'POST', headers: json, body: JSON.stringify({ query: '#'.repeat(65_536) }) },
-      413,
-      'PAYLOAD_TOO_LARGE',
-    ],
-    [
-      'another Accept',
-      { method: 'POST', headers: { ...json, Accept: 'image/png' }, body: '{"query":"{__typename}"}' },
-      406,
-      'NOT_ACCEPTABLE',
-    ],
-    ['a typo', { method: 'POST', headers: json, body: '{"query":"{pett{id}}"}' }, 400, 'GRAPHQL_VALIDATION_FAILED'],
-    ['no document', { method: 'POST', headers: json, body: '{"query":"{"}' }, 400, 'GRAPHQL_PARSE_FAILED'],
-    [
-      'more than 2,000 tokens',
-      { method: 'POST', headers: json, body: JSON.stringify({ query: `{${'a '.repeat(2_001)}}` }) },
-      400,
-      'GRAPHQL_PARSE_FAILED',
-    ],
+describe('invalid requests', () => {
+  const post = (body: BodyInit, headers: Record<string, string> = json) => ({ method: 'POST', headers, body })
+  const cases: { title: string; init: RequestInit & { search?: string }; status: number; code: string }[] = [
+    { title: 'PUT', init: { method: 'PUT' }, status: 405, code: 'METHOD_NOT_ALLOWED' },
+    {
+      title: 'a mutation by GET',
+      init: { search: '?query=mutation{createPet(input:{name:"x",categoryId:1}){id}}' },
+      status: 405,
+      code: 'METHOD_NOT_ALLOWED',
+    },
+    {
+      title: 'a form',
+      init: { method: 'POST', body: new URLSearchParams({ query: '{__typename}' }) },
+      status: 415,
+      code: 'UNSUPPORTED_MEDIA_TYPE',
+    },
+    {
+      title: 'multipart',
+      init: { method: 'POST', body: new FormData() },
+      status: 415,
+      code: 'UNSUPPORTED_MEDIA_TYPE',
+    },
+    { title: 'text/plain', init: post('{__typename}', {}), status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' },
+    {
+      title: 'application/graphql',
+      init: post('{__typename}', { 'Content-Type': 'application/graphql' }),
+      status: 415,
+      code: 'UNSUPPORTED_MEDIA_TYPE',
+    },
+    { title: 'a batch', init: post('[{"query":"{__typename}"}]'), status: 400, code: 'INVALID_ARGUMENT' },
+    { title: 'no query', init: post('{}'), status: 400, code: 'INVALID_ARGUMENT' },
+    {
+      title: 'malformed variables by GET',
+      init: { search: '?query={__typename}&variables={' },
+      status: 400,
+      code: 'INVALID_ARGUMENT',
+    },
+    {
+      title: 'variables that are a list by GET',
+      init: { search: '?query={__typename}&variables=[]' },
+      status: 400,
+      code: 'INVALID_ARGUMENT',
+    },
+    {
+      title: 'two queries by GET',
+      init: { search: '?query={__typename}&query={__typename}' },
+      status: 400,
+      code: 'INVALID_ARGUMENT',
+    },
+    {
+      title: 'an unknown operationName',
+      init: post('{"query":"query A{__typename}","operationName":"B"}'),
+      status: 400,
+      code: 'INVALID_ARGUMENT',
+    },
+    {
+      title: 'invalid UTF-8',
+      init: post(Buffer.from('{"query":"{pet(id:\\"\xff\\"){id}}"}', 'latin1')),
+      status: 400,
+      code: 'INVALID_ARGUMENT',
+    },
+    {
+      title: 'a body over 64 KiB',
+      init: post(JSON.stringify({ query: '#'.repeat(65_536) })),
+      status: 413,
+      code: 'PAYLOAD_TOO_LARGE',
+    },
+    {
+      title: 'Accept: image/png',
+      init: post('{"query":"{__typename}"}', { ...json, Accept: 'image/png' }),
+      status: 406,
+      code: 'NOT_ACCEPTABLE',
+    },
+    { title: 'an unknown field', init: post('{"query":"{pett{id}}"}'), status: 400, code: 'GRAPHQL_VALIDATION_FAILED' },
+    { title: 'a syntax error', init: post('{"query":"{"}'), status: 400, code: 'GRAPHQL_PARSE_FAILED' },
+    {
+      title: 'more than 2,000 tokens',
+      init: post(JSON.stringify({ query: `{${'a '.repeat(2_001)}}` })),
+      status: 400,
+      code: 'GRAPHQL_PARSE_FAILED',
+    },
   ]
-  for (const [title, init, status, code] of cases) {
-    testWithSharedService(`${title}: ${status} ${code}`, async ({ service }) => {
-      const { body, ...answer } = await request(service, init)
-      expect(answer.status).toBe(status)
+  for (const { title, init, status, code } of cases) {
+    testWithSharedService(`${title} is ${status} ${code}`, async ({ service }) => {
+      const { body, ...response } = await request(service, init)
+      expect(response.status).toBe(status)
       expect(body.errors[0]).toMatchObject({ message: expect.stringMatching(/\S/), extensions: { code, status } })
       expect(body).not.toHaveProperty('data')
     })
   }
 
   testWithSharedService(
-    'of the request are 200 for a client that names application/json, also for an operation that is not there',
+    'are 200 for a client that accepts application/json, with the error’s own status in the body',
     async ({ service }) => {
-      for (const wrong of ['{"query":"{pett{id}}"}', '{"query":"{"}', '{"query":"{__typename}","operationName":"B"}']) {
-        const init = { method: 'POST', headers: { ...json, Accept: 'application/json' }, body: wrong }
+      for (const text of ['{"query":"{pett{id}}"}', '{"query":"{"}', '{"query":"{__typename}","operationName":"B"}']) {
+        const init = { method: 'POST', headers: { ...json, Accept: 'application/json' }, body: text }
         const { status, body } = await request(service, init)
-        expect([status, body.errors[0].extensions.status], wrong).toEqual([200, 400])
+        expect([status, body.errors[0].extensions.status], text).toEqual([200, 400])
         expect(body).not.toHaveProperty('data')
       }
     },
   )
 
-  testWithSharedService('405 says what is allowed', async ({ service }) => {
+  testWithSharedService('405 responses have the Allow header', async ({ service }) => {
     expect((await request(service, { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS')
     const mutation = await request(service, { search: '?query=mutation{createPet(input:{name:"x",categoryId:1}){id}}' })
     expect(mutation.headers.get('allow')).toBe('POST')
   })
 
-  testWithSharedService('no error suggests what the schema has', async ({ service }) => {
+  testWithSharedService('errors contain no suggestions from the schema', async ({ service }) => {
     for (const query of [
       '{pet{id}}',
       '{petss{id}}',
@@ -117,39 +143,38 @@ describe('requests that are no GraphQL', () => {
   })
 })
 
-describe('an error before the document is run has the media type of any other answer', () => {
+describe('errors before execution have the negotiated media type', () => {
   const both = 'application/graphql-response+json, application/json;q=0.9'
-  const accepts: [string, string][] = [
-    ['application/graphql-response+json', 'application/graphql-response+json'],
-    [both, 'application/graphql-response+json'],
-    ['application/json', 'application/json'],
-    ['*/*', 'application/json'],
-    ['image/png', 'application/json'],
-  ]
-  test.for(accepts)('Accept: %s', async ([Accept, type], { service }) => {
+  test.for([
+    { Accept: 'application/graphql-response+json', type: 'application/graphql-response+json' },
+    { Accept: both, type: 'application/graphql-response+json' },
+    { Accept: 'application/json', type: 'application/json' },
+    { Accept: '*/*', type: 'application/json' },
+    { Accept: 'image/png', type: 'application/json' },
+  ])('Accept: $Accept', async ({ Accept, type }, { service }) => {
     for (const Authorization of ['', `Bearer ${service.key}`]) {
       const headers = { Authorization, Accept, 'Content-Type': 'text/plain' }
-      const { status, headers: answered } = await request(service, { method: 'POST', headers, body: '{__typename}' })
+      const { status, headers: received } = await request(service, { method: 'POST', headers, body: '{__typename}' })
       expect(status).toBe(Authorization ? (Accept === 'image/png' ? 406 : 415) : 401)
-      expect(answered.get('content-type')).toBe(`${type}; charset=utf-8`)
+      expect(received.get('content-type')).toBe(`${type}; charset=utf-8`)
     }
   })
 })
 
 describe('GET', () => {
-  test('answers a query with its variables', async ({ service }) => {
+  test('executes a query with variables', async ({ service }) => {
     await service.post({ name: 'x', categoryId: 9 })
     const search = `?${new URLSearchParams({ query: 'query Q($i:ID!){pet(id:$i){name}}', variables: '{"i":"1"}', operationName: 'Q' })}`
     expect((await request(service, { search })).body).toEqual({ data: { pet: { name: 'x' } } })
   })
 
-  testWithSharedService('gives a browser the GraphiQL page, without a key', async ({ service }) => {
+  testWithSharedService('returns the GraphiQL page to a browser, without a key', async ({ service }) => {
     const response = await fetch(`${service.base}/graphql`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     const page = await response.text()
     expect(page).not.toMatch(/(src|href)="https?:/)
-    expect(page).not.toMatch(/<script[^>]*>[^<]/) // inline
-    expect(response.headers.get('content-security-policy')).toContain("; script-src 'self'; ") // and nothing else
+    expect(page).not.toMatch(/<script[^>]*>[^<]/) // no inline script
+    expect(response.headers.get('content-security-policy')).toContain("; script-src 'self'; ") // and no other source
   })
 })
 
@@ -163,14 +188,14 @@ describe('integers in variables', () => {
     })
 
   testWithSharedService.for(['0', '-1', '9007199254740991', '"9223372036854775807"'])(
-    '%s is exact',
+    '%s is stored without rounding',
     async (literal, { service }) => {
       const { body } = await post(service, literal)
       expect(body).toEqual({ data: { createPet: { categoryId: literal.replaceAll('"', '') } } })
     },
   )
 
-  const refused = [
+  const unsafeNumbers = [
     '9007199254740992',
     '9007199254740993',
     '-9007199254740992',
@@ -179,13 +204,13 @@ describe('integers in variables', () => {
     '1e400',
     '1e30',
   ]
-  test.for(refused)('%s as a number is refused, never rounded', async (literal, { service }) => {
+  test.for(unsafeNumbers)('%s as a number is rejected, not rounded', async (literal, { service }) => {
     const { body } = await post(service, literal)
     expect(body.errors[0].extensions).toEqual({ code: 'INVALID_ARGUMENT', status: 400 })
     expect((await service.graphql('{ pets { totalCount } }')).data).toEqual({ pets: { totalCount: 0 } })
   })
 
-  testWithSharedService('in the document itself any int64 is exact', async ({ service }) => {
+  testWithSharedService('any int64 literal in a document is stored without rounding', async ({ service }) => {
     const inline = 'mutation { createPet(input: { name: "x", categoryId: -9223372036854775808 }) { categoryId } }'
     expect((await service.graphql(inline)).data).toEqual({ createPet: { categoryId: '-9223372036854775808' } })
   })

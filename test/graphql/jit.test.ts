@@ -3,21 +3,21 @@ import { expect } from 'vitest'
 import { JIT_THRESHOLD, createJit } from '../../src/graphql/jit.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 
-interface Ask {
+interface GraphQLRequest {
   query: string
   operationName?: string
   variables?: object
 }
 
-async function ask(service: TestService, body: Ask): Promise<unknown> {
+async function send(service: TestService, body: GraphQLRequest): Promise<unknown> {
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
   return (await service.send('/graphql', init)).json()
 }
 
-const both = 'query A { pet(id: 1) { name } } query B { pets(first: 1) { nodes { id status } } }'
-const asks: Ask[] = [
-  { query: both, operationName: 'A' },
-  { query: both, operationName: 'B' },
+const twoOperations = 'query A { pet(id: 1) { name } } query B { pets(first: 1) { nodes { id status } } }'
+const requests: GraphQLRequest[] = [
+  { query: twoOperations, operationName: 'A' },
+  { query: twoOperations, operationName: 'B' },
   { query: '{ pet(id: 9) { name } also: pet(id: 1) { __typename name name2: name } }' },
   { query: '{ pet(id: "x") { name } }' },
   { query: '{ pets(first: 0) { nodes { id } } }' },
@@ -47,17 +47,18 @@ const asks: Ask[] = [
   { query: getIntrospectionQuery() },
 ]
 
-test('what is run often is answered in the end as at first', async ({ service }) => {
+test('compiled queries have the same responses as interpreted ones', async ({ service }) => {
   await service.post({ name: 'x', categoryId: 1, status: 'sold' })
   await service.post({ name: 'y', categoryId: 2 })
   const first: unknown[] = []
-  for (const body of asks) first.push(await ask(service, body))
-  for (let use = 1; use < JIT_THRESHOLD + 2; use++) {
-    for (const [n, body] of asks.entries()) expect(await ask(service, body), JSON.stringify(body)).toEqual(first[n])
+  for (const body of requests) first.push(await send(service, body))
+  for (let execution = 1; execution < JIT_THRESHOLD + 2; execution++) {
+    for (const [n, body] of requests.entries())
+      expect(await send(service, body), JSON.stringify(body)).toEqual(first[n])
   }
 })
 
-/** Whether each execution of an operation runs compiled code. */
+/** @returns for each execution of an operation whether it runs compiled code */
 function compiledExecutions(query: string, executions: number, compiledFor = createJit()): boolean[] {
   const document = parse(query)
   const operation = document.definitions.find((definition) => definition.kind === Kind.OPERATION_DEFINITION)
@@ -73,32 +74,38 @@ test('a query is compiled at its fifth execution', () => {
   ])
 })
 
-const doublings = (n: number) =>
+const doublingFragments = (n: number) =>
   Array.from({ length: n }, (_, i) => `fragment f${i} on PageInfo { ...f${i + 1} ...f${i + 1} }`).join(' ')
 
 test.for([
-  ['a mutation', 'mutation { createPet(input: { name: "", categoryId: 1 }) { id } }'],
-  ['a directive', 'query ($a: Boolean!) { pet(id: 1) { name @include(if: $a) } }'],
-  ['a directive in a fragment', '{ pet(id: 1) { ...f } } fragment f on Animal { name @skip(if: false) }'],
-  ['several operations', 'query A { pet(id: 1) { name } } query B { pet(id: 2) { name } }'],
-  ['several root fields', '{ a: pet(id: 1) { name } b: pet(id: 2) { name } }'],
-  ['the alias __proto__', '{ pet(id: 1) { __proto__: name } }'],
-  ['fragments that double', `{ pets { pageInfo { ...f0 } } } ${doublings(40)} fragment f40 on PageInfo { endCursor }`],
-] as const)('a document with %s is never compiled', ([, query]) => {
+  { title: 'a mutation', query: 'mutation { createPet(input: { name: "", categoryId: 1 }) { id } }' },
+  { title: 'a directive', query: 'query ($a: Boolean!) { pet(id: 1) { name @include(if: $a) } }' },
+  {
+    title: 'a directive in a fragment',
+    query: '{ pet(id: 1) { ...f } } fragment f on Animal { name @skip(if: false) }',
+  },
+  { title: 'several operations', query: 'query A { pet(id: 1) { name } } query B { pet(id: 2) { name } }' },
+  { title: 'several root fields', query: '{ a: pet(id: 1) { name } b: pet(id: 2) { name } }' },
+  { title: 'the alias __proto__', query: '{ pet(id: 1) { __proto__: name } }' },
+  {
+    title: 'fragments that double',
+    query: `{ pets { pageInfo { ...f0 } } } ${doublingFragments(40)} fragment f40 on PageInfo { endCursor }`,
+  },
+])('a document with $title is never compiled', ({ query }) => {
   expect(compiledExecutions(query, 20)).not.toContain(true)
 })
 
-test('the cache of compiled queries is bounded by their length', () => {
+test('the cache of compiled queries is bounded by the total length of their texts', () => {
   const compiledFor = createJit()
   const fields = Array.from({ length: 200 }, (_, i) => `f${i}: name`).join(' ')
   const operations = Array.from({ length: 200 }, (_, n) => {
     const document = parse(`{ pet(id: ${n}) { ${fields} } }`)
-    return { document, operation: document.definitions[0] as OperationDefinitionNode } // as written above
+    return { document, operation: document.definitions[0] as OperationDefinitionNode } // the only definition is an operation
   })
   const isCompiled = ({ document, operation }: (typeof operations)[number]) =>
     compiledFor(document, operation) !== undefined
-  for (const one of operations) for (let n = 0; n < JIT_THRESHOLD; n++) isCompiled(one)
-  const kept = operations.reverse().filter(isCompiled)
-  expect(kept[0]).toBe(operations[0])
-  expect(kept.length * fields.length).toBeLessThan(100_000)
+  for (const entry of operations) for (let n = 0; n < JIT_THRESHOLD; n++) isCompiled(entry)
+  const cached = operations.reverse().filter(isCompiled)
+  expect(cached[0]).toBe(operations[0])
+  expect(cached.length * fields.length).toBeLessThan(100_000)
 })

@@ -25,33 +25,35 @@ async function createSome(service: TestService): Promise<void> {
 }
 
 describe('pets', () => {
-  test('an empty store is an empty connection', async ({ service }) => {
+  test('no animals are an empty connection', async ({ service }) => {
     const pageInfo = { hasNextPage: false, hasPreviousPage: false, startCursor: null, endCursor: null }
     expect(await pets(service, '')).toEqual({ nodes: [], edges: [], pageInfo, totalCount: 0 })
   })
 
-  test('forward, first and after walk the filter from the newest to the oldest', async ({ service }) => {
+  test('first and after page from the newest animal of the filter to the oldest', async ({ service }) => {
     await createSome(service)
-    const one = await pets(service, 'status: sold, first: 2')
-    const two = await pets(service, `status: sold, first: 2, after: "${one.pageInfo.endCursor}"`)
-    const three = await pets(service, `status: sold, first: 2, after: "${two.pageInfo.endCursor}"`)
-    expect([one, two, three].map(idsOf)).toEqual([[7, 6], [4, 3], [1]])
-    expect([one, two, three].map((page) => page.pageInfo.hasNextPage)).toEqual([true, true, false])
-    expect([one, two, three].map((page) => page.pageInfo.hasPreviousPage)).toEqual([false, true, true])
-    expect(three.totalCount).toBe(5)
+    const first = await pets(service, 'status: sold, first: 2')
+    const second = await pets(service, `status: sold, first: 2, after: "${first.pageInfo.endCursor}"`)
+    const third = await pets(service, `status: sold, first: 2, after: "${second.pageInfo.endCursor}"`)
+    expect([first, second, third].map(idsOf)).toEqual([[7, 6], [4, 3], [1]])
+    expect([first, second, third].map((page) => page.pageInfo.hasNextPage)).toEqual([true, true, false])
+    expect([first, second, third].map((page) => page.pageInfo.hasPreviousPage)).toEqual([false, true, true])
+    expect(third.totalCount).toBe(5)
   })
 
-  test('backward, last and before walk it from the oldest, each page still newest first', async ({ service }) => {
+  test('last and before page from the oldest animal to the newest, each page sorted newest first', async ({
+    service,
+  }) => {
     await createSome(service)
-    const one = await pets(service, 'status: sold, last: 2')
-    const two = await pets(service, `status: sold, last: 2, before: "${one.pageInfo.startCursor}"`)
-    const three = await pets(service, `status: sold, last: 2, before: "${two.pageInfo.startCursor}"`)
-    expect([one, two, three].map(idsOf)).toEqual([[3, 1], [6, 4], [7]])
-    expect([one, two, three].map((page) => page.pageInfo.hasPreviousPage)).toEqual([true, true, false])
-    expect([one, two, three].map((page) => page.pageInfo.hasNextPage)).toEqual([false, true, true])
+    const first = await pets(service, 'status: sold, last: 2')
+    const second = await pets(service, `status: sold, last: 2, before: "${first.pageInfo.startCursor}"`)
+    const third = await pets(service, `status: sold, last: 2, before: "${second.pageInfo.startCursor}"`)
+    expect([first, second, third].map(idsOf)).toEqual([[3, 1], [6, 4], [7]])
+    expect([first, second, third].map((page) => page.pageInfo.hasPreviousPage)).toEqual([true, true, false])
+    expect([first, second, third].map((page) => page.pageInfo.hasNextPage)).toEqual([false, true, true])
   })
 
-  test('after and before together keep what lies between', async ({ service }) => {
+  test('after and before together select the animals between them', async ({ service }) => {
     await createSome(service)
     const { edges } = await pets(service, '')
     const [after, before] = [edges[0]?.cursor, edges[5]?.cursor]
@@ -59,27 +61,29 @@ describe('pets', () => {
     expect(idsOf(await pets(service, `after: "${after}", before: "${before}", last: 2`))).toEqual([4, 3])
   })
 
-  test('edges and nodes are the same animals; the ends are the first and last cursor', async ({ service }) => {
+  test('edges and nodes are the same animals; startCursor and endCursor are the first and last cursor', async ({
+    service,
+  }) => {
     await createSome(service)
     const { nodes, edges, pageInfo } = await pets(service, 'first: 3')
     expect(edges.map(({ node }) => node)).toEqual(nodes)
     expect([pageInfo.startCursor, pageInfo.endCursor]).toEqual([edges[0]?.cursor, edges[2]?.cursor])
   })
 
-  const refused: [string, RegExp][] = [
-    ['first: 0', /^first: /],
-    ['first: 101', /^first: /],
-    ['last: 0', /^last: /],
-    ['last: -1', /^last: /],
-    ['first: 1, last: 1', /either first or last/],
-    ['after: ""', /^after: /],
-    ['after: "x"', /^after: /],
-    ['before: "YWxsOjE="', /^before: /],
-    ['before: "c29sZDox"', /^before: .*the same status filter/],
-    ['after: "YWxsOjknIE9SIDE9MQ"', /^after: /],
+  const invalidArguments = [
+    { args: 'first: 0', message: /^first: / },
+    { args: 'first: 101', message: /^first: / },
+    { args: 'last: 0', message: /^last: / },
+    { args: 'last: -1', message: /^last: / },
+    { args: 'first: 1, last: 1', message: /either first or last/ },
+    { args: 'after: ""', message: /^after: / },
+    { args: 'after: "x"', message: /^after: / },
+    { args: 'before: "YWxsOjE="', message: /^before: / },
+    { args: 'before: "c29sZDox"', message: /^before: .*the same status filter/ },
+    { args: 'after: "YWxsOjknIE9SIDE9MQ"', message: /^after: / },
   ]
-  for (const [args, message] of refused) {
-    test(`${args} is refused`, async ({ service }) => {
+  for (const { args, message } of invalidArguments) {
+    test(`${args} is rejected`, async ({ service }) => {
       const { data, errors } = await service.graphql(`{ pets(${args}) { nodes { id } } }`)
       expect(data).toBeNull()
       expect(errors).toMatchObject([{ path: ['pets'], extensions: { code: 'INVALID_ARGUMENT', status: 400 } }])
@@ -89,7 +93,7 @@ describe('pets', () => {
 })
 
 describe('pet', () => {
-  test('one of two absent: data for the one, an error with a path for the other', async ({ service }) => {
+  test('an id that does not exist is null, and an error with its path', async ({ service }) => {
     await service.post({ name: 'x', categoryId: 1 })
     const { data, errors } = await service.graphql('{ a: pet(id: 1) { name } b: pet(id: "2") { name } }')
     expect(data).toEqual({ a: { name: 'x' }, b: null })
@@ -98,7 +102,7 @@ describe('pet', () => {
 })
 
 describe('createPet', () => {
-  test('status null is none', async ({ service }) => {
+  test('status null creates an animal without a status', async ({ service }) => {
     const created = await service.graphql(
       'mutation { createPet(input: { name: "x", categoryId: 1, status: null }) { id status } }',
     )
@@ -106,7 +110,7 @@ describe('createPet', () => {
     expect(await (await service.send('/v1/pets/1')).text()).toBe('{"id":1,"name":"x","categoryId":1}')
   })
 
-  test('several in one document run one after the other', async ({ service }) => {
+  test('several mutations of a document run sequentially', async ({ service }) => {
     const { data } = await service.graphql(
       'mutation { a: createPet(input: { name: "a", categoryId: 1 }) { id } b: createPet(input: { name: "b", categoryId: 1 }) { id } }',
     )

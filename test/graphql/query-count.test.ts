@@ -2,22 +2,22 @@ import { describe, expect } from 'vitest'
 import { createAnimals } from '../../src/animals/service.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 
-/** A statement as it was sent, and how many were under way at that moment. */
-interface Sent {
+/** A statement, and the number of statements in flight when it was sent, including itself. */
+interface SentStatement {
   sql: string
-  underWay: number
+  inFlight: number
 }
 
-/** Notes every statement that the service sends from now on. */
-function record({ database }: TestService): Sent[] {
-  const sent: Sent[] = []
-  let underWay = 0
+/** Records every statement that the service sends from now on. */
+function recordStatements({ database }: TestService): SentStatement[] {
+  const sent: SentStatement[] = []
+  let inFlight = 0
   const query = database.pool.query.bind(database.pool) as (q: { text: string }) => Promise<unknown>
   database.pool.query = ((q: { text: string }) => {
-    underWay++
-    sent.push({ sql: q.text.replaceAll('"public".', '').replaceAll('"', ''), underWay })
-    return query(q).finally(() => underWay--)
-  }) as never // stands in for all of pg's overloads
+    inFlight++
+    sent.push({ sql: q.text.replaceAll('"public".', '').replaceAll('"', ''), inFlight })
+    return query(q).finally(() => inFlight--)
+  }) as never // the cast covers all overloads of pg
   return sent
 }
 
@@ -25,10 +25,10 @@ async function createSome(service: TestService, n: number): Promise<void> {
   for (let i = 0; i < n; i++) await service.post({ name: `animal ${i}`, categoryId: i })
 }
 
-describe('no more is read than is selected', () => {
-  test('ten aliases of pet are one query, and each gets its own animal', async ({ service }) => {
+describe('the service sends only the statements that the selection needs', () => {
+  test('aliases of pet share one statement, and each has its own animal', async ({ service }) => {
     await createSome(service, 10)
-    const sent = record(service)
+    const sent = recordStatements(service)
     const aliases = Array.from({ length: 10 }, (_, i) => `a${i}: pet(id: ${i + 1}) { name }`)
     const { data } = await service.graphql(
       `{ ${aliases.join(' ')} absent: pet(id: 99) { name } again: pet(id: 1) { name } }`,
@@ -38,32 +38,32 @@ describe('no more is read than is selected', () => {
     expect(sent).toHaveLength(1)
   })
 
-  test('whoever asks for an animal in the same turn of the event loop shares a query', async ({ service }) => {
+  test('lookups in the same tick of the event loop share one statement', async ({ service }) => {
     await createSome(service, 3)
     const animals = createAnimals(service.database.prisma, service.database.pool)
-    const sent = record(service)
-    const [now, tick, micro] = await Promise.all([
+    const sent = recordStatements(service)
+    const [sync, nextTick, microtask] = await Promise.all([
       animals.get('1'),
       new Promise((resolve) => process.nextTick(() => resolve(animals.get('2')))),
       Promise.resolve().then(() => animals.get('3')),
     ])
-    expect([now, tick, micro]).toMatchObject([{ id: 1n }, { id: 2n }, { id: 3n }])
+    expect([sync, nextTick, microtask]).toMatchObject([{ id: 1n }, { id: 2n }, { id: 3n }])
     expect(sent).toHaveLength(1)
   })
 
-  test('totalCount alone counts and reads no page; without it nothing is counted', async ({ service }) => {
+  test('totalCount alone runs only a COUNT; a list without it runs none', async ({ service }) => {
     await createSome(service, 1)
-    const sent = record(service)
+    const sent = recordStatements(service)
     expect((await service.graphql('{ pets { totalCount } }')).data).toEqual({ pets: { totalCount: 1 } })
     expect(sent.map(({ sql }) => /COUNT/i.test(sql))).toEqual([true])
     await service.graphql('{ pets { nodes { id } } }')
     expect(sent.map(({ sql }) => /COUNT/i.test(sql))).toEqual([true, false])
   })
 
-  test('a list and its count are asked for side by side', async ({ service }) => {
+  test('a list and its count are queried concurrently', async ({ service }) => {
     await createSome(service, 1)
-    const sent = record(service)
+    const sent = recordStatements(service)
     await service.graphql('{ pets { nodes { id } totalCount pageInfo { hasNextPage } edges { cursor } } }')
-    expect(sent.map(({ underWay }) => underWay)).toEqual([1, 2])
+    expect(sent.map(({ inFlight }) => inFlight)).toEqual([1, 2])
   })
 })

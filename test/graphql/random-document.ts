@@ -29,7 +29,7 @@ export type Random = ReturnType<typeof createRandom>
 
 export interface RandomDocument {
   query: string
-  /** Names of its operations; one undefined for a single anonymous operation. */
+  /** Names of the operations; undefined for an anonymous operation. */
   operationNames: (string | undefined)[]
 }
 
@@ -73,15 +73,15 @@ const ARGUMENTS: Record<string, string[]> = {
   ],
 }
 
-/** Response names that collide with members that objects inherit, each for one field, so that fields never conflict. */
-const ODD_ALIASES: Record<string, string> = {
+/** Response names that equal inherited members of objects. Each belongs to one field, so that fields never conflict. */
+const COLLIDING_ALIASES: Record<string, string> = {
   name: '__proto__',
   status: 'constructor',
   id: 'toString',
   hasNextPage: 'hasOwnProperty',
 }
 
-/** Arguments that the service does not execute in the comparison, because their effects outlive it. */
+/** Arguments that are never generated, because the comparison does not implement them. */
 const IGNORED_ARGUMENTS = new Set(['idempotencyKey'])
 
 /**
@@ -126,7 +126,7 @@ export function randomDocument(schema: GraphQLSchema, random: Random): RandomDoc
     const alias = field.args.length
       ? `${field.name}_${text.replace(/\W+/g, '_')}: `
       : chance(0.15)
-        ? `${ODD_ALIASES[field.name] ?? `x_${field.name}`}: `
+        ? `${COLLIDING_ALIASES[field.name] ?? `x_${field.name}`}: `
         : ''
     const type = getNamedType(field.type)
     if (isLeafType(type) || !isObjectType(type)) return `${alias}${field.name}${text}${directive()}`
@@ -146,7 +146,7 @@ export function randomDocument(schema: GraphQLSchema, random: Random): RandomDoc
   }
 
   const fragments = fragmentTypes.map((name, n) => {
-    const type = schema.getType(name) as GraphQLObjectType // the names above are object types
+    const type = schema.getType(name) as GraphQLObjectType // the constant contains names of object types only
     return `fragment f${n} on ${name} ${selectionSet(type, 3, n + 1)}`
   })
   const count = chance(0.25) ? 2 + below(2) : 1
@@ -163,7 +163,7 @@ export function randomDocument(schema: GraphQLSchema, random: Random): RandomDoc
   return { query: [...texts, ...used].join('\n'), operationNames: operations.map(({ name }) => name) }
 }
 
-/** Values for every variable; some are left out, some are wrong. */
+/** Values of the variables: some are missing, some are invalid. */
 export function randomVariables({ chance, pick }: Random): Record<string, unknown> {
   const entries = Object.entries(VARIABLES).filter(([name]) => name === 'w' || name === 'y' || chance(0.8))
   return Object.fromEntries(entries.map(([name, { values }]) => [name, pick(values)]))

@@ -6,15 +6,15 @@ import { printedSchema, schema } from '../../src/graphql/schema/index.ts'
 
 const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8')
 
-test('schema.graphql is the schema that is served (npm run schema writes it anew)', async () => {
+test('schema.graphql is the schema of the service (npm run schema updates it)', async () => {
   await expect(printedSchema()).toMatchFileSnapshot(fileURLToPath(new URL('../../schema.graphql', import.meta.url)))
 })
 
 /**
- * released.graphql is the schema of the last release: whoever releases copies schema.graphql over it and empties the
- * list of declared changes.
+ * released.graphql is the schema of the last release. A release copies schema.graphql over it, and empties the list of
+ * declared changes.
  */
-test('nothing breaks clients of the last release but what is declared in declared-breaking-changes.json', () => {
+test('the breaking changes since the last release are those in declared-breaking-changes.json', () => {
   const changes = findBreakingChanges(buildSchema(read('released.graphql')), schema)
   expect(changes.map(({ description }) => description)).toEqual(JSON.parse(read('declared-breaking-changes.json')))
 })

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { HttpServer } from '../../src/http/connection/server.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
-import { app, createImpatientServer, get, head, refused, slow } from './short-timeouts.ts'
+import { app, createShortTimeoutServer, get, head, onRejected, slow } from './short-timeouts.ts'
 
-const server = createImpatientServer()
+const server = createShortTimeoutServer()
 let port = 0
 
 beforeAll(async () => {
@@ -14,41 +14,48 @@ beforeAll(async () => {
 })
 afterAll(() => server.close(0, 0))
 
-describe.concurrent('a client that sends on behind its last answer sees it end, and is not cut off', () => {
-  const beginnings: [string, number, string][] = [
-    ['a body refused unread', 415, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n'],
-    ['garbage', 400, 'GARBAGE\r\n\r\n'],
-    ['headers without an end', 431, `GET / HTTP/1.1\r\nX: ${'x'.repeat(17_000)}`],
-    ['CONNECT', 405, 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n'],
-    ['half a body', 408, head],
-  ]
-  test.for(beginnings)('that begins with %s', async ([, status, bytes], { expect }) => {
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('latin1')
-    socket.write(bytes)
-    let received = ''
-    socket.on('data', (text: string) => (received += text))
-    await once(socket, 'end')
-    await sendOn(socket)
-    expect(parseResponse(received)).toMatchObject({ status, headers: { connection: 'close' } })
-  })
-})
+describe.concurrent(
+  'a client that keeps sending after its last response receives it completely, without a reset',
+  () => {
+    const beginnings: [string, number, string][] = [
+      [
+        'a body that is rejected unread',
+        415,
+        'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n',
+      ],
+      ['garbage', 400, 'GARBAGE\r\n\r\n'],
+      ['headers without an end', 431, `GET / HTTP/1.1\r\nX: ${'x'.repeat(17_000)}`],
+      ['CONNECT', 405, 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n'],
+      ['half a body', 408, head],
+    ]
+    test.for(beginnings)('that begins with %s', async ([, status, bytes], { expect }) => {
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('latin1')
+      socket.write(bytes)
+      let received = ''
+      socket.on('data', (text: string) => (received += text))
+      await once(socket, 'end')
+      await sendOn(socket)
+      expect(parseResponse(received)).toMatchObject({ status, headers: { connection: 'close' } })
+    })
+  },
+)
 
-describe.concurrent('what comes behind the last answer of a connection has no effect', () => {
+describe.concurrent('bytes after the last response of a connection have no effect', () => {
   const late = 'GET /late HTTP/1.1\r\nHost: x\r\n\r\n'
   const last = 'GET /last HTTP/1.1\r\nHost: x\r\n\r\n'
   const closing = get.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')
   const halves: [string, string, string, string[]][] = [
-    ['the end of the headers that were too slow', late.slice(0, -2), '\r\n', ['408']],
-    ['the end of the body that was too slow, and the next request', `${head}{"a"`, `:"x"}${late}`, ['408']],
-    ['a request behind the one that asked to close', closing, late, ['200']],
-    ['a request behind the one that was the last', last, late, ['200']],
-    ['a request that comes with the one that was the last', `${last}${late}`, '', ['200']],
-    ['a request that comes with CONNECT', `CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n${late}`, '', ['405']],
-    ['a request behind CONNECT', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', late, ['405']],
+    ['the end of headers that timed out', late.slice(0, -2), '\r\n', ['408']],
+    ['the end of a body that timed out, and the next request', `${head}{"a"`, `:"x"}${late}`, ['408']],
+    ['a request after one with Connection: close', closing, late, ['200']],
+    ['a request after a response with Connection: close', last, late, ['200']],
+    ['a request pipelined with one whose response has Connection: close', `${last}${late}`, '', ['200']],
+    ['a request pipelined with CONNECT', `CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n${late}`, '', ['405']],
+    ['a request after CONNECT', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', late, ['405']],
   ]
   test.for(halves)('%s', async ([title, first, second, statuses], { expect }) => {
     const served = vi.fn<() => void>()
-    const path = `/late/${halves.findIndex(([one]) => one === title)}`
+    const path = `/late/${halves.findIndex(([other]) => other === title)}`
     app.get(path, served)
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('latin1')
     let received = ''
@@ -64,7 +71,7 @@ describe.concurrent('what comes behind the last answer of a connection has no ef
   })
 })
 
-test('garbage in many pieces behind a request that is being answered is answered once, behind it', async () => {
+test('garbage in many pieces after a request in progress has one response, after that of the request', async () => {
   const warned = vi.fn<(warning: Error) => void>()
   process.on('warning', warned)
   const socket = connect({ port, host: '127.0.0.1', noDelay: true }).setEncoding('latin1')
@@ -81,7 +88,7 @@ test('garbage in many pieces behind a request that is being answered is answered
   expect(warned).not.toHaveBeenCalled()
 })
 
-test('a client that resets behind CONNECT takes nobody with it', async () => {
+test('a client that resets the connection after CONNECT does not affect others', async () => {
   const uncaught = vi.fn<() => void>()
   process.on('uncaughtExceptionMonitor', uncaught)
   for (let n = 0; n < 20; n++) {
@@ -95,16 +102,18 @@ test('a client that resets behind CONNECT takes nobody with it', async () => {
   expect(uncaught).not.toHaveBeenCalled()
 })
 
-test('a refusal without a request is told with its id, but not that of a client that never said a byte', async () => {
-  refused.mockClear()
+test('a request that is rejected by the parser is reported with its id; a connection without bytes is not reported', async () => {
+  onRejected.mockClear()
   const { headers } = parseResponse(await sendRaw(port, 'GARBAGE\r\n\r\n'))
   expect(parseResponse(await sendRaw(port, '')).status).toBe(408)
-  expect(refused.mock.calls).toEqual([[{ requestId: headers['x-request-id'], status: 400, code: 'INVALID_ARGUMENT' }]])
+  expect(onRejected.mock.calls).toEqual([
+    [{ requestId: headers['x-request-id'], status: 400, code: 'INVALID_ARGUMENT' }],
+  ])
 })
 
-describe('the end of the server', () => {
+describe('the shutdown of the server', () => {
   async function leaving(): Promise<[Socket, HttpServer]> {
-    const server = createImpatientServer()
+    const server = createShortTimeoutServer()
     const socket = connect({ port: await server.listen(0, '127.0.0.1'), host: '127.0.0.1', allowHalfOpen: true })
     socket.write('GARBAGE\r\n\r\n')
     socket.resume()
@@ -112,9 +121,9 @@ describe('the end of the server', () => {
     return [socket, server]
   }
 
-  test('does not cut off a client that is sending still behind its last answer, nor wait once that has left', async () => {
+  test('does not reset a client that keeps sending after its last response, and ends when that client disconnects', async () => {
     const [socket, server] = await leaving()
-    const closed = server.close(0, 600_000) // or the test times out
+    const closed = server.close(0, 600_000) // longer than the timeout of the test
     await sendOn(socket)
     await closed
   })
@@ -128,7 +137,7 @@ describe('the end of the server', () => {
   })
 })
 
-/** Sends more for a while, then leaves. Rejects when the connection is cut before that. */
+/** Keeps sending for a while, then disconnects. Rejects if the connection is reset before that. */
 async function sendOn(socket: Socket): Promise<void> {
   const sending = setInterval(() => socket.write('more\r\n'.repeat(10_000)), 20)
   setTimeout(() => {

@@ -15,8 +15,8 @@ test('requests and responses have Express’s prototypes before Express sets the
     app(req, res)
   }).listen(0)
   const { port } = server.address() as AddressInfo // a TCP server that listens has one
-  const answer = await fetch(`http://127.0.0.1:${port}/`)
-  expect(await answer.json()).toEqual({ path: '/', app: true })
+  const response = await fetch(`http://127.0.0.1:${port}/`)
+  expect(await response.json()).toEqual({ path: '/', app: true })
   expect(born).toEqual([true, true])
   server.close()
 })

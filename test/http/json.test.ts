@@ -29,7 +29,7 @@ describe('parseJson', () => {
     )
   })
 
-  test('reads strings and keys the same with and without a long number beside them', () => {
+  test('parses strings and keys equally with and without a long number in the text', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), (members) => {
         const text = JSON.stringify(members)
@@ -62,7 +62,7 @@ describe('parseJson', () => {
   })
 
   const rounded = ['1.0000000000000000001', '4503599627370496.25', '1e-400', '0.5e-400', '1e999999999']
-  test.for(rounded)('%s is not rounded to its neighbour', (text) => {
+  test.for(rounded)('%s is not rounded to an integer', (text) => {
     const value = parseJson(text)
     expect(Number.isInteger(value) || typeof value === 'bigint').toBe(false)
   })
@@ -71,20 +71,20 @@ describe('parseJson', () => {
     expect(parseJson('[1e1000,-1e1000,1e300]')).toEqual([Infinity, -Infinity, BigInt(1e300)])
   })
 
-  // Not how fast, but that the time does not grow with the square of the length: that would be seconds.
+  // Quadratic time would take seconds.
   test.for([
     ['a fraction of zeros that is none', `[0.${'0'.repeat(65_000)}1]`],
     ['a fraction of zeros', `[1.${'0'.repeat(65_000)}]`],
     ['digits', `[${'1'.repeat(65_000)}]`],
     ['numbers just too long', `[${Array(3_600).fill('12345678901234567').join()}]`],
-  ])('a body full of %s holds nobody up', ([, text = '']) => {
+  ])('a body full of %s is parsed in linear time', ([, text = '']) => {
     const before = process.cpuUsage()
     parseJson(text)
-    expect(process.cpuUsage(before).user).toBeLessThan(1_000_000) // microseconds, whatever else the machine does
+    expect(process.cpuUsage(before).user).toBeLessThan(1_000_000) // microseconds, generous since the machine is shared
   })
 
   test.for(['', '{', '01', '+1', '.5', '1.', '0x1', 'NaN', "{'a':1}", '[1,]', '{"a":12345678901234567890,}'])(
-    '%s is no JSON',
+    '%s is rejected as malformed JSON',
     (text) => {
       expect(() => parseJson(text)).toThrow(SyntaxError)
     },
@@ -92,7 +92,7 @@ describe('parseJson', () => {
 })
 
 describe('toJson', () => {
-  test('writes what parseJson reads, integers of any size exactly', () => {
+  test('round-trips with parseJson, integers of any size without rounding', () => {
     const value = fc.oneof(fc.bigInt(), fc.string({ unit: 'binary' }), fc.boolean(), fc.integer())
     fc.assert(
       fc.property(fc.array(fc.dictionary(fc.string({ minLength: 1 }), value)), (rows) => {

@@ -12,18 +12,18 @@ async function expectShed(response: Response): Promise<void> {
   expect(JSON.stringify(await response.json())).toContain('"UNAVAILABLE"')
 }
 
-/** Works while every connection is held by a lock and more requests wait for one than may. */
-async function whileFull(service: TestService, queueLength: number, work: () => Promise<void>): Promise<void> {
+/** Runs `work` while a lock blocks every connection of the pool and one request more than the limit is queued. */
+async function whileQueueFull(service: TestService, queueLength: number, work: () => Promise<void>): Promise<void> {
   const { pool } = service.database
   await withClient(async (client) => {
-    await service.send('/v1/pets') // the key is known from now on
+    await service.send('/v1/pets') // caches the key
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-    const held = Array.from({ length: 4 + queueLength + 1 }, (_, n) => service.send(`/v1/pets?limit=${n + 1}`))
+    const queued = Array.from({ length: 4 + queueLength + 1 }, (_, n) => service.send(`/v1/pets?limit=${n + 1}`))
     await waitUntil(() => pool.waitingCount > queueLength)
     await work()
     expect(pool.waitingCount).toBe(queueLength + 1) // no request obtained a connection
     await client.query('ROLLBACK')
-    expect((await Promise.all(held)).map(({ status }) => status)).toEqual(held.map(() => 200))
+    expect((await Promise.all(queued)).map(({ status }) => status)).toEqual(queued.map(() => 200))
   }, new URL(service.databaseUrl).pathname.slice(1))
 }
 
@@ -35,9 +35,9 @@ describe('with more requests waiting for the database than the limit', () => {
   const queueLength = 2
   const shedding = { queueLength, queueMs: 0, delayMs: 0 }
 
-  test('a new one is 503 while all are held, on both faces, whether it has a key or not', async ({ service }) => {
+  test('a new request is 503 in both APIs, with and without a key', async ({ service }) => {
     const bounded = await service.startPeer({ shedding })
-    await whileFull(bounded, queueLength, async () => {
+    await whileQueueFull(bounded, queueLength, async () => {
       await expectShed(await bounded.send('/v1/pets'))
       await expectShed(await bounded.post('{'))
       await expectShed(await bounded.send('/graphql', { method: 'POST', body: '{' }))
@@ -47,9 +47,9 @@ describe('with more requests waiting for the database than the limit', () => {
     expect((await bounded.send('/v1/pets')).status).toBe(200)
   })
 
-  test('health, metrics and the pages that need no key are served', async ({ service }) => {
+  test('health, metrics and the pages without authentication are served', async ({ service }) => {
     const bounded = await service.startPeer({ shedding })
-    await whileFull(bounded, queueLength, async () => {
+    await whileQueueFull(bounded, queueLength, async () => {
       for (const path of [...neverShed, ...pages])
         expect((await bounded.send(path, { headers: html })).status, path).toBe(200)
       await expectShed(await bounded.send('/v1/pets'))
@@ -57,17 +57,17 @@ describe('with more requests waiting for the database than the limit', () => {
     })
   })
 
-  test('with a bound of 0 every one waits', async ({ service }) => {
+  test('no request is shed if the limit is 0', async ({ service }) => {
     const unbounded = await service.startPeer({ shedding: { queueLength: 0, queueMs: 0, delayMs: 0 } })
-    await whileFull(unbounded, 20, async () => expect((await fetch(`${unbounded.base}/v1/pets`)).status).toBe(401))
+    await whileQueueFull(unbounded, 20, async () => expect((await fetch(`${unbounded.base}/v1/pets`)).status).toBe(401))
   })
 })
 
-test('with the first of those who wait waiting for longer than a new one may, that is 503; the next is served again', async ({
+test('a new request is 503 while the oldest waiter exceeds the maximum wait, and 200 after the queue is empty', async ({
   service,
 }) => {
   const bounded = await service.startPeer({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 } })
-  await whileFull(bounded, 0, async () => {
+  await whileQueueFull(bounded, 0, async () => {
     await waitUntil(() => bounded.database.pool.expectedWaitMs() > 500)
     await expectShed(await bounded.send('/v1/pets'))
   })
@@ -75,9 +75,7 @@ test('with the first of those who wait waiting for longer than a new one may, th
   expect((await bounded.send('/v1/pets')).status).toBe(200)
 })
 
-test('under event-loop lag, requests to the APIs and the pages are 503, health and metrics are served', async ({
-  service,
-}) => {
+test('under event-loop lag both APIs and the pages are 503, health and metrics are 200', async ({ service }) => {
   const delayMs = 200
   const { port, base, key } = await service.startPeer({ shedding: { queueLength: 0, queueMs: 0, delayMs } })
   const paths = ['/v1/pets', '/graphql?query={__typename}', ...pages, ...neverShed]
@@ -88,7 +86,7 @@ test('under event-loop lag, requests to the APIs and the pages are 503, health a
     clients[n]?.write(`GET ${path} HTTP/1.1\r\n${headers}\r\n\r\n`)
   }
   const until = performance.now() + 2 * delayMs
-  while (performance.now() < until); // blocks the service, which is in this process
+  while (performance.now() < until); // blocks the event loop, which the service shares
   const responses = await Promise.all(clients.map(text))
   for (const [n, path] of paths.entries()) {
     const shed = /^HTTP\/1\.1 503 [^]*\r\nRetry-After: 1\r\n[^]*"code":"UNAVAILABLE"/
@@ -100,7 +98,7 @@ test('under event-loop lag, requests to the APIs and the pages are 503, health a
   expect(metrics).toMatch(/^petstore_shed_total\{reason="queue"\} 0$/m)
 })
 
-/** Connects, and waits until the service has accepted the connection: it has answered a request. */
+/** Connects, and waits until the service has responded to a first request, so the connection is accepted. */
 async function connectTo(port: number): Promise<Socket> {
   const client = connect(port, '127.0.0.1')
   client.write('HEAD /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -109,7 +107,7 @@ async function connectTo(port: number): Promise<Socket> {
   return client
 }
 
-test('with more requests than the database gets through, all that are let in are served', async ({ service }) => {
+test('with more requests than the database can serve, every admitted request succeeds', async ({ service }) => {
   const bounded = await service.startPeer({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 } })
   await withClient(async (client) => {
     await client.query(
@@ -120,11 +118,11 @@ test('with more requests than the database gets through, all that are let in are
   const statuses: number[] = []
   const post = async () => void statuses.push((await bounded.post({ name: 'Rex', categoryId: 1 })).status)
   const shed = () => statuses.filter((status) => status === 503).length
-  for (let n = 0; n < 5; n++) await Promise.all(Array.from({ length: 8 }, post)) // the service rate is known from now on
+  for (let n = 0; n < 5; n++) await Promise.all(Array.from({ length: 8 }, post)) // the service measures its rate
 
   const sent: Promise<void>[] = []
   while (shed() < 20) {
-    for (let n = 0; n < 10; n++) sent.push(post()) // 20 a second get through
+    for (let n = 0; n < 10; n++) sent.push(post()) // the database serves 20 per second
     await sleep(10)
   }
   await Promise.all(sent)

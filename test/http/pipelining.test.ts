@@ -6,9 +6,9 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { testWithSharedService } from '../support/harness.ts'
 import { sendRaw } from '../support/raw-http.ts'
-import { app, createImpatientServer, get, times } from './short-timeouts.ts'
+import { app, createShortTimeoutServer, get, times } from './short-timeouts.ts'
 
-const server = createImpatientServer()
+const server = createShortTimeoutServer()
 let port = 0
 
 /** Called with each request for /held, whose response is sent when the app emits `release`. */
@@ -30,7 +30,7 @@ const last = 'GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
 
 const statusesIn = (received: string) => [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
 
-describe('every pipelined request of a client that reads is answered, in order', () => {
+describe('every pipelined request of a client that reads has a response, in order', () => {
   const create = (key: string, lines: string, body: string) =>
     `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n${lines}\r\nID\r\n${body}`
   const pet = '{"name":"x","categoryId":1}'
@@ -66,7 +66,7 @@ describe('every pipelined request of a client that reads is answered, in order',
 })
 
 describe('a client that reads nothing', () => {
-  test('has one of its thousand pipelined requests parsed, and no more', async () => {
+  test('has only one of its thousand pipelined requests parsed', async () => {
     const parsed = vi.fn<(message: unknown) => void>()
     subscribe('http.server.request.start', parsed)
     onTestFinished(() => void unsubscribe('http.server.request.start', parsed))
@@ -78,7 +78,7 @@ describe('a client that reads nothing', () => {
     expect(parsed.mock.calls.length - others).toBe(1)
   })
 
-  test.for([1, 2, 3])('also when the last %i bytes of its first head come later', async (count) => {
+  test.for([1, 2, 3])('also if the last %i bytes of its first head arrive later', async (count) => {
     const client = open(hold.slice(0, -count))
     await sendRaw(port, last) // the service has read the beginning
     client.write(hold.slice(-count) + hold)
@@ -89,10 +89,10 @@ describe('a client that reads nothing', () => {
     app.emit('release')
   })
 
-  test('is not read from, not even single bytes', async () => {
+  test('is not read from', async () => {
     const client = open(hold)
     await vi.waitUntil(() => held.mock.calls.length > 0)
-    const [{ socket }] = held.mock.calls[0] as [IncomingMessage] // the call that was waited for
+    const [{ socket }] = held.mock.calls[0] as [IncomingMessage] // there is at least one call
     const before = socket.bytesRead
     for (let n = 0; n < 1_000; n++) {
       await new Promise((sent) => client.write('G', sent))
@@ -103,7 +103,7 @@ describe('a client that reads nothing', () => {
   })
 })
 
-test('a client with thousands of pipelined requests does not keep others waiting until all are answered', async () => {
+test('a client with thousands of pipelined requests does not delay others until all have a response', async () => {
   app.get('/quick', (_req, res) => void res.end())
   const other = open('')
   await once(other, 'connect')
@@ -116,7 +116,7 @@ test('a client with thousands of pipelined requests does not keep others waiting
   expect(answered).toBeLessThan(2_000)
 })
 
-test('a request that is half there behind a slow response has not taken too long, for it was not read', async () => {
+test('an incomplete request behind a slow response does not time out while it is not read', async () => {
   const client = open(hold + get.slice(0, -2))
   const closed = collect(client)
   await vi.waitUntil(() => held.mock.calls.length > 0)
@@ -126,8 +126,8 @@ test('a request that is half there behind a slow response has not taken too long
   expect(statusesIn(await closed)).toEqual(['200', '200', '404'])
 })
 
-test('a graceful shutdown lets the request that is served complete; what is behind it is not executed', async () => {
-  const server = createImpatientServer()
+test('a graceful shutdown completes the request in progress, and does not execute the pipelined ones after it', async () => {
+  const server = createShortTimeoutServer()
   const client = connect(await server.listen(0, '127.0.0.1'), '127.0.0.1')
   const received = collect(client)
   client.write(hold.repeat(1_000))
@@ -139,7 +139,7 @@ test('a graceful shutdown lets the request that is served complete; what is behi
   expect(held).toHaveBeenCalledOnce()
 })
 
-/** A connection to the server that sends some bytes at once, and ends with the test. */
+/** Connects and sends bytes. The connection is closed after the test. */
 function open(bytes: string): Socket {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true }).setEncoding('latin1')
   onTestFinished(() => void socket.destroy())
@@ -147,7 +147,7 @@ function open(bytes: string): Socket {
   return socket
 }
 
-/** All that comes until the connection is closed. */
+/** @returns the text that is received until the connection is closed */
 async function collect(socket: Socket): Promise<string> {
   let received = ''
   socket.setEncoding('latin1').on('data', (text: string) => (received += text))
@@ -166,8 +166,8 @@ async function sendInPieces(port: number, bytes: string, pieceLength: number): P
   return received
 }
 
-test('a shutdown waits for a response that has ended but has not been received', async () => {
-  const closing = createImpatientServer()
+test('a shutdown waits until a finished response has been received', async () => {
+  const closing = createShortTimeoutServer()
   const started = vi.fn<(message: unknown) => void>()
   subscribe('http.server.request.start', started)
   onTestFinished(() => void unsubscribe('http.server.request.start', started))

@@ -14,36 +14,36 @@ function open(service: TestService, body: string): Socket {
     'Transfer-Encoding: chunked\r\n\r\n',
   ]
   const socket = connect(service.port, '127.0.0.1')
-  socket.on('error', () => {}) // cut by the service
+  socket.on('error', () => {}) // the service closes the connection
   socket.write(head.join('\r\n') + body)
   return socket
 }
 
-describe('a body that does not come whole', () => {
-  test('is 408, and the connection closed, once the request has taken too long', async ({ service }) => {
-    const hasty = await service.startPeer({ timeouts: { headersMs: 100, requestMs: 200 } })
-    const answer = await text(open(hasty, '5\r\n{"nam'))
-    expect(answer).toMatch(/^HTTP\/1\.1 408 /)
-    expect(answer).toContain('{"code":"REQUEST_TIMEOUT",')
-    expect(await hasty.log.line({ requestId: 'slow' })).toMatchObject({ status: 408, code: 'REQUEST_TIMEOUT' })
+describe('an incomplete body', () => {
+  test('is 408 after the request timeout, and the connection is closed', async ({ service }) => {
+    const peer = await service.startPeer({ timeouts: { headersMs: 100, requestMs: 200 } })
+    const response = await text(open(peer, '5\r\n{"nam'))
+    expect(response).toMatch(/^HTTP\/1\.1 408 /)
+    expect(response).toContain('{"code":"REQUEST_TIMEOUT",')
+    expect(await peer.log.line({ requestId: 'slow' })).toMatchObject({ status: 408, code: 'REQUEST_TIMEOUT' })
   })
 
   test.for([
-    ['broken', '5\r\n{"nam\r\nxyz\r\n', false],
-    ['broken off', '5\r\n{"nam', true],
-  ] as const)('is 400 when it is %s, and nothing of it stays behind', async ([, body, hangUp], { service }) => {
+    { title: 'malformed', body: '5\r\n{"nam\r\nxyz\r\n', halfClose: false },
+    { title: 'truncated', body: '5\r\n{"nam', halfClose: true },
+  ])('is 400 if it is $title, and is logged', async ({ body, halfClose }, { service }) => {
     const client = open(service, body)
-    if (hangUp) client.end()
+    if (halfClose) client.end()
     expect(await text(client)).toMatch(/^HTTP\/1\.1 400 [^]*"code":"INVALID_ARGUMENT"/)
     expect(await service.log.line({ requestId: 'slow' })).toMatchObject({ status: 400 })
   })
 })
 
-describe('a request that waits twice, for its key and for the table', () => {
+describe('a request that waits for its key and then for the table', () => {
   const handlerMs = 4_000
-  /** Asks while both tables are locked: that of keys until half of a request's time is over, the other for good. */
-  async function whileLocked<T>(service: TestService, ask: (impatient: TestService) => Promise<T>): Promise<T> {
-    const impatient = await service.startPeer({ timeouts: { handlerMs } })
+  /** Runs `work` while both tables are locked: that of keys for half of the handler timeout, that of animals until the end. */
+  async function whileLocked<T>(service: TestService, work: (peer: TestService) => Promise<T>): Promise<T> {
+    const peer = await service.startPeer({ timeouts: { handlerMs } })
     const database = new URL(service.databaseUrl).pathname.slice(1)
     return withClient(
       (keys) =>
@@ -51,22 +51,22 @@ describe('a request that waits twice, for its key and for the table', () => {
           await keys.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
           await animals.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
           setTimeout(() => void keys.query('ROLLBACK'), handlerMs / 2)
-          return ask(impatient)
+          return work(peer)
         }, database),
       database,
     )
   }
 
-  test('is 503 when it reads, though neither wait alone is too long', async ({ service }) => {
-    await whileLocked(service, async (impatient) => {
-      const response = await impatient.send('/v1/pets')
+  test('is 503 for a read, although neither wait alone exceeds the timeout', async ({ service }) => {
+    await whileLocked(service, async (peer) => {
+      const response = await peer.send('/v1/pets')
       expect([response.status, await response.json()]).toEqual([503, expect.objectContaining({ code: 'UNAVAILABLE' })])
     })
   })
 
-  test('is 504 when it writes: nobody knows what comes of it', async ({ service }) => {
-    await whileLocked(service, async (impatient) => {
-      const response = await impatient.post({ name: 'Rex', categoryId: 1 })
+  test('is 504 for a write, since its outcome is unknown', async ({ service }) => {
+    await whileLocked(service, async (peer) => {
+      const response = await peer.post({ name: 'Rex', categoryId: 1 })
       expect([response.status, await response.json()]).toEqual([
         504,
         expect.objectContaining({ code: 'DEADLINE_EXCEEDED' }),
@@ -75,7 +75,7 @@ describe('a request that waits twice, for its key and for the table', () => {
   })
 })
 
-test('a query that is joined takes no time from one another: whoever has some left gets the answer', async ({
+test('requests that share a query keep their own deadlines: the later one succeeds when the earlier one times out', async ({
   service,
 }) => {
   const handlerMs = 8_000
@@ -87,14 +87,14 @@ test('a query that is joined takes no time from one another: whoever has some le
       withClient(async (animals) => {
         await keys.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
         await animals.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-        const ask = () => peer.graphql('{ pets { totalCount } }')
+        const send = () => peer.graphql('{ pets { totalCount } }')
         const unlocked = Promise.all([
-          at(6_000).then(() => keys.query('ROLLBACK')), // the two go on to the table together, the older one first
+          at(6_000).then(() => keys.query('ROLLBACK')), // both continue to the table animal, the older one first
           at(10_000).then(() => animals.query('ROLLBACK')),
         ])
-        const older = ask()
+        const older = send()
         await at(4_800)
-        const younger = await ask()
+        const younger = await send()
         expect((await older).errors?.[0]?.extensions.status).toBe(503)
         expect(younger).toEqual({ data: { pets: { totalCount: 0 } } })
         await unlocked
@@ -103,46 +103,46 @@ test('a query that is joined takes no time from one another: whoever has some le
   )
 })
 
-test('shared work adds its database time to each request, or the whole wait when it fails', async ({
+test('shared work adds its database time to each request, or the whole waiting time if it fails', async ({
   onTestFinished,
 }) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  const time = createDeadline(1_000)
-  const done = time.runShared(
+  const deadline = createDeadline(1_000)
+  const done = deadline.runShared(
     () => new Promise<{ databaseMs: number }>((resolve) => void setTimeout(() => resolve({ databaseMs: 50 }), 400)),
   )
   await vi.advanceTimersByTimeAsync(400)
   expect(await done).toEqual({ databaseMs: 50 })
-  expect(time.databaseMs).toBe(50)
-  const failed = expect(time.runShared(() => new Promise<never>(() => {}))).rejects.toMatchObject({
+  expect(deadline.databaseMs).toBe(50)
+  const failed = expect(deadline.runShared(() => new Promise<never>(() => {}))).rejects.toMatchObject({
     code: 'UNAVAILABLE',
   })
   await vi.advanceTimersByTimeAsync(600)
   await failed
-  expect(time.databaseMs).toBe(650)
+  expect(deadline.databaseMs).toBe(650)
 })
 
-test('all waits of a request share its one limit, and no operation starts after it', async ({ onTestFinished }) => {
+test('all waits of a request share its deadline, and no operation starts after it', async ({ onTestFinished }) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  const time = createDeadline(1_000)
-  const first = time.run(() => new Promise((resolve) => void setTimeout(resolve, 600)))
+  const deadline = createDeadline(1_000)
+  const first = deadline.run(() => new Promise((resolve) => void setTimeout(resolve, 600)))
   await vi.advanceTimersByTimeAsync(600)
   await first
-  expect(time.databaseMs).toBe(600)
+  expect(deadline.databaseMs).toBe(600)
 
-  let ended: unknown
-  const second = time
+  let failure: unknown
+  const second = deadline
     .run(() => new Promise(() => {}), { mayHaveExecuted: true })
-    .catch((error: unknown) => (ended = error))
+    .catch((error: unknown) => (failure = error))
   await vi.advanceTimersByTimeAsync(399)
-  expect(ended).toBeUndefined()
+  expect(failure).toBeUndefined()
   await vi.advanceTimersByTimeAsync(1)
   expect(await second).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
 
-  const ask = vi.fn<() => Promise<void>>()
-  await expect(time.run(ask, { mayHaveExecuted: true })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
-  expect(ask).not.toHaveBeenCalled()
-  expect(time.databaseMs).toBe(1_000)
+  const operation = vi.fn<() => Promise<void>>()
+  await expect(deadline.run(operation, { mayHaveExecuted: true })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  expect(operation).not.toHaveBeenCalled()
+  expect(deadline.databaseMs).toBe(1_000)
 })

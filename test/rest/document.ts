@@ -11,7 +11,7 @@ interface Parameter {
   name: string
   in: 'query' | 'header' | 'path'
   schema: { $ref: string } | { examples?: unknown[]; default?: unknown }
-  /** Swagger UI fills it in, other than those of the schema. */
+  /** Swagger UI prefills this value, but not the examples of the schema. */
   example?: unknown
 }
 interface Operation {
@@ -29,27 +29,34 @@ const components = document['components'] as {
   schemas: Record<string, { examples?: unknown[]; default?: unknown }>
 }
 
-function resolve<T extends object>(part: T | { $ref: string }, of: Record<string, T>): T {
-  const found = '$ref' in part ? of[part.$ref.split('/').at(-1) ?? ''] : part
-  if (!found) throw new Error(`${JSON.stringify(part)} leads nowhere`)
-  return found
+function resolve<T extends object>(value: T | { $ref: string }, components: Record<string, T>): T {
+  const resolved = '$ref' in value ? components[value.$ref.split('/').at(-1) ?? ''] : value
+  if (!resolved) throw new Error(`Unresolved reference: ${JSON.stringify(value)}`)
+  return resolved
 }
 
-/** The example of a parameter, as text; its default where it has no example. */
+/** @returns the example of a parameter as text, or its default */
 export function exampleOf({ name, schema, example }: Parameter): string {
-  const { examples: [first] = [], default: byDefault } = resolve(schema, components.schemas)
-  const value = example ?? first ?? byDefault
+  const { examples: [first] = [], default: defaultValue } = resolve(schema, components.schemas)
+  const value = example ?? first ?? defaultValue
   if (value === undefined) throw new Error(`${name} has no example`)
   return String(value)
 }
 
-/** Headers that HTTP itself brings along; everything else has to be documented. */
-const transport = new Set(['date', 'connection', 'keep-alive', 'content-type', 'content-length', 'transfer-encoding'])
+/** Headers of HTTP itself. All others must be documented. */
+const TRANSPORT_HEADERS = new Set([
+  'date',
+  'connection',
+  'keep-alive',
+  'content-type',
+  'content-length',
+  'transfer-encoding',
+])
 
 const ajv = new Ajv2020({ strict: false, formats: { int32: true, int64: Number.isInteger } })
 const validators = new Map<string, ValidateFunction>()
 
-/** A validator of a schema of the document, under which an object may have no member that is not documented. */
+/** @returns a validator of a schema of the document, which rejects undocumented members */
 export function validatorOf(name: string): ValidateFunction {
   let validate = validators.get(name)
   if (!validate) {
@@ -64,8 +71,8 @@ export function validatorOf(name: string): ValidateFunction {
 }
 
 /**
- * Holds a response of the REST API against the OpenAPI document: its status, its headers, its body.
- * @returns how it differs, nothing when it is as documented
+ * Compares the status, the headers and the body of a REST response with the OpenAPI document.
+ * @returns the deviations, empty if the response conforms
  */
 export function deviations(method: string, path: string, response: Response, body: string): string[] {
   const template = /^\/v1\/pets(\?|$)/.test(path)
@@ -75,30 +82,31 @@ export function deviations(method: string, path: string, response: Response, bod
       : ''
   const operation = paths[template]?.[(method === 'HEAD' ? 'GET' : method).toLowerCase()]
   if (!operation) return []
-  const place = `${method} ${template} ${response.status}`
-  const described = operation.responses[response.status]
-  if (!described) return [`${place}: not documented`]
+  const label = `${method} ${template} ${response.status}`
+  const documented = operation.responses[response.status]
+  if (!documented) return [`${label}: not documented`]
 
-  const found: string[] = []
-  for (const problem of headerDeviations(described.headers, response.headers)) found.push(`${place}: ${problem}`)
-  const content = described.content?.['application/json']
-  if (!content || method === 'HEAD') return body ? [...found, `${place}: a body where none is documented`] : found
-  if (!response.headers.get('content-type')?.startsWith('application/json')) found.push(`${place}: no application/json`)
+  const problems: string[] = []
+  for (const problem of headerDeviations(documented.headers, response.headers)) problems.push(`${label}: ${problem}`)
+  const content = documented.content?.['application/json']
+  if (!content || method === 'HEAD') return body ? [...problems, `${label}: an undocumented body`] : problems
+  if (!response.headers.get('content-type')?.startsWith('application/json'))
+    problems.push(`${label}: Content-Type is not application/json`)
   const validate = validatorOf(content.schema.$ref.split('/').at(-1) ?? '')
-  if (!validate(JSON.parse(body))) found.push(`${place}: ${ajv.errorsText(validate.errors)}`)
-  return found
+  if (!validate(JSON.parse(body))) problems.push(`${label}: ${ajv.errorsText(validate.errors)}`)
+  return problems
 }
 
-/** Headers that are not documented or not as documented, and required ones that are missing. */
+/** @returns undocumented and invalid headers, and required headers that are missing */
 function headerDeviations(documented: Operation['responses'][string]['headers'], received: Headers): string[] {
-  const known = new Set([...transport, ...Object.keys(documented).map((name) => name.toLowerCase())])
-  const undocumented = [...received.keys()].filter((name) => !known.has(name))
-  const wrong = Object.entries(documented).flatMap(([name, header]) => {
+  const documentedNames = new Set([...TRANSPORT_HEADERS, ...Object.keys(documented).map((name) => name.toLowerCase())])
+  const undocumented = [...received.keys()].filter((name) => !documentedNames.has(name))
+  const invalid = Object.entries(documented).flatMap(([name, header]) => {
     const { required, schema } = resolve(header, components.headers)
     const value = received.get(name)
     if (value === null) return required ? [`required header ${name} is missing`] : []
     const valid = ajv.validate(schema, schema.type === 'integer' ? Number(value) : value)
     return valid ? [] : [`header ${name}: ${ajv.errorsText()}`]
   })
-  return [...undocumented.map((name) => `header ${name} is not documented`), ...wrong]
+  return [...undocumented.map((name) => `header ${name} is not documented`), ...invalid]
 }

@@ -4,7 +4,7 @@ import { toJson } from '../../src/http/json.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { document, validatorOf } from './document.ts'
 
-/** How many requests; `npm run fuzz` sends 10,000. A failure prints the seed: FUZZ_SEED repeats it. */
+/** Number of requests; `npm run fuzz` sends 10,000. A failure prints the seed; FUZZ_SEED repeats the run. */
 const requests = Number(process.env['FUZZ_RUNS'] ?? 500)
 const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
 
@@ -32,8 +32,8 @@ interface Operation {
   requestBody?: { content: { 'application/json': { schema: Schema } } }
 }
 
-/** A piece of a request, and whether the document allows it. `maybe`: allowed in form, refused for what it names. */
-interface Piece<T> {
+/** A part of a request, and whether the document allows it. `maybe`: valid syntax, but possibly an unknown cursor. */
+interface Part<T> {
   value: T
   valid: boolean | 'maybe'
 }
@@ -49,9 +49,9 @@ const anyText = fc.oneof(
   fc.constantFrom('null', 'true', '0', '-1', '+5', '1e1', '0x10', '٣'),
 )
 
-/** A value that a schema of the document allows. */
-function allowed(given: Schema): fc.Arbitrary<unknown> {
-  const schema = resolve(given)
+/** Generates values that a schema of the document allows. */
+function validValue(schemaOrRef: Schema): fc.Arbitrary<unknown> {
+  const schema = resolve(schemaOrRef)
   if (schema.enum) return fc.constantFrom(...schema.enum)
   if (schema.format === 'int64') return int64
   if (schema.type === 'integer') return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 2 ** 31 - 1 })
@@ -65,12 +65,12 @@ function allowed(given: Schema): fc.Arbitrary<unknown> {
     return text.filter((value) => allows(schema, value))
   }
   if (schema.type !== 'object' || !schema.properties) throw new Error(`no generator for ${JSON.stringify(schema)}`)
-  const members = Object.entries(schema.properties).map(([name, member]) => [name, allowed(member)] as const)
+  const members = Object.entries(schema.properties).map(([name, member]) => [name, validValue(member)] as const)
   return fc.record(Object.fromEntries(members), { requiredKeys: schema.required ?? [] })
 }
 
-/** A JSON value that a schema of the document does not allow. */
-function forbidden(schema: Schema): fc.Arbitrary<unknown> {
+/** Generates JSON values that a schema of the document does not allow. */
+function invalidValue(schema: Schema): fc.Arbitrary<unknown> {
   const edges = fc.constantFrom(
     null,
     '',
@@ -90,11 +90,11 @@ function forbidden(schema: Schema): fc.Arbitrary<unknown> {
   return fc.oneof(edges, fc.jsonValue(), anyText).filter((value) => !allows(schema, value))
 }
 
-function allows(given: Schema, value: unknown): boolean {
-  const schema = resolve(given)
+function allows(schemaOrRef: Schema, value: unknown): boolean {
+  const schema = resolve(schemaOrRef)
   if (schema.enum) return schema.enum.includes(value as string)
   if (schema.type === 'integer') {
-    // What counts is how it is written on the wire.
+    // An integer is judged by its text on the wire.
     if (!['bigint', 'number'].includes(typeof value) || !/^-?\d+$/.test(String(value))) return false
     const n = BigInt(String(value))
     if (schema.format === 'int64') return n >= -(2n ** 63n) && n < 2n ** 63n
@@ -102,62 +102,68 @@ function allows(given: Schema, value: unknown): boolean {
   }
   if (schema.type === 'string') {
     const length = typeof value === 'string' ? [...value].length : -1
-    const fits = length >= (schema.minLength ?? 0) && length <= (schema.maxLength ?? Infinity)
-    return fits && new RegExp(schema.pattern ?? '', 'u').test(value as string) && (value as string).isWellFormed()
+    const lengthFits = length >= (schema.minLength ?? 0) && length <= (schema.maxLength ?? Infinity)
+    return lengthFits && new RegExp(schema.pattern ?? '', 'u').test(value as string) && (value as string).isWellFormed()
   }
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A parameter's text, or none. Strings that are digits are what an integer parameter looks like on the wire. */
-function parameter({ name, in: place, schema }: Parameter): fc.Arbitrary<Piece<string | undefined>> {
-  const good = allowed(schema)
+/** Generates the text of a parameter, or undefined. On the wire, integers are digits. */
+function parameter({ name, in: location, schema }: Parameter): fc.Arbitrary<Part<string | undefined>> {
+  const validTexts = validValue(schema)
     .map(String)
-    .filter((text) => place !== 'header' || isHeader(text))
-  const isGood = (text: string) =>
+    .filter((text) => location !== 'header' || isHeader(text))
+  const isValid = (text: string) =>
     resolve(schema).type === 'integer'
       ? /^(0|-?[1-9]\d*)$/.test(text) && allows(schema, BigInt(text))
       : allows(schema, text)
-  const bad = anyText.filter((text) => text.isWellFormed() && !isGood(place === 'header' ? text.trim() : text))
-  const cursor = name === 'cursor'
-  const pieces: fc.Arbitrary<Piece<string | undefined>>[] = [
-    good.map((value) => ({ value, valid: cursor ? 'maybe' : true })),
-    bad
-      .filter((text) => place !== 'header' || isHeader(text))
+  const invalidTexts = anyText.filter(
+    (text) => text.isWellFormed() && !isValid(location === 'header' ? text.trim() : text),
+  )
+  const isCursor = name === 'cursor'
+  const parts: fc.Arbitrary<Part<string | undefined>>[] = [
+    validTexts.map((value) => ({ value, valid: isCursor ? 'maybe' : true })),
+    invalidTexts
+      .filter((text) => location !== 'header' || isHeader(text))
       .map((value) => ({ value, valid: name === 'If-None-Match' })),
   ]
-  if (place !== 'path')
-    pieces.push(fc.constant({ value: undefined, valid: true }), fc.constant({ value: undefined, valid: true }))
-  return fc.oneof(...pieces)
+  if (location !== 'path')
+    parts.push(fc.constant({ value: undefined, valid: true }), fc.constant({ value: undefined, valid: true }))
+  return fc.oneof(...parts)
 }
 
 const isHeader = (text: string) => /^[\x20-\x7e\x80-\xff]*$/.test(text)
 
-/** A body: allowed, wrong in one member, or no object at all; unknown members come along. */
-function body(given: Schema): fc.Arbitrary<Piece<string>> {
-  const schema = resolve(given)
-  const good = allowed(given) as fc.Arbitrary<Record<string, unknown>>
-  const unknown = fc.dictionary(
+/** Generates bodies: valid with unknown members, with one invalid or missing member, or not an object. */
+function body(schemaOrRef: Schema): fc.Arbitrary<Part<string>> {
+  const schema = resolve(schemaOrRef)
+  const validPets = validValue(schemaOrRef) as fc.Arbitrary<Record<string, unknown>>
+  const unknownMembers = fc.dictionary(
     fc.string().filter((name) => !(name in (schema.properties ?? {}))),
     fc.jsonValue(),
     { maxKeys: 2 },
   )
-  const wrongMember = fc
+  const invalidMember = fc
     .constantFrom(...Object.entries(schema.properties ?? {}))
-    .chain(([name, member]) => fc.tuple(good, forbidden(member)).map(([pet, value]) => ({ ...pet, [name]: value })))
+    .chain(([name, member]) =>
+      fc.tuple(validPets, invalidValue(member)).map(([pet, value]) => ({ ...pet, [name]: value })),
+    )
   const missingMember = fc
     .constantFrom(...(schema.required ?? []))
-    .chain((name) => good.map((pet) => ({ ...pet, [name]: undefined })))
+    .chain((name) => validPets.map((pet) => ({ ...pet, [name]: undefined })))
   const text = (value: unknown) =>
     value !== null && typeof value === 'object' && !Array.isArray(value) ? members(value) : toJson(value)
   return fc.oneof(
-    fc.tuple(good, unknown).map(([pet, more]) => ({ value: text({ ...more, ...pet }), valid: true as const })),
-    wrongMember.map((pet) => ({ value: text(pet), valid: false as const })),
+    fc
+      .tuple(validPets, unknownMembers)
+      .map(([pet, more]) => ({ value: text({ ...more, ...pet }), valid: true as const })),
+    invalidMember.map((pet) => ({ value: text(pet), valid: false as const })),
     missingMember.map((pet) => ({ value: text(pet), valid: false as const })),
     fc
       .oneof(
         fc
           .jsonValue()
-          .filter((value) => !allows(given, value))
+          .filter((value) => !allows(schemaOrRef, value))
           .map(text),
         fc.string(),
       )
@@ -165,7 +171,7 @@ function body(given: Schema): fc.Arbitrary<Piece<string>> {
   )
 }
 
-/** An object as JSON text, null members and all; undefined ones are left out. */
+/** @returns an object as JSON text, without its undefined members */
 function members(value: object): string {
   const entries = Object.entries(value).filter(([, member]) => member !== undefined)
   const write = (member: unknown) => (typeof member === 'bigint' ? String(member) : JSON.stringify(member))
@@ -182,7 +188,7 @@ const request = fc.constantFrom(...operations).chain(({ path, method, operation 
     path: fc.constant(path),
     method: fc.constant(method),
     parameters: fc.tuple(
-      ...operation.parameters.map((p) => parameter(p).map((piece) => ({ ...piece, name: p.name, place: p.in }))),
+      ...operation.parameters.map((p) => parameter(p).map((part) => ({ ...part, name: p.name, location: p.in }))),
     ),
     body: operation.requestBody
       ? body(operation.requestBody.content['application/json'].schema)
@@ -191,40 +197,41 @@ const request = fc.constantFrom(...operations).chain(({ path, method, operation 
 )
 
 test(
-  `${requests} generated requests: no 5xx, nothing undocumented, nothing invalid accepted (seed ${seed})`,
+  `${requests} generated requests: no 5xx, no undocumented response, no accepted invalid request (seed ${seed})`,
   { timeout: 600_000 },
   async ({ service }) => {
-    const accepted = { valid: 0, invalid: 0 }
+    const sent = { valid: 0, invalid: 0 }
     await fc.assert(
       fc.asyncProperty(request, async ({ path, method, parameters, body: payload }) => {
-        const of = (wanted: string) => parameters.filter(({ place, value }) => place === wanted && value !== undefined)
-        const pairs = (wanted: string) => of(wanted).map(({ name, value = '' }): [string, string] => [name, value])
-        const [segment] = of('path')
-        const dots = /^\.{0,2}$/.test(segment?.value ?? 'x') // what a URL parser takes for a folder
-        fc.pre(!dots)
-        const address = path.replace(/\{.*\}/, encodeURIComponent(segment?.value ?? ''))
+        const inLocation = (wanted: string) =>
+          parameters.filter(({ location, value }) => location === wanted && value !== undefined)
+        const pairs = (wanted: string) =>
+          inLocation(wanted).map(({ name, value = '' }): [string, string] => [name, value])
+        const [segment] = inLocation('path')
+        fc.pre(!/^\.{0,2}$/.test(segment?.value ?? 'x')) // URL parsers remove "." and ".."
+        const resolvedPath = path.replace(/\{.*\}/, encodeURIComponent(segment?.value ?? ''))
         const query = new URLSearchParams(pairs('query')).toString()
         const headers = {
           ...Object.fromEntries(pairs('header')),
           ...(payload && { 'Content-Type': 'application/json' }),
         }
-        // `send` holds the answer against the document.
+        // `send` compares the response with the document.
         const init = { method, headers, ...(payload && { body: payload.value }) }
-        const response = await service.send(`/v1${address}${query && `?${query}`}`, init)
+        const response = await service.send(`/v1${resolvedPath}${query && `?${query}`}`, init)
 
-        const pieces = [...parameters, ...(payload ? [payload] : [])]
+        const parts = [...parameters, ...(payload ? [payload] : [])]
         expect(response.status).toBeLessThan(500)
-        if (pieces.some(({ valid }) => valid === false)) {
-          accepted.invalid++
+        if (parts.some(({ valid }) => valid === false)) {
+          sent.invalid++
           expect(response.status).toBeGreaterThanOrEqual(400)
-        } else if (pieces.every(({ valid }) => valid === true)) {
-          accepted.valid++
+        } else if (parts.every(({ valid }) => valid === true)) {
+          sent.valid++
           expect([200, 201, 304, 404, 422]).toContain(response.status)
         }
       }),
       { numRuns: requests, seed },
     )
-    expect(Math.min(accepted.valid, accepted.invalid)).toBeGreaterThan(requests / 10)
+    expect(Math.min(sent.valid, sent.invalid)).toBeGreaterThan(requests / 10)
     expect(validatorOf('Pets')(JSON.parse(await (await service.send('/v1/pets?limit=100')).text()))).toBe(true)
   },
 )

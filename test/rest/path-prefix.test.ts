@@ -3,15 +3,15 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect } from 'vitest'
 import { cases } from '../conformance/cases.ts'
 import { createClient } from '../conformance/client.ts'
-import { type TestService, testWithService as base } from '../support/harness.ts'
+import { type TestService, testWithService } from '../support/harness.ts'
 import { deviations } from './document.ts'
 
 const PREFIX = '/shop'
 
 type Urls = { production?: string; staging?: string }
 
-/** `test` with a service that clients reach through a proxy, which strips a prefix of the path. */
-const test = base.extend<{ prefixed: TestService; proxied: string }>({
+/** A test with a service behind a reverse proxy that strips a prefix of the path. `proxied` is its base URL. */
+const test = testWithService.extend<{ prefixed: TestService; proxied: string }>({
   prefixed: async ({ service }, use) => {
     const environments = { production: `https://pets.example${PREFIX}/v1`, staging: 'https://staging.example/v1' }
     await use(await service.startPeer({ environments }))
@@ -35,7 +35,7 @@ const test = base.extend<{ prefixed: TestService; proxied: string }>({
   },
 })
 
-/** A request of a client that knows the proxy's address only. */
+/** Sends a request through the proxy, and expects that the response conforms to the OpenAPI document. */
 async function send({ key }: TestService, url: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(url, { ...init, headers: { Authorization: `Bearer ${key}`, ...init.headers } })
   const path = url.slice(url.indexOf(PREFIX) + PREFIX.length)
@@ -43,8 +43,8 @@ async function send({ key }: TestService, url: string, init: RequestInit = {}): 
   return response
 }
 
-/** What a link leads to, resolved against the URL of the request (RFC 3986 §5). */
-function linked(response: Response, rel: string): string | undefined {
+/** @returns the target of a link, resolved against the URL of the request (RFC 3986 §5) */
+function linkTarget(response: Response, rel: string): string | undefined {
   const reference = new RegExp(`<([^>]*)>; rel="${rel}"`).exec(response.headers.get('link') ?? '')?.[1]
   return reference && new URL(reference, response.url).href
 }
@@ -55,27 +55,27 @@ async function create(prefixed: TestService, url: string, n: number): Promise<Re
 }
 
 describe('behind a proxy that strips a path prefix', () => {
-  test('Location leads to the new animal', async ({ prefixed, proxied }) => {
+  test('Location is the URL of the new animal', async ({ prefixed, proxied }) => {
     const created = await create(prefixed, `${proxied}/pets`, 1)
     const location = new URL(created.headers.get('location') ?? '', `${proxied}/pets`).href
     expect(location).toBe(`${proxied}/pets/1`)
     expect(await (await send(prefixed, location)).json()).toEqual(await created.json())
   })
 
-  test('next leads through the whole list, and first to its beginning', async ({ prefixed, proxied }) => {
+  test('next links traverse the whole list, and first is its first page', async ({ prefixed, proxied }) => {
     for (let n = 1; n <= 5; n++) await create(prefixed, `${proxied}/pets`, n)
     const seen: number[] = []
     let url: string | undefined = `${proxied}/pets?limit=2&status=sold`
     while (url) {
       const page: Response = await send(prefixed, url)
       seen.push(...((await page.json()) as { id: number }[]).map(({ id }) => id))
-      expect(linked(page, 'first')).toBe(`${proxied}/pets?limit=2&status=sold`)
-      url = linked(page, 'next')
+      expect(linkTarget(page, 'first')).toBe(`${proxied}/pets?limit=2&status=sold`)
+      url = linkTarget(page, 'next')
     }
     expect(seen).toEqual([5, 4, 3, 2, 1])
   })
 
-  test('successor-version leads from every response of getPet to the list', async ({ prefixed, proxied }) => {
+  test('successor-version of every getPet response is the URL of the list', async ({ prefixed, proxied }) => {
     await create(prefixed, `${proxied}/pets`, 1)
     for (const [path, status] of [
       ['/pets/1', 200],
@@ -84,11 +84,11 @@ describe('behind a proxy that strips a path prefix', () => {
     ] as const) {
       const response = await send(prefixed, proxied + path)
       expect(response.status).toBe(status)
-      expect(linked(response, 'successor-version')).toBe(`${proxied}/pets`)
+      expect(linkTarget(response, 'successor-version')).toBe(`${proxied}/pets`)
     }
   })
 
-  test('the conformance kit finds nothing wrong', async ({ prefixed, proxied }) => {
+  test('the conformance suite passes', async ({ prefixed, proxied }) => {
     const client = createClient(proxied, prefixed.key)
     const failures: string[] = []
     for (const { source, title, run } of cases) {
@@ -98,11 +98,11 @@ describe('behind a proxy that strips a path prefix', () => {
   })
 })
 
-base.for([
+testWithService.for([
   {},
   { production: 'https://pets.example/v1' },
   { production: 'https://pets.example:8443/v1', staging: 'https://staging.example/v1' },
-])('references are paths from the root when the environments are %j', async (urls: Urls, { service }) => {
+])('references are absolute paths if no environment has a prefix: %j', async (urls: Urls, { service }) => {
   const { production, staging } = urls
   const { post, send } = await service.startPeer({ environments: { production, staging } })
   expect((await post({ name: 'x', categoryId: 1 })).headers.get('location')).toBe('/v1/pets/1')

@@ -5,23 +5,23 @@ import { type TestService, testWithService as test } from '../support/harness.ts
 const pet = { name: 'x', categoryId: 1 }
 
 describe('a conditional read', () => {
-  const again = (service: TestService, path: string, etag: string, init: RequestInit = {}) =>
+  const sendIfNoneMatch = (service: TestService, path: string, etag: string, init: RequestInit = {}) =>
     service.send(path, { ...init, headers: { 'If-None-Match': etag } })
   const etagOf = async (service: TestService, path: string) => (await service.send(path)).headers.get('etag') ?? ''
 
   test.for(['/v1/pets', '/v1/pets?status=sold', '/v1/pets/1'])(
-    'of %s is 304 while nothing changes',
+    'of %s is 304 as long as the response is unchanged',
     async (path, { service }) => {
       await service.post(pet)
       const etag = await etagOf(service, path)
       for (const match of [etag, `W/${etag}`, `"a", ${etag}`, '*']) {
-        const response = await again(service, path, match)
+        const response = await sendIfNoneMatch(service, path, match)
         expect([response.status, await response.text()]).toEqual([304, ''])
         expect(response.headers.get('etag')).toBe(etag)
         expect(response.headers.get('cache-control')).toBe('private, no-cache')
       }
-      expect((await again(service, path, etag, { method: 'HEAD' })).status).toBe(304)
-      expect((await again(service, path, '"other"')).status).toBe(200)
+      expect((await sendIfNoneMatch(service, path, etag, { method: 'HEAD' })).status).toBe(304)
+      expect((await sendIfNoneMatch(service, path, '"other"')).status).toBe(200)
     },
   )
 
@@ -35,18 +35,18 @@ describe('a conditional read', () => {
     }
   })
 
-  test('is never stale: after a write on any instance the list is 200 with the new animal', async ({ service }) => {
+  test('of the list is 200 with the new animal after a write on any instance', async ({ service }) => {
     const other = await service.startPeer()
     for (let n = 0; n < 20; n++) {
       const etag = await etagOf(service, '/v1/pets')
       await (n % 2 ? service : other).post(pet)
-      const response = await again(n % 3 ? service : other, '/v1/pets', etag)
+      const response = await sendIfNoneMatch(n % 3 ? service : other, '/v1/pets', etag)
       expect(response.status).toBe(200)
       expect(((await response.json()) as unknown[]).length).toBe(Math.min(n + 1, 20))
     }
   })
 
-  test('an error and a new animal carry no validator and may not be kept', async ({ service }) => {
+  test('errors and 201 responses have no ETag, and Cache-Control: no-store', async ({ service }) => {
     for (const response of [await service.send('/v1/pets/9'), await service.post(pet), await service.send('/v1/x')]) {
       expect(response.headers.get('etag')).toBeNull()
       expect(response.headers.get('cache-control')).toBe('no-store')
@@ -54,50 +54,50 @@ describe('a conditional read', () => {
   })
 })
 
-test('a walk meets every animal that was there before it exactly once, whatever is added meanwhile', async ({
+test('following the next links returns every existing animal exactly once, also while animals are added', async ({
   service,
 }) => {
   const status = fc.constantFrom('available', 'pending', 'sold', undefined)
-  const added = fc.array(fc.array(status, { maxLength: 4 }), { maxLength: 6 })
-  let known = 0
+  const addedPerPage = fc.array(fc.array(status, { maxLength: 4 }), { maxLength: 6 })
+  let created = 0
   await fc.assert(
     fc.asyncProperty(
       fc.array(status, { maxLength: 9 }),
-      added,
+      addedPerPage,
       fc.integer({ min: 1, max: 7 }),
       status,
-      async (before, meanwhile, limit, filter) => {
-        for (const s of before) await service.post({ ...pet, status: s })
-        known += before.length
-        const expected = await everyId(service, filter)
+      async (existing, added, limit, filter) => {
+        for (const s of existing) await service.post({ ...pet, status: s })
+        created += existing.length
+        const expected = await idsOf(service, filter)
 
-        const met: number[] = []
-        let address: string | undefined = `/v1/pets?limit=${limit}${filter ? `&status=${filter}` : ''}`
-        for (let page = 0; address; page++) {
-          const response: Response = await service.send(address)
-          met.push(...((await response.json()) as { id: number }[]).map(({ id }) => id))
-          address = /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
-          for (const s of meanwhile[page] ?? []) await service.post({ ...pet, status: s })
+        const seen: number[] = []
+        let path: string | undefined = `/v1/pets?limit=${limit}${filter ? `&status=${filter}` : ''}`
+        for (let page = 0; path; page++) {
+          const response: Response = await service.send(path)
+          seen.push(...((await response.json()) as { id: number }[]).map(({ id }) => id))
+          path = /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
+          for (const s of added[page] ?? []) await service.post({ ...pet, status: s })
         }
-        expect(met).toEqual(expected)
+        expect(seen).toEqual(expected)
       },
     ),
     { numRuns: 15 },
   )
-  expect(known).toBeGreaterThan(0)
+  expect(created).toBeGreaterThan(0)
 })
 
-/** The ids of the filter, newest first, in one look. */
-async function everyId(service: TestService, status?: string): Promise<number[]> {
+/** @returns the ids of all animals with the status, newest first */
+async function idsOf(service: TestService, status?: string): Promise<number[]> {
   const { animal } = service.database.prisma
   const rows = await animal.findMany({ select: { id: true, status: true }, orderBy: { id: 'desc' } })
   return rows.filter((row) => !status || row.status === status).map(({ id }) => Number(id))
 }
 
-describe('getPet on its way out', () => {
+describe('the deprecated getPet', () => {
   const at = (date: string) => ({ now: () => new Date(date) })
 
-  test('answers until 5 December 2030, and 410 with the successor from then on', async ({ service }) => {
+  test('is 200 until 5 December 2030, and from then on 410 with a link to its successor', async ({ service }) => {
     await service.post(pet)
     const before = await service.startPeer(at('2030-12-04T23:59:59.999Z'))
     const after = await service.startPeer(at('2030-12-05T00:00:00Z'))
@@ -108,12 +108,12 @@ describe('getPet on its way out', () => {
     expect((await after.send('/v1/pets')).status).toBe(200)
   })
 
-  test('operators see which keys still call it, how often, and when last', async ({ service }) => {
+  test('is counted for each key, with the time of its last call', async ({ service }) => {
     const instance = await service.startPeer(at('2029-05-06T07:08:09Z'))
     for (const path of ['/v1/pets/1', '/v1/pets/2', '/v1/pets']) await instance.send(path)
     await instance.stop(0, 0)
-    const [used] = await service.keys.list()
-    expect(used?.deprecatedCalls).toBe(2n)
-    expect(used?.deprecatedLastCallAt).toEqual(new Date('2029-05-06T07:08:09Z'))
+    const [key] = await service.keys.list()
+    expect(key?.deprecatedCalls).toBe(2n)
+    expect(key?.deprecatedLastCallAt).toEqual(new Date('2029-05-06T07:08:09Z'))
   })
 })

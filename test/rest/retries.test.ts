@@ -2,13 +2,13 @@ import { describe, expect } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/animals/idempotency.ts'
 import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
 
-const rex = { name: 'Rex', categoryId: 1, status: 'sold' }
-const once = (key: string) => ({ 'Idempotency-Key': key })
+const pet = { name: 'Rex', categoryId: 1, status: 'sold' }
+const idempotencyKey = (key: string) => ({ 'Idempotency-Key': key })
 const count = async (service: TestService) => (await service.graphql('{ pets { totalCount } }')).data?.['pets']
 
 describe('an Idempotency-Key', () => {
-  test('makes one animal: a repetition is answered with the same 201, and says so', async ({ service }) => {
-    const [first, second] = [await service.post(rex, once('k')), await service.post(rex, once('k'))]
+  test('creates one animal: a retry has the same 201 response, with Idempotent-Replayed', async ({ service }) => {
+    const [first, second] = [await service.post(pet, idempotencyKey('k')), await service.post(pet, idempotencyKey('k'))]
     expect([first.status, second.status]).toEqual([201, 201])
     expect(await second.text()).toBe(await first.text())
     expect(second.headers.get('location')).toBe(first.headers.get('location'))
@@ -16,32 +16,34 @@ describe('an Idempotency-Key', () => {
     expect(await count(service)).toEqual({ totalCount: 1 })
   })
 
-  test('means the same whatever the order of members and the unknown ones', async ({ service }) => {
-    await service.post('{"name":"x","categoryId":9007199254740993}', once('k'))
-    const again = await service.post('{"x":1, "categoryId":9007199254740993, "name":"x"}', once('k'))
-    expect(await again.text()).toBe('{"id":1,"name":"x","categoryId":9007199254740993}')
+  test('replays for a body that differs in the order of members, white space and unknown members only', async ({
+    service,
+  }) => {
+    await service.post('{"name":"x","categoryId":9007199254740993}', idempotencyKey('k'))
+    const replay = await service.post('{"x":1, "categoryId":9007199254740993, "name":"x"}', idempotencyKey('k'))
+    expect(await replay.text()).toBe('{"id":1,"name":"x","categoryId":9007199254740993}')
   })
 
   test.for([
-    { ...rex, name: 'Max' },
-    { ...rex, categoryId: 2 },
-    { ...rex, status: undefined },
-  ])('with another body is 422: %j', async (other, { service }) => {
-    await service.post(rex, once('k'))
-    const response = await service.post(other, once('k'))
+    { ...pet, name: 'Max' },
+    { ...pet, categoryId: 2 },
+    { ...pet, status: undefined },
+  ])('with another body is 422: %j', async (otherPet, { service }) => {
+    await service.post(pet, idempotencyKey('k'))
+    const response = await service.post(otherPet, idempotencyKey('k'))
     expect(await response.json()).toMatchObject({ code: 'IDEMPOTENCY_KEY_REUSED', status: 422 })
     expect(await count(service)).toEqual({ totalCount: 1 })
   })
 
-  test('of another caller is another key', async ({ service }) => {
-    const key = await service.keys.issue('somebody else')
-    await service.post(rex, once('k'))
-    const response = await service.post(rex, { ...once('k'), Authorization: `Bearer ${key}` })
+  test('is scoped to the client', async ({ service }) => {
+    const key = await service.keys.issue('other client')
+    await service.post(pet, idempotencyKey('k'))
+    const response = await service.post(pet, { ...idempotencyKey('k'), Authorization: `Bearer ${key}` })
     expect(response.headers.get('location')).toBe('/v1/pets/2')
   })
 
-  test('is the same key through GraphQL', async ({ service }) => {
-    await service.post({ name: 'x', categoryId: 1 }, once('k'))
+  test('is shared by both APIs', async ({ service }) => {
+    await service.post({ name: 'x', categoryId: 1 }, idempotencyKey('k'))
     const create = (name: string) =>
       service.graphql(`mutation { createPet(input: { name: "${name}", categoryId: 1 }, idempotencyKey: "k") { id } }`)
     expect((await create('x')).data).toEqual({ createPet: { id: '1' } })
@@ -49,54 +51,60 @@ describe('an Idempotency-Key', () => {
   })
 
   test.for(['', 'a b', 'clé', 'x'.repeat(256)])('"%s" is 400', async (key, { service }) => {
-    const response = await service.post(rex, once(encodeURI(key) === key || key === 'a b' ? key : 'cl\u00e9'))
-    expect(await response.json()).toMatchObject({ code: 'INVALID_ARGUMENT', message: /^Idempotency-Key: / })
+    const response = await service.post(pet, idempotencyKey(encodeURI(key) === key || key === 'a b' ? key : 'cl\u00e9'))
+    expect(await response.json()).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(/^Idempotency-Key: /),
+    })
     expect(await count(service)).toEqual({ totalCount: 0 })
   })
 
-  test('is not used up by a body that was refused', async ({ service }) => {
-    expect((await service.post({ name: '' }, once('k'))).status).toBe(400)
-    expect((await service.post(rex, once('k'))).headers.get('idempotent-replayed')).toBeNull()
+  test('can be reused after a rejected body', async ({ service }) => {
+    expect((await service.post({ name: '' }, idempotencyKey('k'))).status).toBe(400)
+    expect((await service.post(pet, idempotencyKey('k'))).headers.get('idempotent-replayed')).toBeNull()
   })
 
-  test('sent eight times at once over two instances makes one animal; the others are replays or 409', async ({
+  test('in eight concurrent requests to two instances creates one animal; the other responses are replays or 409', async ({
     service,
   }) => {
     const other = await service.startPeer()
     for (let round = 0; round < 20; round++) {
-      const sent = Array.from({ length: 8 }, (_, n) => (n % 2 ? service : other).post(rex, once(`k${round}`)))
-      const answers = await Promise.all(sent)
-      const made = answers.filter((r) => r.status === 201)
-      expect(made.length).toBeGreaterThanOrEqual(1)
-      expect(new Set(made.map((r) => r.headers.get('location'))).size).toBe(1)
-      expect(made.filter((r) => !r.headers.has('idempotent-replayed'))).toHaveLength(1)
-      for (const late of answers.filter((r) => r.status !== 201)) {
-        expect(await late.json()).toMatchObject({ code: 'ABORTED', status: 409 })
-        expect(late.headers.get('retry-after')).toBe('1')
+      const sent = Array.from({ length: 8 }, (_, n) => (n % 2 ? service : other).post(pet, idempotencyKey(`k${round}`)))
+      const responses = await Promise.all(sent)
+      const created = responses.filter((r) => r.status === 201)
+      expect(created.length).toBeGreaterThanOrEqual(1)
+      expect(new Set(created.map((r) => r.headers.get('location'))).size).toBe(1)
+      expect(created.filter((r) => !r.headers.has('idempotent-replayed'))).toHaveLength(1)
+      for (const conflict of responses.filter((r) => r.status !== 201)) {
+        expect(await conflict.json()).toMatchObject({ code: 'ABORTED', status: 409 })
+        expect(conflict.headers.get('retry-after')).toBe('1')
       }
       expect(await count(service)).toEqual({ totalCount: round + 1 })
     }
   })
 
-  test('whose request is in flight is 409', async ({ service }) => {
-    await service.post(rex)
+  test('of a request in flight is 409', async ({ service }) => {
+    await service.post(pet)
     await inDatabase(service, async (client) => {
       await client.query(
         `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended((SELECT id FROM api_key)::text || ' k', 0))`,
       )
-      expect(await (await service.post(rex, once('k'))).json()).toMatchObject({ code: 'ABORTED', status: 409 })
+      expect(await (await service.post(pet, idempotencyKey('k'))).json()).toMatchObject({
+        code: 'ABORTED',
+        status: 409,
+      })
       await client.query('ROLLBACK')
     })
-    expect((await service.post(rex, once('k'))).status).toBe(201)
+    expect((await service.post(pet, idempotencyKey('k'))).status).toBe(201)
   })
 
-  test('is kept for 24 hours, then it means a new animal, and is pruned', async ({ service }) => {
-    await service.post(rex, once('k'))
+  test('expires after 24 hours, and is then deleted', async ({ service }) => {
+    await service.post(pet, idempotencyKey('k'))
     const age = (hours: number) =>
       inDatabase(service, (client) =>
         client.query(`UPDATE idempotency_key SET created_at = now() - interval '${hours} h'`),
       )
-    const location = async () => (await service.post(rex, once('k'))).headers.get('location')
+    const location = async () => (await service.post(pet, idempotencyKey('k'))).headers.get('location')
     await age(23.9)
     expect(await location()).toBe('/v1/pets/1')
     expect(await pruneIdempotencyKeys(service.database.prisma)).toBe(0)
@@ -107,11 +115,11 @@ describe('an Idempotency-Key', () => {
     expect(await pruneIdempotencyKeys(service.database.prisma)).toBe(1)
   })
 
-  test('claims nothing when the insert fails: both or neither', async ({ service }) => {
-    await service.post(rex)
+  test('is not stored if the insert of the animal fails', async ({ service }) => {
+    await service.post(pet)
     await inDatabase(service, async (client) => {
       await client.query(`ALTER TABLE animal ADD CONSTRAINT never CHECK (name <> 'Rex') NOT VALID`)
-      expect((await service.post(rex, once('k'))).status).toBe(500)
+      expect((await service.post(pet, idempotencyKey('k'))).status).toBe(500)
       expect((await client.query('SELECT * FROM idempotency_key')).rows).toEqual([])
     })
   })

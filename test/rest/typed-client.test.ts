@@ -7,10 +7,12 @@ import { expect } from 'vitest'
 import { testWithService as test } from '../support/harness.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-// Below the project, so that the client finds openapi-fetch as a team's would.
+// Inside the project, so that the client can resolve openapi-fetch.
 const folder = `${root}dist/typed-client`
 
-test('the types made from /openapi.json compile, and drive every operation', async ({ service }) => {
+test('a client with the types generated from /openapi.json compiles, and can call every operation', async ({
+  service,
+}) => {
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
   const types = await openapiTypescript(new URL(`${service.base}/openapi.json`))
@@ -31,7 +33,7 @@ test('the types made from /openapi.json compile, and drive every operation', asy
     `${folder}/client.ts`,
   ])
 
-  // Compiled a moment ago, so the compiler here knows nothing of it.
+  // Compiled at run time, so its type is unknown here.
   const client = (await import(/* @vite-ignore */ `${folder}/client.js`)) as {
     everyOperation(baseUrl: string, key: string): Promise<unknown>
   }

@@ -5,28 +5,28 @@ import { createService, type Service, type ServiceOptions } from '../../src/serv
 import { loadConfig } from '../../src/config.ts'
 import { type ApiKeys, Scope } from '../../src/auth/api-keys.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
-import { collectLog, keepKey, type Log } from './output.ts'
+import { collectLog, recordKey, type Log } from './output.ts'
 import { GENEROUS_TIMEOUTS } from './timeouts.ts'
 import { deviations } from '../rest/document.ts'
 
-/** What differs from the configuration of tests; timeouts that are not named are generous. */
+/** Overrides of the configuration for tests, in which timeouts are generous. */
 export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'timeouts'>> {
   timeouts?: Partial<ServiceOptions['timeouts']>
   key?: string
 }
 
-/** A running service on a database of its own, and what a client needs to talk to it. */
+/** A running service with its own database, and helpers that send requests to it. */
 export interface TestService extends Service {
   databaseUrl: string
   base: string
   port: number
   key: string
   log: Log
-  /** A request with the key, to a path of this service. Every REST answer is held against the OpenAPI document. */
+  /** Sends a request with the key. Expects that every REST response conforms to the OpenAPI document. */
   send(path: string, init?: RequestInit): Promise<Response>
-  /** POST /v1/pets with a body as JSON, or as it is when it is text or bytes. */
+  /** POST /v1/pets. Text and bytes are sent unchanged, other bodies as JSON. */
   post(body: unknown, headers?: Record<string, string>): Promise<Response>
-  /** POST /graphql; the answer's body. */
+  /** POST /graphql. @returns the body of the response */
   graphql(query: string, variables?: object): Promise<GraphQLResponseBody>
   /** Another instance of the service on the same database, with the same key. */
   startPeer(options?: TestServiceOptions): Promise<TestService>
@@ -37,15 +37,15 @@ export interface GraphQLResponseBody {
   errors?: { message: string; path?: (string | number)[]; extensions: { code: string; status: number } }[]
 }
 
-/** A test with a service of its own on a database of its own. */
+/** A test with its own service and its own database. */
 export const testWithService = test.extend<{ service: TestService }>({ service: provideService })
 
-/** A test with a service that all tests of the file share: their animals and keys must not disturb one another. */
+/** A test with a service and a database that all tests of the file share, so it must tolerate their animals and keys. */
 export const testWithSharedService = test.extend<{ service: TestService }>({
   service: [provideService, { scope: 'file' }],
 })
 
-// Vitest reads the fixture's first parameter and wants a pattern there.
+// Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
 // oxlint-disable-next-line no-empty-pattern
 async function provideService({}, use: (service: TestService) => Promise<void>): Promise<void> {
   const stops: (() => Promise<void>)[] = []
@@ -55,7 +55,7 @@ async function provideService({}, use: (service: TestService) => Promise<void>):
   await dropDatabase(databaseUrl)
 }
 
-/** @returns the URL of a fresh database with the current schema */
+/** @returns the URL of a new, empty database with the current schema */
 export async function cloneDatabase(template = inject('templateUrl')): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
   await admin().query(`CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)} STRATEGY file_copy`)
@@ -70,7 +70,7 @@ export async function dropDatabase(url: string): Promise<void> {
 
 let pool: pg.Pool | undefined
 
-/** One connection for all the databases that a worker makes and drops: a new one costs as much as a clone. */
+/** One connection per worker creates and drops its databases, since a new connection takes as long as a clone. */
 function admin(): pg.Pool {
   const connectionString = atDatabase('template1')
   return (pool ??= new pg.Pool({ connectionString, max: 1 }).on('error', () => {}))
@@ -82,7 +82,7 @@ function atDatabase(name: string): string {
   return url.href
 }
 
-/** Runs SQL on the tests' server, in a database that is nobody's template. */
+/** Runs SQL on the tests' server. The default database is no template of the tests, so connections cannot block clones. */
 export async function withClient<T>(work: (client: pg.Client) => Promise<T>, database = 'template1'): Promise<T> {
   const client = new pg.Client({ connectionString: atDatabase(database) })
   client.on('error', () => {})
@@ -118,7 +118,7 @@ export async function startService(
       headers: { Authorization: `Bearer ${key}`, ...init.headers },
     })
     const body = await response.clone().text()
-    expect(deviations(init.method ?? 'GET', path, response, body), 'as the OpenAPI document says').toEqual([])
+    expect(deviations(init.method ?? 'GET', path, response, body), 'deviations from the OpenAPI document').toEqual([])
     return response
   }
   return {
@@ -131,11 +131,11 @@ export async function startService(
     log,
     send,
     post(body, headers = {}) {
-      const raw = typeof body === 'string' || body instanceof Uint8Array
+      const isRaw = typeof body === 'string' || body instanceof Uint8Array
       return send('/v1/pets', {
         method: 'POST',
         headers: { 'Content-Type': 'application/json', ...headers },
-        body: raw ? (body as BodyInit) : JSON.stringify(body),
+        body: isRaw ? (body as BodyInit) : JSON.stringify(body),
       })
     },
     async graphql(query, variables) {
@@ -146,18 +146,19 @@ export async function startService(
       })
       return (await response.json()) as GraphQLResponseBody
     },
-    startPeer: (more) => startService(databaseUrl, stops, { ...options, ...(timeouts && { timeouts }), key, ...more }),
+    startPeer: (overrides) =>
+      startService(databaseUrl, stops, { ...options, ...(timeouts && { timeouts }), key, ...overrides }),
   }
 }
 
-/** The same, with every new key kept for the search at the end of the run. */
+/** Records every new key, so that key-leaks.ts can search for it at the end of the run. */
 function recordNewKeys(keys: ApiKeys): ApiKeys {
   return {
     ...keys,
-    issue: async (...options) => keepKey(await keys.issue(...options)),
+    issue: async (...options) => recordKey(await keys.issue(...options)),
     async rotate(...options) {
       const key = await keys.rotate(...options)
-      return key && keepKey(key)
+      return key && recordKey(key)
     },
   }
 }

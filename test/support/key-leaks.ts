@@ -5,17 +5,17 @@ import type { TestProject } from 'vitest/node'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Every line of every service's log, and what programs print besides the keys that they are asked for. */
+    /** A file with the logs of all services and the output of all programs, except keys that they print on purpose. */
     outputFile: string
-    /** Every key that was made in the run, one a line. */
+    /** A file with every key that was created in the run, one per line. */
     keysFile: string
   }
 }
 
-/** What a key looks like; nothing of this shape belongs into a log, whether it is one or not. */
-const keyShape = /pets_[0-9a-z]{57}/gi
+/** The format of a key. No log may contain it, even if the key does not exist. */
+const KEY_PATTERN = /pets_[0-9a-z]{57}/gi
 
-/** Searches all that was printed in the test run for keys when it is over. One that is found fails the run. */
+/** After the test run, searches all recorded output for keys. A leaked key fails the run. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dir = await mkdtemp(join(tmpdir(), 'pet-store-output-'))
   const [outputFile, keysFile] = [join(dir, 'output'), join(dir, 'keys')]
@@ -26,12 +26,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const output = await readFile(outputFile, 'utf8')
     const keys = (await readFile(keysFile, 'utf8')).split('\n').filter(Boolean)
     await rm(dir, { recursive: true })
-    // Also the secret part alone, wherever it got its `pets_` lost or its checksum cut off.
+    // Also finds keys without their prefix or their checksum.
     const secrets = keys.map((key) => key.slice(13, 55)).filter((secret) => output.includes(secret))
-    const leaks = [...new Set([...(output.match(keyShape) ?? []), ...secrets])]
+    const leaks = [...new Set([...(output.match(KEY_PATTERN) ?? []), ...secrets])]
     if (!leaks.length) return
-    const places = output.split('\n').filter((line) => leaks.some((leak) => line.includes(leak)))
-    console.error(`Keys were printed in this run:\n${places.slice(0, 10).join('\n')}`)
-    process.exitCode = 1 // what is thrown here Vitest tells, but does not fail for
+    const lines = output.split('\n').filter((line) => leaks.some((leak) => line.includes(leak)))
+    console.error(`Keys were printed in this run:\n${lines.slice(0, 10).join('\n')}`)
+    process.exitCode = 1 // Vitest only prints an error that is thrown here; it does not fail the run
   }
 }

@@ -2,47 +2,47 @@ import { appendFileSync } from 'node:fs'
 import type { DestinationStream } from 'pino'
 import { inject } from 'vitest'
 
-/** Keeps what a service or a program has printed, to be searched for keys when the run is over (leaks.ts). */
-export function keepOutput(text: string): void {
+/** Records what a service or a program has printed: key-leaks.ts searches it for keys at the end of the run. */
+export function recordOutput(text: string): void {
   appendFileSync(inject('outputFile'), text)
 }
 
-/** Keeps a key of the run, which nothing may print. */
-export function keepKey(key: string): string {
+/** Records a key, which no output may contain. @returns the key */
+export function recordKey(key: string): string {
   appendFileSync(inject('keysFile'), `${key}\n`)
   return key
 }
 
 export type LogLine = Record<string, unknown>
 
-/** The log of a service in the test's process. */
+/** The log of a service that runs in the test's process. */
 export interface Log extends DestinationStream {
   lines: LogLine[]
-  /** @returns the first line like this, as soon as there is one: an answer may be here before its line */
+  /** Waits for a line with these members, since a response may arrive before its line is written. @returns the first */
   line(members: LogLine): Promise<LogLine>
 }
 
 export function collectLog(): Log {
   const lines: LogLine[] = []
-  const waiting = new Set<() => void>()
+  const pendingChecks = new Set<() => void>()
   return {
     lines,
     write(text) {
-      keepOutput(text)
-      lines.push(JSON.parse(text) as LogLine) // a line is an object
-      waiting.forEach((look) => look())
+      recordOutput(text)
+      lines.push(JSON.parse(text) as LogLine) // pino writes one object per line
+      pendingChecks.forEach((check) => check())
     },
     line(members) {
-      const wanted = Object.entries(members)
+      const expected = Object.entries(members)
       return new Promise((resolve) => {
-        const look = () => {
-          const found = lines.find((line) => wanted.every(([name, value]) => line[name] === value))
+        const check = () => {
+          const found = lines.find((line) => expected.every(([name, value]) => line[name] === value))
           if (!found) return
-          waiting.delete(look)
+          pendingChecks.delete(check)
           resolve(found)
         }
-        waiting.add(look)
-        look()
+        pendingChecks.add(check)
+        check()
       })
     },
   }

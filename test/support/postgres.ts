@@ -9,16 +9,16 @@ import { migrate } from '../../src/database/migrate.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** A migrated, empty database on the tests' server; each test works on a clone of it. */
+    /** URL of an empty database with the current schema on the tests' server. Tests work on clones of it. */
     templateUrl: string
   }
 }
 
-/** Runs a PostgreSQL for the whole test run. What it holds is thrown away, so nothing is flushed to disk. */
+/** Starts one PostgreSQL for the whole test run. Its data is temporary, so it does not flush to disk. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dir = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-test-'))
-  const speed = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=300']
-  const server = await useEmbeddedPostgres(dir, speed)
+  const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=300']
+  const server = await useEmbeddedPostgres(dir, settings)
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
   await client.query('CREATE DATABASE template_current')
@@ -33,7 +33,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-/** A folder in memory with room for the run, where there is one: a clone takes 10 ms there and 100 on a disk. */
+/** @returns a folder in memory, if it has enough space: a clone takes 10 ms there and 100 ms on a disk */
 function memoryFolder(): string | undefined {
   const folder = '/dev/shm'
   if (!existsSync(folder)) return undefined

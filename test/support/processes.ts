@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inject, test } from 'vitest'
 import { dropDatabase, withClient } from './harness.ts'
-import { keepKey, keepOutput } from './output.ts'
+import { recordKey, recordOutput } from './output.ts'
 import { GENEROUS_TIMEOUTS, waitUntil } from './timeouts.ts'
 
 type Env = Record<string, string>
@@ -18,38 +18,38 @@ export interface ProgramResult {
   stderr: string
 }
 
-/** The service as a process that listens. */
+/** A process of the service that is listening. */
 export interface ServiceProcess {
   base: string
   port: number
-  /** What it has printed until it listened. */
+  /** Its output until it was listening. */
   printed: string
-  /** Waits until its output satisfies a condition. @returns the output; rejects if the process ends before */
-  until(enough: (printed: string) => boolean): Promise<string>
-  /** Sends a signal as a terminal does: to it and all that it runs in its process group. @returns its end */
+  /** Waits until its output satisfies a condition. @returns the output; rejects if the process exits before */
+  until(condition: (printed: string) => boolean): Promise<string>
+  /** Sends a signal to its process group, as a terminal does, and waits until it exits. */
   signal(name: NodeJS.Signals): Promise<ProgramResult>
 }
 
-/** A data folder, and the built programs working on it. Nothing of them outlives the test. */
+/** A temporary data folder, and the built programs with it. Folder and processes are removed after the test. */
 export interface Sandbox {
   dataDir: string
-  /** Runs a program of dist/ to its end. */
+  /** Runs a program of dist/ and waits until it exits. */
   run(program: string, args?: string[], env?: Env): Promise<ProgramResult>
-  /** Starts the service, on a free port if nothing else is said, and waits until it listens. */
+  /** Starts the service and waits until it is listening, by default on a free port. */
   start(env?: Env): Promise<ServiceProcess>
-  /** The process of the folder's PostgreSQL, which keeps it in a file while it runs (and leaves it when killed). */
+  /** @returns the process id in the postmaster.pid of the embedded PostgreSQL, which removes the file unless killed */
   postgresPid(): Promise<number | undefined>
 }
 
-/** The fixture `sandbox`, for tests that have others besides. */
-// Vitest reads the fixture's first parameter and wants a pattern there.
+/** The fixture `sandbox`, for tests with further fixtures. */
+// Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
 // oxlint-disable-next-line no-empty-pattern
 export async function withSandbox({}, use: (sandbox: Sandbox) => Promise<void>): Promise<void> {
   const { close, ...sandbox } = await createSandbox()
   await use(sandbox).finally(close)
 }
 
-/** A test with a sandbox of its own and, if it names `emptyDatabase`, an empty database on the tests' server. */
+/** A test with its own sandbox and, if it uses `emptyDatabase`, its own database without a schema. */
 export const testWithProcess = test.extend<{ sandbox: Sandbox; emptyDatabase: string }>({
   sandbox: withSandbox,
   // oxlint-disable-next-line no-empty-pattern
@@ -67,7 +67,7 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
   let closed = false
 
   function add(program: string, args: string[], env: Env) {
-    if (closed) throw new Error('The test is over') // one that timed out may still go on
+    if (closed) throw new Error('The test is over') // a test that timed out may still be running
     const added = launch(program, args, {
       ...GENEROUS_TIMEOUTS,
       DATA_DIR: dataDir,
@@ -87,11 +87,11 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
   return {
     dataDir,
     postgresPid,
-    run: (program, args = [], env = {}) => add(program, args, env).ended,
+    run: (program, args = [], env = {}) => add(program, args, env).exited,
     async start(env = {}) {
       const program = add('main.js', [], env)
-      const last = env.DATABASE_URL ? '"msg":"listening"' : 'Press Ctrl-C to stop.'
-      const printed = await program.until((text) => text.includes(last) && /"port":\d+/.test(text))
+      const lastLine = env.DATABASE_URL ? '"msg":"listening"' : 'Press Ctrl-C to stop.'
+      const printed = await program.until((text) => text.includes(lastLine) && /"port":\d+/.test(text))
       const port = Number(/"port":(\d+)/.exec(printed)?.[1])
       return { base: `http://127.0.0.1:${port}`, port, printed, until: program.until, signal: program.signal }
     },
@@ -100,21 +100,21 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
       await Promise.all(programs.map((program) => program.signal('SIGKILL')))
       const pid = await postgresPid()
       if (pid && kill(pid, 'SIGQUIT')) {
-        // What it still writes would be in the way of the removal; one that hangs gets no mercy.
-        const gone = async () => (await postgresPid()) === undefined
-        await waitUntil(gone).catch(() => kill(pid, 'SIGKILL'))
+        // The folder can only be removed when PostgreSQL no longer writes to it.
+        const exited = async () => (await postgresPid()) === undefined
+        await waitUntil(exited).catch(() => kill(pid, 'SIGKILL'))
       }
       await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
     },
   }
 }
 
-/** Starts a program of dist/ with this environment and no other, and collects what it prints. */
+/** Starts a program of dist/ with only these environment variables, and collects its output. */
 function launch(program: string, args: string[], env: Env) {
   const file = fileURLToPath(new URL(`../../dist/${program}`, import.meta.url))
   const child = spawn(process.execPath, [file, ...args], {
-    cwd: tmpdir(), // far from the project: nothing may depend on where it is started
-    env: { PATH: process.env.PATH ?? '', ...env }, // the PATH leads to setpriv
+    cwd: tmpdir(), // outside the project, since the programs must not depend on the working directory
+    env: { PATH: process.env.PATH ?? '', ...env }, // PATH is needed to find setpriv
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true, // a process group of its own
   })
@@ -122,39 +122,39 @@ function launch(program: string, args: string[], env: Env) {
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  child.on('error', (error) => (stderr += error.message)) // it could not be started, which ends it too
-  const ended = new Promise<ProgramResult>((resolve) => {
+  child.on('error', (error) => (stderr += error.message)) // it could not be started; "close" follows
+  const exited = new Promise<ProgramResult>((resolve) => {
     child.once('close', (code) => {
-      keepOutput(withoutTheKey(stdout) + stderr)
+      recordOutput(withoutPrintedKey(stdout) + stderr)
       resolve({ code, stdout, stderr })
     })
   })
   return {
-    ended,
-    /** @returns what it has printed as soon as that is enough; rejects when it ends before */
-    until(enough: (printed: string) => boolean): Promise<string> {
+    exited,
+    /** Waits until its output satisfies a condition. @returns the output; rejects if the process exits before */
+    until(condition: (printed: string) => boolean): Promise<string> {
       return new Promise((resolve, reject) => {
-        if (enough(stdout)) resolve(stdout)
-        child.stdout.on('data', () => enough(stdout) && resolve(stdout))
-        void ended.then((how) => reject(new Error(`It ended too early: ${JSON.stringify(how)}`)))
+        if (condition(stdout)) resolve(stdout)
+        child.stdout.on('data', () => condition(stdout) && resolve(stdout))
+        void exited.then((result) => reject(new Error(`The process exited too early: ${JSON.stringify(result)}`)))
       })
     },
     signal(name: NodeJS.Signals): Promise<ProgramResult> {
       if (child.pid && child.exitCode === null && child.signalCode === null) kill(-child.pid, name)
-      return ended
+      return exited
     },
   }
 }
 
-/** Removes the one key that is printed on purpose: alone by the keys command, or in the link of the startup banner. */
-function withoutTheKey(stdout: string): string {
+/** Removes the key that is printed on purpose: by the keys command, or in the link of the startup banner. */
+function withoutPrintedKey(stdout: string): string {
   return stdout.replace(/(?<=^)pets_[0-9a-z]{57}(?=\n$)|(?<=\/graphql#key=)pets_[0-9a-z]{57}(?=\n)/, (key) => {
-    keepKey(key)
+    recordKey(key)
     return ''
   })
 }
 
-/** @returns whether there was such a process, or process group when the number is negative; signal 0 only looks */
+/** @returns whether the process exists, or the process group if the number is negative. Signal 0 only tests that. */
 export function kill(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)
@@ -163,7 +163,7 @@ export function kill(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Takes a free port of the loopback interface. */
+/** Listens on a free port of the loopback interface. */
 export function occupyPort(): Promise<{ server: Server; port: number }> {
   return new Promise((resolve, reject) => {
     const server = createServer().once('error', reject)
@@ -174,14 +174,14 @@ export function occupyPort(): Promise<{ server: Server; port: number }> {
   })
 }
 
-/** A TCP port that is free on the loopback interface now. */
+/** @returns a TCP port that is free on the loopback interface at the moment */
 export async function freePort(): Promise<number> {
   const { server, port } = await occupyPort()
   await new Promise((closed) => server.close(closed))
   return port
 }
 
-/** The address of a database on a port where nothing listens. */
+/** @returns a database URL with a port on which nothing listens */
 export async function unreachableDatabaseUrl(): Promise<string> {
   return `postgresql://postgres:secret@127.0.0.1:${await freePort()}/postgres`
 }

@@ -2,36 +2,36 @@ import { connect } from 'node:net'
 
 export interface RawResponse {
   status: number
-  /** Names in lower case; the last of several with one name. */
+  /** Names are in lower case. Of repeated headers the last is kept. */
   headers: Record<string, string>
-  /** As JSON when it is that, else the text; undefined when there is none. */
+  /** Parsed if it is JSON, otherwise text; undefined if empty. */
   body: unknown
-  /** All that came, byte for byte as latin1. */
+  /** The received bytes, decoded as latin1. */
   text: string
 }
 
 interface SendRawOptions {
-  /** Close our own half of the connection behind the bytes. */
-  end?: boolean
-  /** Hang up as soon as this is in what came. */
-  enough?: RegExp
+  /** Half-close the connection after the bytes. */
+  halfClose?: boolean
+  /** Close the connection as soon as the received text matches. */
+  until?: RegExp
 }
 
-/** Sends bytes as they are and gives back all that comes until the other side closes, or until it is enough. */
+/** Sends bytes on a new connection. @returns what is received until the server closes it, or until `until` matches */
 export function sendRaw(
   port: number,
   bytes: string | Buffer,
-  { end = false, enough }: SendRawOptions = {},
+  { halfClose = false, until }: SendRawOptions = {},
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = ''
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => {
       socket.write(bytes)
-      if (end) socket.end()
+      if (halfClose) socket.end()
     })
     socket.on('data', (chunk) => {
       received += chunk.toString('latin1')
-      if (enough?.test(received)) socket.destroy()
+      if (until?.test(received)) socket.destroy()
     })
     socket.on('end', () => socket.end())
     socket.on('close', () => resolve(received))
@@ -39,17 +39,17 @@ export function sendRaw(
   })
 }
 
-/** The one answer in what came. */
+/** Parses one response. */
 export function parseResponse(text: string): RawResponse {
-  const cut = text.indexOf('\r\n\r\n')
-  const [first = '', ...lines] = text.slice(0, cut).split('\r\n')
+  const headEnd = text.indexOf('\r\n\r\n')
+  const [statusLine = '', ...lines] = text.slice(0, headEnd).split('\r\n')
   const headers = Object.fromEntries(
     lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
   )
-  const rest = text.slice(cut + 4)
-  const raw = /chunked/i.test(headers['transfer-encoding'] ?? '') ? unchunk(rest) : rest
+  const payload = text.slice(headEnd + 4)
+  const raw = /chunked/i.test(headers['transfer-encoding'] ?? '') ? unchunk(payload) : payload
   const content = Buffer.from(raw, 'latin1').toString('utf8')
-  return { status: Number(first.split(' ')[1]), headers, body: toBody(content, headers['content-type']), text }
+  return { status: Number(statusLine.split(' ')[1]), headers, body: toBody(content, headers['content-type']), text }
 }
 
 function unchunk(text: string): string {

@@ -1,8 +1,8 @@
 import { vi } from 'vitest'
 
 /**
- * The environment of every service and program that a test starts: a busy machine does not fail a test. A test about a
- * timeout sets a short one itself.
+ * Environment of every service and program that a test starts, so that a busy machine does not fail a test. A test of
+ * a timeout sets its own short one.
  */
 export const GENEROUS_TIMEOUTS = {
   DATABASE_LOCK_TIMEOUT_MS: '20000',
@@ -14,14 +14,14 @@ export const GENEROUS_TIMEOUTS = {
   REQUEST_TIMEOUT_MS: '120000',
 }
 
-const LIMIT = { timeout: 120_000, interval: 10 }
+const OPTIONS = { timeout: 120_000, interval: 10 }
 
-/** vi.waitUntil without its limit of a second. */
+/** vi.waitUntil, whose default timeout of one second is too short for a busy machine. */
 export function waitUntil(condition: () => unknown): Promise<unknown> {
-  return vi.waitUntil(condition, LIMIT)
+  return vi.waitUntil(condition, OPTIONS)
 }
 
-/** vi.waitFor without its limit of a second. */
+/** vi.waitFor, whose default timeout of one second is too short for a busy machine. */
 export function waitFor<T>(assertion: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(assertion, LIMIT)
+  return vi.waitFor(assertion, OPTIONS)
 }

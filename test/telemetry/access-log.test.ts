@@ -45,7 +45,7 @@ describe('each request is one line', () => {
   )
 
   testWithSharedService(
-    'what went wrong has its code; a path that is no address of ours is told as "other"',
+    'a failed request has its error code, and an unknown path has the route "other"',
     async ({ service }) => {
       expect(await lineOf(service, '/v1/pets/1')).toMatchObject({
         route: '/v1/pets/{petId}',
@@ -64,7 +64,7 @@ describe('each request is one line', () => {
   )
 
   testWithSharedService(
-    'GraphQL: type and name of the operation, and the code also where HTTP says 200',
+    'GraphQL: type and name of the operation, and the error code also if the HTTP status is 200',
     async ({ service }) => {
       const query =
         'query Two { pets { nodes { id } } } mutation Three { createPet(input: {name: "a", categoryId: 1}) { id } }'
@@ -78,8 +78,8 @@ describe('each request is one line', () => {
     },
   )
 
-  test('GraphQL: those who join one execution have each waited for the database themselves', async ({ service }) => {
-    await service.send('/v1/pets') // the key is known from now on
+  test('GraphQL: each of the coalesced requests has its own time in the database', async ({ service }) => {
+    await service.send('/v1/pets') // caches the key
     const { pool } = service.database
     const queries = vi.spyOn(pool, 'query')
     const sendAll = (ids: string[]) =>
@@ -103,7 +103,7 @@ describe('each request is one line', () => {
     }
   })
 
-  test('a client that goes away before its answer is told so', async ({ service }) => {
+  test('a client that disconnects before its response is logged as 499', async ({ service }) => {
     await withClient(async (sql) => {
       await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
       const headers = { Authorization: `Bearer ${service.key}`, 'X-Request-Id': 'gone' }
@@ -127,21 +127,21 @@ describe('a request rejected by the HTTP parser', () => {
     ['CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405, 'METHOD_NOT_ALLOWED'],
     ['GET / HTTP/1.1\r\n', 408, 'REQUEST_TIMEOUT'],
     [`GET /${'x'.repeat(17_000)}`, 431, 'HEADERS_TOO_LARGE'],
-  ] as const)('%.20s is one line with the id that the client was told, and counted', async (one, { service }) => {
+  ] as const)('%.20s is one line with the id of the response, and is counted', async (one, { service }) => {
     const [bytes, status, code] = one
-    const hasty = await service.startPeer({ timeouts: { headersMs: 100 } })
-    const { headers } = parseResponse(await sendRaw(hasty.port, bytes))
-    const line = await hasty.log.line({ requestId: headers['x-request-id'] })
+    const peer = await service.startPeer({ timeouts: { headersMs: 100 } })
+    const { headers } = parseResponse(await sendRaw(peer.port, bytes))
+    const line = await peer.log.line({ requestId: headers['x-request-id'] })
     expect(line).toMatchObject({ level: 30, status, code, msg: 'request rejected' })
-    const metrics = await (await hasty.send('/metrics')).text()
+    const metrics = await (await peer.send('/metrics')).text()
     expect(metrics).toContain(`petstore_errors_total{code="${code}"} 1\n`)
   })
 
-  test('is none where a client never said a byte', async ({ service }) => {
-    const hasty = await service.startPeer({ timeouts: { headersMs: 100 } })
-    expect(parseResponse(await sendRaw(hasty.port, '')).status).toBe(408)
-    await lineOf(hasty, '/v1/pets')
-    expect(hasty.log.lines).toHaveLength(1)
+  test('is not written for a connection without bytes', async ({ service }) => {
+    const peer = await service.startPeer({ timeouts: { headersMs: 100 } })
+    expect(parseResponse(await sendRaw(peer.port, '')).status).toBe(408)
+    await lineOf(peer, '/v1/pets')
+    expect(peer.log.lines).toHaveLength(1)
   })
 })
 
@@ -152,7 +152,7 @@ describe('what a client sends cannot spoil the log', () => {
     ['JSON', '{"a":1}'],
     ['129 characters', 'x'.repeat(129)],
   ])('an X-Request-Id with %s is not taken', async ([, id], { service }) => {
-    // fetch refuses to send line breaks, and so does HTTP: percent-encoded is as near as they come.
+    // HTTP and fetch do not allow line breaks in a path, except percent-encoded.
     const sent = String(id).replace('\r\n', '%0D%0A')
     const line = await lineOf(service, '/v1/pets', { headers: { 'X-Request-Id': sent } })
     expect(line.requestId).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
@@ -166,8 +166,8 @@ describe('what a client sends cannot spoil the log', () => {
     '00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01',
     `${traceparent}-more`,
     `01${traceparent.slice(2)}-${'x'.repeat(5_000)}`,
-  ])('a traceparent that is none is left out: %s', async (wrong, { service }) => {
-    expect(await lineOf(service, '/v1/pets', { headers: { traceparent: wrong } })).not.toHaveProperty('traceparent')
+  ])('an invalid traceparent is not logged: %s', async (traceparent, { service }) => {
+    expect(await lineOf(service, '/v1/pets', { headers: { traceparent } })).not.toHaveProperty('traceparent')
   })
 
   testWithSharedService('a long name of an operation is cut', async ({ service }) => {
@@ -175,13 +175,16 @@ describe('what a client sends cannot spoil the log', () => {
     expect(line.operation).toBe(`query ${'x'.repeat(100)}`)
   })
 
-  testWithSharedService('line breaks and control characters in names stay in one line', async ({ service }) => {
-    const name = 'Rex\r\n{"level":60,"msg":"forged"}\u2028\u2029\u0085\u001b[31m'
-    expect((await service.post({ name, categoryId: 1 }, { 'X-Request-Id': 'names' })).status).toBe(201)
-    expect((await service.post({ name, categoryId: name }, { 'X-Request-Id': 'names' })).status).toBe(400)
-    await service.log.line({ requestId: 'names', status: 400 })
-    expect(service.log.lines.filter(({ msg }) => msg === 'forged')).toEqual([])
-  })
+  testWithSharedService(
+    'line breaks and control characters in names are escaped within one line',
+    async ({ service }) => {
+      const name = 'Rex\r\n{"level":60,"msg":"forged"}\u2028\u2029\u0085\u001b[31m'
+      expect((await service.post({ name, categoryId: 1 }, { 'X-Request-Id': 'names' })).status).toBe(201)
+      expect((await service.post({ name, categoryId: name }, { 'X-Request-Id': 'names' })).status).toBe(400)
+      await service.log.line({ requestId: 'names', status: 400 })
+      expect(service.log.lines.filter(({ msg }) => msg === 'forged')).toEqual([])
+    },
+  )
 
   test('errors and objects are logged in one line, with keys reduced to their prefixes', () => {
     const log = collectLog()
@@ -196,7 +199,7 @@ describe('what a client sends cannot spoil the log', () => {
 })
 
 testWithProcess(
-  'the program logs keys nowhere, wherever a client has put them: header, path, query, operation, name',
+  'the program never logs a key from a header, path, query string, operation or name',
   async ({ sandbox }) => {
     const service = await sandbox.start()
     const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])

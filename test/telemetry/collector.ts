@@ -35,9 +35,9 @@ interface Payload {
 
 /**
  * Takes spans as an OpenTelemetry collector does: OTLP over HTTP, of which it understands JSON.
- * @param answers whether it ever answers
+ * @param responds whether it responds to requests
  */
-export async function startCollector({ answers = true } = {}): Promise<Collector> {
+export async function startCollector({ responds = true } = {}): Promise<Collector> {
   const spans: ReceivedSpan[] = []
   const types: string[] = []
   const server = createServer(async (req, res) => {
@@ -46,7 +46,7 @@ export async function startCollector({ answers = true } = {}): Promise<Collector
     let body = ''
     for await (const chunk of req) body += String(chunk)
     if (type === 'application/json') spans.push(...read(JSON.parse(body) as Payload)) // OTLP has it so
-    if (answers) res.end()
+    if (responds) res.end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo // a TCP server that listens has one
@@ -55,9 +55,10 @@ export async function startCollector({ answers = true } = {}): Promise<Collector
     types,
     spans: (traceId, count) =>
       waitFor(() => {
-        const ours = spans.filter((span) => span.traceId === traceId)
-        if (ours.length !== count) throw new Error(`${count} spans: ${ours.map(({ name }) => name).join()}`)
-        return ours
+        const spansOfTrace = spans.filter((span) => span.traceId === traceId)
+        if (spansOfTrace.length !== count)
+          throw new Error(`${count} spans: ${spansOfTrace.map(({ name }) => name).join()}`)
+        return spansOfTrace
       }),
     close() {
       server.close()

@@ -29,15 +29,15 @@ const dashboard = JSON.parse(dashboardText) as {
 const namesIn = (text: string) => new Set(text.match(/\b(?:petstore|nodejs|process)_[a-z_0-9]+/g) ?? [])
 
 describe('the dashboard and the alerts', () => {
-  test('name only metrics, labels and values that a running service tells', async ({ service }) => {
+  test('use only metrics, labels and values that a running service exports', async ({ service }) => {
     await service.send('/v1/pets/1')
     await service.graphql('{ pets { totalCount } }')
     await fetch(`${service.base}/v1/pets`)
     const text = await (await service.send('/metrics')).text()
-    const told = namesIn(text.replace(/^#.*$/gm, ''))
+    const exported = namesIn(text.replace(/^#.*$/gm, ''))
     const wanted = [...namesIn(alerts + dashboardText)]
     expect(wanted.length).toBeGreaterThan(12)
-    expect(wanted.filter((name) => !told.has(name))).toEqual([])
+    expect(wanted.filter((name) => !exported.has(name))).toEqual([])
 
     const labels = new Set([...text.matchAll(/[{,]([a-z_]+)="/g)].map((match) => match[1]))
     const prometheus = new Set(['instance', 'job']) // added by Prometheus

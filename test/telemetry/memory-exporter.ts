@@ -47,9 +47,10 @@ export function startClient(): Client {
     within: (work) => context.with(within, work),
     spans: (count) =>
       waitFor(() => {
-        const ours = finished().filter((one) => one.spanContext().traceId === traceId)
-        if (ours.length !== count) throw new Error(`${count} spans: ${ours.map(({ name }) => name).join()}`)
-        return ours
+        const spansOfTrace = finished().filter((span) => span.spanContext().traceId === traceId)
+        if (spansOfTrace.length !== count)
+          throw new Error(`${count} spans: ${spansOfTrace.map(({ name }) => name).join()}`)
+        return spansOfTrace
       }),
   }
 }

@@ -14,7 +14,7 @@ const metricsOf = async ({ send }: TestService) => (await send('/metrics')).text
 const seriesOf = (text: string) =>
   text.split('\n').flatMap((line) => (line.startsWith('petstore_') ? [line.slice(0, line.lastIndexOf(' '))] : []))
 
-/** Writes requests without waiting for answers, which is quick, and waits for all of them. */
+/** Sends pipelined requests over one connection, and waits for all responses. */
 async function pipeline({ port }: TestService, requests: string[]): Promise<void> {
   const client = connect(port, '127.0.0.1').setEncoding('latin1')
   const end = once(client, 'close')
@@ -30,29 +30,32 @@ const random = () => Math.random().toString(36).slice(2)
 
 describe('/metrics', () => {
   test('takes a key on the port of the service', async ({ service }) => {
-    const refused = await fetch(`${service.base}/metrics`)
-    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="petstore"'])
-    const told = await service.send('/metrics')
-    expect([told.status, told.headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
-    const wrong = await service.send('/metrics', { method: 'POST' })
-    expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
+    const anonymous = await fetch(`${service.base}/metrics`)
+    expect([anonymous.status, anonymous.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="petstore"'])
+    const exposition = await service.send('/metrics')
+    expect([exposition.status, exposition.headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; version=0.0.4; charset=utf-8',
+    ])
+    const post = await service.send('/metrics', { method: 'POST' })
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
   })
 
-  test('on a port of its own takes none, and is nowhere else', async ({ service }) => {
+  test('on METRICS_PORT needs no key, and is not available on PORT', async ({ service }) => {
     const { server, port } = await occupyPort()
     await new Promise((resolve) => server.close(resolve))
     const peer = await service.startPeer({ metricsPort: port })
     expect((await peer.send('/metrics')).status).toBe(404)
-    const told = await fetch(`http://127.0.0.1:${port}/metrics`)
-    expect(told.status).toBe(200)
-    expect(await told.text()).toContain('route="/metrics",method="GET",operation="",status="404"')
+    const exposition = await fetch(`http://127.0.0.1:${port}/metrics`)
+    expect(exposition.status).toBe(200)
+    expect(await exposition.text()).toContain('route="/metrics",method="GET",operation="",status="404"')
     const nothing = await fetch(`http://127.0.0.1:${port}/v1/pets`)
     expect([nothing.status, await nothing.json()]).toMatchObject([404, { code: 'NOT_FOUND' }])
     await peer.stop(0, 0)
     await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow('fetch failed')
   })
 
-  test('tells requests by route, method, operation and status; errors by code; deprecated calls by key', async ({
+  test('counts requests by route, method, operation and status, errors by code, and deprecated calls by key', async ({
     service,
   }) => {
     await service.post({ name: 'Rex', categoryId: 1 })
@@ -89,7 +92,7 @@ describe('/metrics', () => {
     expect(text).toMatch(/^process_resident_memory_bytes \d/m)
   })
 
-  test('counts who was refused by a budget', async ({ service }) => {
+  test('counts rate-limited requests', async ({ service }) => {
     const peer = await service.startPeer({ rateLimits: { ...loadConfig({}).rateLimits, points: 2, wrongKeys: 1 } })
     for (let n = 0; n < 5; n++) await peer.send('/v1/pets')
     for (let n = 0; n < 3; n++) await peer.send('/v1/pets', { headers: { Authorization: 'Bearer wrong' } })
@@ -137,10 +140,10 @@ describe('/metrics', () => {
         input: await metricsOf(service),
         encoding: 'utf8',
       })
-      // Names that prom-client gives to what every Node process tells.
-      const ours = `${stdout}${stderr}`.split('\n').filter((line) => line && !/^nodejs_|^process_/.test(line))
-      expect(ours).toEqual([])
-      expect(status).not.toBe(1) // it could be parsed; 3 is for complaints
+      // prom-client defines the names of the metrics of every Node process.
+      const problems = `${stdout}${stderr}`.split('\n').filter((line) => line && !/^nodejs_|^process_/.test(line))
+      expect(problems).toEqual([])
+      expect(status).not.toBe(1) // 1: syntax error; 3: lint problems
     },
   )
 })

@@ -6,7 +6,7 @@ import { withClient, type TestService, testWithService as base } from '../suppor
 import { type Client, finished, startClient, tracer, tree } from './memory-exporter.ts'
 import { waitFor } from '../support/timeouts.ts'
 
-/** `test` with a service that makes spans, and what it logs. The key is known, so that no span is of looking it up. */
+/** A test with a service that is traced, and its log. The key is cached, so that no span is of its lookup. */
 const test = base.extend<{ traced: TestService; lines: Record<string, unknown>[] }>({
   // Vitest reads the fixture's first parameter and wants a pattern there.
   // oxlint-disable-next-line no-empty-pattern
@@ -30,7 +30,7 @@ const graphql = (client: Client, { send }: TestService, query: string) =>
 const newPet = JSON.stringify({ name: 'Rex', categoryId: 1 })
 const json = { 'Content-Type': 'application/json' }
 
-describe('one trace goes from the client through the service to PostgreSQL', () => {
+describe('a trace contains the spans of the client, the service and PostgreSQL', () => {
   test('REST, reading', async ({ traced }) => {
     const client = startClient()
     await traced.send('/v1/pets?limit=3', { headers: client.headers })
@@ -96,7 +96,7 @@ describe('one trace goes from the client through the service to PostgreSQL', () 
 })
 
 describe('the span of a request', () => {
-  test('says what the conventions for HTTP ask for, and no query', async ({ traced }) => {
+  test('has the attributes of the semantic conventions for HTTP, without the query string', async ({ traced }) => {
     const client = startClient()
     await traced.send('/v1/pets/77?a=b', { headers: client.headers })
     const [span] = await client.spans(2)
@@ -112,9 +112,7 @@ describe('the span of a request', () => {
     expect(span?.resource.attributes).toMatchObject({ 'service.name': 'pet-store', 'service.version': '1.0.0' })
   })
 
-  test('has no path that is percent-encoded, behind which redaction finds no key: the route stands for it', async ({
-    traced,
-  }) => {
+  test('has the route instead of a percent-encoded path, in which a key could not be redacted', async ({ traced }) => {
     const client = startClient()
     await traced.send('/v1/pets/%73ecret', { headers: client.headers })
     await traced.send('/nothing/%73ecret', { headers: client.headers })
@@ -139,14 +137,14 @@ describe('the span of a request', () => {
     const client = startClient()
     await traced.send(`/nothing/${mintKey()}`, { headers: client.headers })
     await fetch(`${traced.base}/v1/pets`, { method: 'PROPFIND', headers: client.headers })
-    const [nowhere, unknown] = await client.spans(2)
-    expect(nowhere).toMatchObject({
+    const [unknownPath, unknownMethod] = await client.spans(2)
+    expect(unknownPath).toMatchObject({
       name: 'GET',
       attributes: { 'url.path': expect.stringMatching(/^\/nothing\/pets_[0-9a-z]{8}…$/) },
     })
-    expect(nowhere?.attributes).not.toHaveProperty(['http.route'])
+    expect(unknownPath?.attributes).not.toHaveProperty(['http.route'])
     const method = { 'http.request.method': '_OTHER', 'http.request.method_original': 'PROPFIND' }
-    expect(unknown).toMatchObject({ name: 'HTTP /v1/pets', attributes: method })
+    expect(unknownMethod).toMatchObject({ name: 'HTTP /v1/pets', attributes: method })
   })
 
   test('is the one that the log names, also when the client sent none', async ({ traced, lines }) => {
@@ -163,15 +161,15 @@ describe('the span of a request', () => {
     expect(parents[0]).toContain(client.traceId)
   })
 
-  test('is an error when the client does not wait for the answer', async ({ traced }) => {
+  test('is an error if the client disconnects before the response', async ({ traced }) => {
     const client = startClient()
     const { pathname } = new URL(traced.databaseUrl)
     const [span] = await withClient(async (other) => {
       await other.query('BEGIN; LOCK TABLE animal')
       const leave = new AbortController()
-      const answer = traced.send('/v1/pets', { headers: client.headers, signal: leave.signal })
+      const response = traced.send('/v1/pets', { headers: client.headers, signal: leave.signal })
       setTimeout(() => leave.abort(), 100)
-      await expect(answer).rejects.toThrow('abort')
+      await expect(response).rejects.toThrow('abort')
       return client.spans(1)
     }, pathname.slice(1))
     expect(span).toMatchObject({
@@ -182,7 +180,10 @@ describe('the span of a request', () => {
     expect(span?.attributes).not.toHaveProperty(['http.response.status_code'])
   })
 
-  test('is not made when the client said not to, and the log still names the trace', async ({ traced, lines }) => {
+  test('is not recorded if the client does not sample, and the log contains the trace id', async ({
+    traced,
+    lines,
+  }) => {
     const before = finished().length
     const traceId = '0af7651916cd43dd8448eb211c80319c'
     await traced.send('/v1/pets', { headers: { traceparent: `00-${traceId}-b7ad6b7169203331-00` } })
@@ -191,7 +192,7 @@ describe('the span of a request', () => {
     expect(lines[0]?.traceparent).toMatch(new RegExp(`^00-${traceId}-(?!b7ad6b7169203331)[\\da-f]{16}-00$`))
   })
 
-  test('is not made of what machines ask for all day', async ({ traced }) => {
+  test('is not recorded for health checks and metrics', async ({ traced }) => {
     const before = finished().length
     for (const path of ['/livez', '/readyz', '/metrics']) await traced.send(path)
     expect(finished()).toHaveLength(before)
@@ -199,7 +200,7 @@ describe('the span of a request', () => {
 })
 
 describe('the span of an operation', () => {
-  test('is named after its type, and tells its name but not the document', async ({ traced }) => {
+  test('is named after the operation type, and has the operation name but not the document', async ({ traced }) => {
     const client = startClient()
     await graphql(client, traced, 'query Mine { pet(id: 12345) { id } }')
     const [, operation] = await client.spans(3)
@@ -211,7 +212,7 @@ describe('the span of an operation', () => {
     })
   })
 
-  test('tells why nothing was run', async ({ traced }) => {
+  test('has the error if nothing is executed', async ({ traced }) => {
     const client = startClient()
     await graphql(client, traced, '{')
     await graphql(client, traced, '{ pets { nothing } }')
@@ -224,7 +225,7 @@ describe('the span of an operation', () => {
 })
 
 describe('the span of a statement', () => {
-  test('says what the conventions for PostgreSQL ask for, and no values', async ({ traced }) => {
+  test('has the attributes of the semantic conventions for PostgreSQL, without values', async ({ traced }) => {
     const client = startClient()
     await traced.send('/v1/pets?status=sold', { headers: client.headers })
     const [, span] = await client.spans(2)
@@ -250,15 +251,15 @@ describe('the span of a statement', () => {
     expect(span).toMatchObject({ name: 'SELECT', attributes: { 'postgresql.backend.pid': rows[0].pid } })
   })
 
-  test('tells a failure by its SQLSTATE and makes an error of every span above', async ({ traced }) => {
+  test('has the SQLSTATE of a failure, which is an error of every parent span', async ({ traced }) => {
     await traced.database.pool.query('ALTER TABLE animal RENAME TO gone')
     const client = startClient()
     await graphql(client, traced, '{ pets { nodes { id } } }')
     await traced.send('/v1/pets', { headers: client.headers })
     const spans = await client.spans(5)
-    const told = spans.map(({ name, status, attributes }) => [name, status.code, attributes['error.type']])
-    expect(told).toEqual([
-      ['POST /graphql', SpanStatusCode.UNSET, undefined], // an answer of 200 with errors in it
+    const statuses = spans.map(({ name, status, attributes }) => [name, status.code, attributes['error.type']])
+    expect(statuses).toEqual([
+      ['POST /graphql', SpanStatusCode.UNSET, undefined], // a 200 response that contains errors
       ['query', SpanStatusCode.ERROR, 'INTERNAL'],
       ['SELECT public.animal', SpanStatusCode.ERROR, '42P01'],
       ['GET /v1/pets', SpanStatusCode.ERROR, 'INTERNAL'],
@@ -267,7 +268,7 @@ describe('the span of a statement', () => {
     expect(spans.at(-1)?.attributes['db.response.status_code']).toBe('42P01')
   })
 
-  test('is made of each statement of a transaction', async ({ traced }) => {
+  test('is recorded for each statement of a transaction', async ({ traced }) => {
     const client = startClient()
     await client.within(() => traced.keys.rotate(traced.key.slice(0, 13), 0))
     const names = (await client.spans(7)).map(({ name }) => name)
@@ -282,7 +283,7 @@ describe('the span of a statement', () => {
     ])
   })
 
-  test('is made of a statement with a callback too', async ({ traced }) => {
+  test('is recorded for a statement with a callback', async ({ traced }) => {
     const client = startClient()
     const { pool } = traced.database
     const error = await new Promise((resolve) => client.within(() => void pool.query('SELECT nonsense', resolve)))

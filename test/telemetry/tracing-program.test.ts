@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { issueKey } from '../chaos/cluster.ts'
 import { cloneDatabase, dropDatabase } from '../support/harness.ts'
-import { keepKey } from '../support/output.ts'
+import { recordKey } from '../support/output.ts'
 import {
   unreachableDatabaseUrl,
   type Sandbox,
@@ -24,7 +24,7 @@ const test = base.extend<{ collector: Collector; hanging: Collector; env: { DATA
   },
   // oxlint-disable-next-line no-empty-pattern
   hanging: async ({}, use) => {
-    const collector = await startCollector({ answers: false })
+    const collector = await startCollector({ responds: false })
     await use(collector)
     collector.close()
   },
@@ -37,7 +37,7 @@ const test = base.extend<{ collector: Collector; hanging: Collector; env: { DATA
     },
     { scope: 'file' },
   ],
-  key: [async ({ env }, use) => use(keepKey(await issueKey(env.DATABASE_URL))), { scope: 'file' }],
+  key: [async ({ env }, use) => use(recordKey(await issueKey(env.DATABASE_URL))), { scope: 'file' }],
 })
 
 /** Sends a request with a traceparent. */

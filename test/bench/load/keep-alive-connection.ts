@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** One connection, asked one thing at a time; it connects anew when it has been closed. */
+/** A connection with one request at a time. It reconnects after it has been closed. */
 export class KeepAliveConnection {
   readonly #port: number
   #socket: Socket | undefined
@@ -18,7 +18,7 @@ export class KeepAliveConnection {
     await once(this.#socket, 'connect').catch(() => {})
   }
 
-  /** @returns the status of the answer; rejects when the connection breaks */
+  /** @returns the status of the response; rejects if the connection fails */
   send(request: Buffer): Promise<number> {
     this.#socket ??= this.#connect()
     this.#received = ''
@@ -58,8 +58,8 @@ export class KeepAliveConnection {
   }
 }
 
-/** The status of an answer. GraphQL may say 200 and then tell in the body that it could not. */
-function statusOf(answer: string): number {
-  const told = answer.includes('"errors":') && /"status":(\d{3})/.exec(answer)?.[1]
-  return Number(told || answer.slice(9, 12))
+/** @returns the status of a response, for GraphQL that of the first error in a 200 response */
+function statusOf(response: string): number {
+  const errorStatus = response.includes('"errors":') && /"status":(\d{3})/.exec(response)?.[1]
+  return Number(errorStatus || response.slice(9, 12))
 }

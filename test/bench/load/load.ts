@@ -7,15 +7,15 @@ export interface Load {
   requests: BenchRequest[]
   connections: number
   seconds: number
-  /** Tell the answers' statuses apart, which costs the load a little. */
+  /** Count the responses by status, which slows the load generator a little. */
   statuses?: boolean
 }
 
 export interface LoadResult {
   seconds: number
-  /** Answers by status; what is no 2xx may be under 0 where statuses are not told apart. */
+  /** Responses by status. If statuses are not counted, all but 2xx may be under 0. */
   statuses: Record<number, number>
-  /** Connections that broke, and answers that did not come in time. */
+  /** Failed connections, and responses that timed out. */
   errors: number
   p50Ms: number
   p99Ms: number

@@ -4,10 +4,10 @@ import type { BenchRequest } from '../workloads.ts'
 import { KeepAliveConnection } from './keep-alive-connection.ts'
 import { type Load, type LoadResult, successesOf } from './load.ts'
 
-/** Times of answers by status, in milliseconds. */
+/** Response times by status, in milliseconds. */
 export type Times = Map<number, number[]>
 
-/** A load that knows the time of each answer, by its status: HTTP/1.1 on keep-alive sockets and nothing more. */
+/** A load generator that records each response time by status, over plain keep-alive HTTP/1.1 sockets. */
 export async function closedLoop({ server, requests, connections, seconds }: Load): Promise<LoadResult> {
   const tally = createTally()
   const messages = requests.map((request) => toBytes(server, request))
@@ -28,13 +28,13 @@ export async function closedLoop({ server, requests, connections, seconds }: Loa
 /** More at once than this many are not sent, and count as errors: the generator is beyond what it can tell. */
 const MOST_AT_ONCE = 4_000
 
-/** So many connections are there before the first request, as a balancer keeps them; more are made when need be. */
+/** Connections that are opened before the first request, like those of a load balancer; more are opened on demand. */
 const MOST_READY = 2_000
 
 /**
- * Sends at a rate, however slow the answers come, as the world does. A time counts from when the request was due.
- * @returns also the times of the answers of each status, and how late requests were sent (p99); `seconds` are until
- *   the last answer, `okInTime` are the 2xx that came while it was still sending
+ * Sends at a rate, independent of the response times (an open workload). A time counts from when the request was due.
+ * @returns also the response times by status, and the p99 delay of sending; `seconds` are until
+ *   the last response, `okInTime` are the 2xx responses that arrived while it was still sending
  */
 export async function openLoop(
   server: Server,
@@ -100,10 +100,10 @@ function createTally() {
   return {
     times,
     missed: () => void errors++,
-    /** Waits for an answer's status, and notes how long after `since` it came. */
-    async time(answer: Promise<number>, since: number): Promise<void> {
+    /** Waits for the status of a response, and records its time after `since`. */
+    async time(response: Promise<number>, since: number): Promise<void> {
       try {
-        const status = await answer
+        const status = await response
         const all = times.get(status) ?? []
         if (!all.length) times.set(status, all)
         all.push(performance.now() - since)

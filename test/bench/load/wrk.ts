@@ -17,7 +17,7 @@ interface Report {
   statuses: Record<number, number>
 }
 
-/** Loads with wrk, which a script of Lua tells what to ask. @param dir where to put the script */
+/** Generates load with wrk and a Lua script of the requests. @param dir folder for the script */
 export async function runWrk(
   { server, requests, connections, seconds, statuses }: Load,
   dir: string,
@@ -43,7 +43,7 @@ export async function runWrk(
 /** Many requests go into a file beside the script, one a line; one request is the script's own. */
 function scriptFile(dir: string, key: string, requests: BenchRequest[], statuses: boolean): string {
   const [first] = requests
-  if (!first) throw new Error('There is nothing to ask')
+  if (!first) throw new Error('There are no requests')
   const lines = requests.map(({ path, body }) => `${path}\t${body ?? ''}\n`).join('')
   const script = [
     `wrk.method = ${lua(first.method)}`,
@@ -66,7 +66,7 @@ function lua(text: string): string {
   return JSON.stringify(text) // of letters, digits and the like, which both write the same way
 }
 
-/** Requests are made once, before the first is sent. */
+/** Requests are formatted once, before the first is sent. */
 const takeTurns = `
 function init()
   local made = {}

@@ -9,7 +9,7 @@ import type { Settings } from './overload.ts'
 /** How many requests a second are timed by status beside a load of wrk, which cannot tell. */
 const WITNESSES = 50
 
-/** Clients that ask again as soon as they have an answer, whatever it says: more and more of them. */
+/** A closed workload: clients send the next request as soon as they have a response, with growing concurrency. */
 export async function moreConnections(
   { connections, seconds, warmup, rows }: Settings,
   load: Loader,

@@ -15,14 +15,14 @@ export interface Outcome {
   goodput: number
   toPeak: number
   share503: number
-  /** p99 of the 503 answers; undefined when there were none. */
+  /** p99 of the 503 responses; undefined if there are none. */
   p99Of503Ms: number | undefined
   p99Ms: number
-  /** The slowest answer of /livez meanwhile; undefined when one did not come. */
+  /** The maximum response time of /livez during the load; undefined if a request failed. */
   livezMs: number | undefined
   /** How late the load itself was, of one that sends at a rate (p99): part of the times above. */
   lateMs: number | undefined
-  /** Neither 2xx nor 503, or no answer. There must be none. */
+  /** Responses other than 2xx and 503, and requests without a response. There must be none. */
   wrong: number
 }
 
@@ -35,7 +35,7 @@ interface Seen {
 }
 
 export function outcomeOf(name: { name: string; load: string }, result: LoadResult, seen: Seen): Outcome {
-  const answers = responsesOf(result)
+  const responses = responsesOf(result)
   const unavailable = result.statuses[503] ?? 0
   const timesOf503 = seen.times?.get(503)
   const { goodput = successesOf(result) / result.seconds, livezMs, lateMs } = seen
@@ -44,12 +44,12 @@ export function outcomeOf(name: { name: string; load: string }, result: LoadResu
     ...name,
     goodput,
     toPeak: Number.NaN,
-    share503: unavailable / answers,
+    share503: unavailable / responses,
     p99Of503Ms: timesOf503 && percentile(timesOf503, 99),
     p99Ms: result.p99Ms,
     livezMs,
     lateMs,
-    wrong: answers - successesOf(result) - unavailable + result.errors,
+    wrong: responses - successesOf(result) - unavailable + result.errors,
   }
 }
 
@@ -65,11 +65,11 @@ export async function slowestLivez({ base }: Server, seconds: number): Promise<n
   const end = performance.now() + seconds * 1_000
   let slowest = 0
   while (performance.now() < end) {
-    const asked = performance.now()
-    const answer = await fetch(`${base}/livez`, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined)
-    await answer?.text()
-    if (!answer?.ok) return undefined
-    slowest = Math.max(slowest, performance.now() - asked)
+    const sentAt = performance.now()
+    const response = await fetch(`${base}/livez`, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined)
+    await response?.text()
+    if (!response?.ok) return undefined
+    slowest = Math.max(slowest, performance.now() - sentAt)
     await sleep(250)
   }
   return slowest

@@ -7,7 +7,7 @@ import { moreConnections } from './connections.ts'
 import type { Outcome } from './outcome.ts'
 import { moreRequests } from './requests.ts'
 
-/** How each load is sized: in connections where everybody waits for an answer, in requests a second where nobody does. */
+/** Sizes of the loads: connections for the closed workload, requests per second for the open one. */
 export interface Settings {
   connections: number
   seconds: number
@@ -15,7 +15,7 @@ export interface Settings {
   rows: number
 }
 
-/** The service, and it alone, where more is asked of it than it can do. */
+/** Measures only the service, under more load than it can serve. */
 export async function overload(
   settings: Settings,
   load: Loader,

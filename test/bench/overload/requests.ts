@@ -9,7 +9,7 @@ import type { Settings } from './overload.ts'
 /** As many at once as keep the server's ten database connections busy, and few more: what it can do. */
 const BUSY = 20
 
-/** Clients who come at a rate, however slow the answers are, and a database where each write takes its time. */
+/** An open workload: requests arrive at a rate, independent of the response times, and each write takes a while. */
 export async function moreRequests({ seconds, warmup, rows }: Settings, server: Server): Promise<Outcome[]> {
   await runSql(server.databaseUrl, [
     'CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END $$',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** What every peer is told, under the names that the service knows; the key besides. */
+/** The environment of every peer, with the variable names of the service, and the key. */
 export const { PORT = '', HOST = '', DATABASE_URL = '', DATABASE_POOL_SIZE = '', BENCH_KEY = '', TUNED } = process.env
 
 export const port = Number(PORT)

@@ -1,4 +1,4 @@
-/** PostGraphile with its Amber preset: a schema made from the tables. Without its GraphiQL and subscriptions. */
+/** PostGraphile with its Amber preset: a schema generated from the tables. Without its GraphiQL and subscriptions. */
 import { createServer } from 'node:http'
 import { grafserv } from 'postgraphile/grafserv/node'
 import { postgraphile } from 'postgraphile'

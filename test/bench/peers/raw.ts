@@ -6,7 +6,7 @@ import type { NewAnimal } from './store.ts'
 
 const store = createPgStore<number>({ numbers: true })
 
-async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
   if (!isAllowed(req.headers.authorization)) return send(res, 401, { message: 'No key' })
   const { pathname, searchParams } = new URL(req.url ?? '', 'http://localhost')
   if (pathname === '/v1/pets' && req.method === 'GET') {
@@ -36,5 +36,5 @@ async function textOf(req: IncomingMessage): Promise<string> {
 }
 
 createServer((req, res) => {
-  answer(req, res).catch((error: unknown) => send(res, 500, { message: String(error) }))
+  handle(req, res).catch((error: unknown) => send(res, 500, { message: String(error) }))
 }).listen(port, host)

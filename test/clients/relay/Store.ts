@@ -1,6 +1,6 @@
 import { graphql } from 'relay-runtime'
 
-// Only read by relay-compiler: a bundler with Relay's plugin would put the artifacts here.
+// Only relay-compiler reads this file. A bundler with Relay's plugin would insert the artifacts here.
 
 export const query = () => graphql`
   query StoreQuery($count: Int!, $status: PetStatus) {

@@ -1,9 +1,9 @@
 import createClient from 'openapi-fetch'
 import type { paths } from './openapi.d.ts'
 
-// What a team writes against the types made from /openapi.json. The test compiles it and runs it.
+// A client that uses the types generated from /openapi.json. The test compiles and runs it.
 
-/** Every operation once; answers what each gave. */
+/** Calls every operation. @returns a part of each response */
 export async function everyOperation(baseUrl: string, key: string) {
   const api = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${key}` } })
 
@@ -21,8 +21,8 @@ export async function everyOperation(baseUrl: string, key: string) {
   return { id: created.data?.id, names, status, code }
 }
 
-/** What the types refuse: each line must be an error, or the compiler says so. */
-export function refused() {
+/** Calls that the types must reject: the compiler reports an unused @ts-expect-error. */
+export function invalidCalls() {
   const api = createClient<paths>({ baseUrl: 'https://petstore.example/v1' })
   return [
     // @ts-expect-error name is missing

@@ -1,106 +1,201 @@
+/** The inputs of createPet that the tests of both APIs, the catalogue and the conformance suite send. */
+
+/** A name as a JavaScript string. */
+interface NameCase {
+  title: string
+  name: string
+}
+
+interface BodyCase {
+  title: string
+  body: string | Buffer
+}
+
+interface InvalidPetCase {
+  title: string
+  /** JSON text of an object. */
+  body: string
+  /** Matches the message, which begins with the name of the invalid member. */
+  message: RegExp
+  /** Section of the specification that rules the body out, or "design" where only this service decided so. */
+  source: '§4.2' | 'design'
+}
+
 export const VALID_PET = '{"name":"x","categoryId":1}'
 const withMember = (member: string) => `{"name":"x",${member}}`
-const deep = (n: number, inner = '') => `${'['.repeat(n)}${inner}${']'.repeat(n)}`
+const nestedArrays = (depth: number, inner = '') => `${'['.repeat(depth)}${inner}${']'.repeat(depth)}`
+
+/** Unusual names that are valid: both APIs store and return them unchanged. */
+export const VALID_NAMES: NameCase[] = [
+  { title: 'one letter', name: 'a' },
+  { title: '255 characters', name: 'a'.repeat(255) },
+  { title: '255 emoji, each two code units', name: '🦜'.repeat(255) },
+  { title: 'an emoji', name: '🦜' },
+  { title: 'emoji joined with U+200D', name: '👩‍👩‍👧‍👦' },
+  { title: 'combining marks', name: 'e\u0301\u0323\u0334' },
+  { title: 'precomposed and decomposed é', name: 'é e\u0301' },
+  { title: 'bidi controls', name: '\u202eabc\u202c\u2066\u2069' },
+  { title: 'line separators', name: 'a\u2028b\u2029c\u0085d\r\ne' },
+  { title: 'CRLF and a forged log line', name: 'a\r\n{"level":50,"msg":"forged"}\r\n' },
+  { title: 'control characters', name: 'a\u0001\u001b[31mred\u007f' },
+  { title: 'a tab and a newline inside', name: 'a\tb\nc' },
+  { title: 'leading and trailing blanks', name: '  x  ' },
+  { title: 'SQL', name: `'; DROP TABLE animal; --` },
+  { title: 'SQL placeholders', name: '$1 $2 ? :name %s' },
+  { title: 'HTML', name: '<script>alert(1)</script>&amp;' },
+  { title: 'JSON', name: '{"name":"x","categoryId":1}' },
+  { title: 'quotes and backslashes', name: `\\"'\`\\u0000` },
+  { title: 'template syntax', name: '${7*7} {{7*7}} #{7*7}' },
+  { title: '__proto__', name: '__proto__' },
+  { title: 'digits', name: '9007199254740993' },
+  { title: 'the word null', name: 'null' },
+  { title: 'private use and the last code point', name: '\ue000\u{10ffff}' },
+  { title: 'a byte order mark', name: '\ufeffx' },
+  { title: 'no-break and zero-width space', name: '\u00a0x\u200b' },
+]
+
+/** Strings that are no valid name, in either API. */
+export const INVALID_NAMES: NameCase[] = [
+  { title: 'an empty name', name: '' },
+  { title: 'one blank', name: ' ' },
+  { title: 'white space only', name: ' \t\n\u00a0\u3000' },
+  { title: 'U+0000 alone', name: '\0' },
+  { title: 'U+0000 inside', name: 'a\0b' },
+  { title: 'a lone high surrogate', name: 'a\ud800' },
+  { title: 'a lone low surrogate', name: '\udc00a' },
+  { title: 'surrogates in the wrong order', name: '\udc00\ud800' },
+  { title: '256 characters', name: 'x'.repeat(256) },
+  { title: '256 emoji', name: '🦜'.repeat(256) },
+]
+
+/** Digits of category ids that both APIs store and return unchanged: the limits of int32, of a double and of int64. */
+export const VALID_CATEGORY_IDS = [
+  '0',
+  '1',
+  '-1',
+  '2147483647',
+  '2147483648',
+  '-2147483649',
+  '9007199254740991',
+  '9007199254740992',
+  '9007199254740993',
+  '-9007199254740993',
+  '9223372036854775807',
+  '-9223372036854775808',
+]
+
+/** Digits of integers beyond int64, which both APIs reject. */
+export const OUT_OF_RANGE_CATEGORY_IDS = [
+  '9223372036854775808',
+  '-9223372036854775809',
+  '1' + '0'.repeat(30),
+  '9'.repeat(400),
+]
+
+export const VALID_STATUSES = ['available', 'pending', 'sold']
+
+/** Strings that are no status, in either API. */
+export const INVALID_STATUSES = ['', 'SOLD', 'Sold', 'Available', ' sold', 'sold ', 'sold\0', 'gone']
 
 /** Bodies that are not a JSON object: invalid for both APIs. */
-export const MALFORMED_BODIES: [title: string, body: string | Buffer][] = [
-  ['empty', ''],
-  ['blank', ' \t\r\n'],
-  ['a byte order mark alone', '\ufeff'],
-  ['no JSON', 'name=x'],
-  ['half an object', '{"name":"x",'],
-  ['trailing garbage', `${VALID_PET}x`],
-  ['two documents', `${VALID_PET}${VALID_PET}`],
-  ['a trailing comma', '{"name":"x","categoryId":1,}'],
-  ['a comment', `/* a */${VALID_PET}`],
-  ['a line comment', `${VALID_PET}// a`],
-  ['single quotes', "{'name':'x','categoryId':1}"],
-  ['names without quotes', '{name:"x",categoryId:1}'],
-  ['NaN', withMember('"categoryId":NaN')],
-  ['Infinity', withMember('"categoryId":-Infinity')],
-  ['a plus', withMember('"categoryId":+1')],
-  ['a leading zero', withMember('"categoryId":01')],
-  ['hexadecimal', withMember('"categoryId":0x10')],
-  ['a raw newline in a string', '{"name":"a\nb","categoryId":1}'],
-  ['a bad escape', '{"name":"\\x41","categoryId":1}'],
-  ['UTF-16', Buffer.from(VALID_PET, 'utf16le')],
-  ['a lone continuation byte', Buffer.from('{"name":"\x80","categoryId":1}', 'latin1')],
-  ['an overlong NUL', Buffer.from('{"name":"\xc0\x80","categoryId":1}', 'latin1')],
-  ['a surrogate in UTF-8', Buffer.from('{"name":"\xed\xa0\x80","categoryId":1}', 'latin1')],
-  ['a character cut off', Buffer.from('{"name":"\xf0\x9f\xa6', 'latin1')],
-  ['30,000 levels deep', deep(30_000)],
-  ['60,000 levels deep, unclosed', '['.repeat(60_000)],
-  ['30,000 levels deep around a long number', deep(30_000, '12345678901234567890')],
-  ['an object 8,000 levels deep', `${'{"a":'.repeat(8_000)}1${'}'.repeat(8_000)}`],
-  ...['null', 'true', '0', '12345678901234567890', '"x"', '[]', `[${VALID_PET}]`].map((text): [string, string] => [
-    text,
-    text,
-  ]),
+export const MALFORMED_BODIES: BodyCase[] = [
+  { title: 'empty', body: '' },
+  { title: 'blank', body: ' \t\r\n' },
+  { title: 'only a byte order mark', body: '\ufeff' },
+  { title: 'not JSON', body: 'name=x' },
+  { title: 'a truncated object', body: '{"name":"x",' },
+  { title: 'JSON with trailing garbage', body: `${VALID_PET}x` },
+  { title: 'two documents', body: `${VALID_PET}${VALID_PET}` },
+  { title: 'JSON with a trailing comma', body: '{"name":"x","categoryId":1,}' },
+  { title: 'JSON with a comment', body: `/* a */${VALID_PET}` },
+  { title: 'JSON with a line comment', body: `${VALID_PET}// a` },
+  { title: 'JSON with single quotes', body: "{'name':'x','categoryId':1}" },
+  { title: 'JSON with unquoted names', body: '{name:"x",categoryId:1}' },
+  { title: 'JSON with NaN', body: withMember('"categoryId":NaN') },
+  { title: 'JSON with Infinity', body: withMember('"categoryId":-Infinity') },
+  { title: 'JSON with a plus sign', body: withMember('"categoryId":+1') },
+  { title: 'JSON with a leading zero', body: withMember('"categoryId":01') },
+  { title: 'JSON with a hexadecimal number', body: withMember('"categoryId":0x10') },
+  { title: 'JSON with a raw newline in a string', body: '{"name":"a\nb","categoryId":1}' },
+  { title: 'JSON with an invalid escape', body: '{"name":"\\x41","categoryId":1}' },
+  { title: 'UTF-16', body: Buffer.from(VALID_PET, 'utf16le') },
+  { title: 'UTF-8 with a lone continuation byte', body: Buffer.from('{"name":"\x80","categoryId":1}', 'latin1') },
+  { title: 'UTF-8 with an overlong NUL', body: Buffer.from('{"name":"\xc0\x80","categoryId":1}', 'latin1') },
+  { title: 'UTF-8 with a surrogate', body: Buffer.from('{"name":"\xed\xa0\x80","categoryId":1}', 'latin1') },
+  { title: 'UTF-8 truncated in a character', body: Buffer.from('{"name":"\xf0\x9f\xa6', 'latin1') },
+  { title: '30,000 nested arrays', body: nestedArrays(30_000) },
+  { title: '60,000 nested arrays, unclosed', body: '['.repeat(60_000) },
+  { title: '30,000 nested arrays around a long number', body: nestedArrays(30_000, '12345678901234567890') },
+  { title: '8,000 nested objects', body: `${'{"a":'.repeat(8_000)}1${'}'.repeat(8_000)}` },
+  ...['null', 'true', '0', '12345678901234567890', '"x"', '[]', `[${VALID_PET}]`].map((body) => ({
+    title: body,
+    body,
+  })),
 ]
 
-/** Bodies of createPet with invalid members, and the message. */
-export const INVALID_PETS: [title: string, body: string, message: RegExp][] = [
-  ['no name', '{"categoryId":1}', /^name: /],
-  ['no categoryId', '{"name":"x"}', /^categoryId: /],
-  ['neither', '{}', /^name: .*categoryId: /],
-  ['members only in a prototype', '{"__proto__":{"name":"x","categoryId":12345678901234567890}}', /^name: /],
-  ['a fraction that a double loses', withMember('"categoryId":4503599627370496.25'), /^categoryId: /],
-  ['categoryId 1e-400, which a double rounds to 0', withMember('"categoryId":1e-400'), /^categoryId: /],
-  ['categoryId 1e19', withMember('"categoryId":1e19'), /^categoryId: must be an integer from -9223372036854775808/],
-  ['members in other case', '{"Name":"x","CategoryId":1}', /^name: .*categoryId: /],
-  ...[
-    'null',
-    'true',
-    '1',
-    '1e400',
-    '[]',
-    '["x"]',
-    '{}',
-    '{"toString":1}',
-    '""',
-    '" "',
-    '"\\u00a0\\u3000"',
-    '"\\u0000"',
-    '"a\\u0000b"',
-  ].map((value): [string, string, RegExp] => [`name ${value}`, `{"name":${value},"categoryId":1}`, /^name: /]),
-  ...['"\\ud800"', '"\\udc00\\ud800"', `"${'x'.repeat(256)}"`, `"${'🦜'.repeat(256)}"`].map(
-    (value): [string, string, RegExp] => [`name ${value.slice(0, 20)}`, `{"name":${value},"categoryId":1}`, /^name: /],
-  ),
-  ...[
-    'null',
-    '"1"',
-    '""',
-    'true',
-    '[1]',
-    '{}',
-    '1.5',
-    '-0.1',
-    '1e-1',
-    '1e400',
-    '9223372036854775808',
-    '-9223372036854775809',
-  ].map((value): [string, string, RegExp] => [
-    `categoryId ${value}`,
-    withMember(`"categoryId":${value}`),
-    /^categoryId: /,
-  ]),
-  ['categoryId of 400 digits', withMember(`"categoryId":${'9'.repeat(400)}`), /^categoryId: /],
-  ...[
-    'null',
-    '""',
-    '"SOLD"',
-    '"Sold"',
-    '" sold"',
-    '"sold "',
-    '"sold\\u0000"',
-    '"gone"',
-    '0',
-    'true',
-    '["sold"]',
-    '{}',
-  ].map((value): [string, string, RegExp] => [
-    `status ${value}`,
-    withMember(`"categoryId":1,"status":${value}`),
-    /^status: /,
-  ]),
+/** JSON texts of names that are not strings. */
+const NON_STRING_NAMES = ['null', 'true', '1', '1e400', '[]', '["x"]', '{}', '{"toString":1}']
+
+/** JSON texts of category ids that are no integer. */
+const NON_INTEGER_CATEGORY_IDS = ['null', '"x"', '""', 'true', '[1]', '{}', '1.5', '-0.1', '1e-1', '1e400']
+
+/** Numbers that parse to an integer as a double, but are none. */
+const ROUNDED_CATEGORY_IDS = ['4503599627370496.25', '1e-400']
+
+const NON_STRING_STATUSES = ['0', 'true', '["sold"]', '{}']
+
+/** Objects with invalid members, for createPet of the REST API. */
+export const INVALID_PETS: InvalidPetCase[] = [
+  { title: 'no name', body: '{"categoryId":1}', message: /^name: /, source: '§4.2' },
+  { title: 'no categoryId', body: '{"name":"x"}', message: /^categoryId: /, source: '§4.2' },
+  { title: 'an empty object', body: '{}', message: /^name: .*categoryId: /, source: '§4.2' },
+  {
+    title: 'members of __proto__ only',
+    body: '{"__proto__":{"name":"x","categoryId":12345678901234567890}}',
+    message: /^name: /,
+    source: '§4.2',
+  },
+  {
+    title: 'capitalised member names',
+    body: '{"Name":"x","CategoryId":1}',
+    message: /^name: .*categoryId: /,
+    source: '§4.2',
+  },
+  ...NON_STRING_NAMES.map((value) => invalidName(value, '§4.2')),
+  ...INVALID_NAMES.map(({ name }) => invalidName(JSON.stringify(name), 'design')),
+  ...NON_INTEGER_CATEGORY_IDS.map((value) => invalidCategoryId(value, '§4.2')),
+  ...ROUNDED_CATEGORY_IDS.map((value) => invalidCategoryId(value, '§4.2')),
+  ...OUT_OF_RANGE_CATEGORY_IDS.map((value) => invalidCategoryId(value, '§4.2')),
+  {
+    ...invalidCategoryId('1e19', '§4.2'),
+    message: /^categoryId: must be an integer from -9223372036854775808/,
+  },
+  invalidCategoryId('"1"', 'design'),
+  ...NON_STRING_STATUSES.map((value) => invalidStatus(value, '§4.2')),
+  ...INVALID_STATUSES.map((status) => invalidStatus(JSON.stringify(status), '§4.2')),
+  invalidStatus('null', 'design'),
 ]
+
+function invalidName(value: string, source: InvalidPetCase['source']): InvalidPetCase {
+  return { title: `name ${shorten(value)}`, body: `{"name":${value},"categoryId":1}`, message: /^name: /, source }
+}
+
+function invalidCategoryId(value: string, source: InvalidPetCase['source']): InvalidPetCase {
+  const body = withMember(`"categoryId":${value}`)
+  return { title: `categoryId ${shorten(value)}`, body, message: /^categoryId: /, source }
+}
+
+function invalidStatus(value: string, source: InvalidPetCase['source']): InvalidPetCase {
+  return {
+    title: `status ${value}`,
+    body: withMember(`"categoryId":1,"status":${value}`),
+    message: /^status: /,
+    source,
+  }
+}
+
+/** A prefix that keeps surrogate pairs whole, since the titles of tests are printed. */
+function shorten(value: string): string {
+  const characters = [...value]
+  return characters.length > 40 ? `${characters.slice(0, 20).join('')}… (${characters.length} characters)` : value
+}

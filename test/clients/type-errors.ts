@@ -5,16 +5,16 @@ import type {
   AddOnceMutationVariables,
 } from './generated/codegen/graphql.ts'
 
-// What the generated types say, and what they refuse: each line so marked must be an error, or the compiler says so.
+// What the generated types allow and reject: the compiler reports an unused @ts-expect-error.
 
-export function said(animal: AnimalQuery['pet'], { pets }: WalkQuery) {
-  // @ts-expect-error there may be no such animal
+export function checkResults(animal: AnimalQuery['pet'], { pets }: WalkQuery) {
+  // @ts-expect-error the animal may be null
   const name: string = animal.name
   if (!animal) return undefined
   const ids: [string, string] = [animal.id, animal.categoryId]
   const status: 'available' | 'pending' | 'sold' | null | undefined = animal.status
   const cursor: string | null | undefined = pets.pageInfo.endCursor
-  // @ts-expect-error an id is no number: an int64 would lose digits
+  // @ts-expect-error an id is a string, since a number would round an int64
   const id: number = animal.id
   // @ts-expect-error status may be null
   const upper: string = animal.status.toUpperCase()
@@ -25,7 +25,7 @@ export function said(animal: AnimalQuery['pet'], { pets }: WalkQuery) {
   return { name, ids, status, cursor, id, upper, gone, nodes }
 }
 
-export const refused: [WalkQueryVariables[], AddOnceMutationVariables['input'][]] = [
+export const checkedVariables: [WalkQueryVariables[], AddOnceMutationVariables['input'][]] = [
   [
     { first: 5, after: null, status: 'sold' },
     // @ts-expect-error first is missing
@@ -41,7 +41,7 @@ export const refused: [WalkQueryVariables[], AddOnceMutationVariables['input'][]
     { name: 'Rex', categoryId: 7 },
     // @ts-expect-error name is missing
     { categoryId: '7' },
-    // @ts-expect-error the service gives the id
+    // @ts-expect-error the service assigns the id
     { name: 'Rex', categoryId: '7', id: '1' },
   ],
 ]
