@@ -38,7 +38,7 @@ const test = base.extend<{ send(path: string, body?: object, headers?: HeadersIn
 /** @returns a folder inside the repository, so that packages are found, and below dist/, which git ignores */
 function copyWithColor(): string {
   const copy = mkdtempSync(join(root, 'dist/new-field-'))
-  for (const name of ['src', 'prisma', 'dist/public', 'package.json', 'tsconfig.json'])
+  for (const name of ['src', 'prisma', 'package.json', 'tsconfig.json'])
     cpSync(join(root, name), join(copy, name), { recursive: true })
   mkdirSync(join(copy, 'dist'))
   symlinkSync(join(root, 'dist/public'), join(copy, 'dist/public'))
