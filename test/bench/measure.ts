@@ -26,10 +26,10 @@ export interface Conditions {
   warmup: number
 }
 
-/** How often an answer under load is looked into, in milliseconds. */
+/** How often a response under load is checked, in milliseconds. */
 const PROBE_MS = 200
 
-/** A load that nobody looks at: the first in the life of a process, before its code is compiled, says little of it. @returns how many answers */
+/** Runs a load without measuring it, so that V8 has compiled the hot code. @returns the number of responses */
 export async function warmUp(
   server: Server,
   requests: BenchRequest[],

@@ -9,11 +9,11 @@ export interface Workload {
   name: string
   api: Api
   action: Action
-  /** Hot: everybody requests the same. Spread: ids and cursors drawn over all rows. */
+  /** Hot: all requests are the same. Spread: ids and cursors are drawn over all rows. */
   spread: boolean
 }
 
-/** A request, and the animals that its answer must hold; a created one has an id that nobody knows before. */
+/** A request, and the animals that its response must contain; the id of a created one is not known before. */
 export interface BenchRequest {
   method: 'GET' | 'POST'
   path: string

@@ -63,6 +63,6 @@ export function tree(spans: ReadableSpan[], root: string): string[] {
   const names = new Map(spans.map((span) => [span.spanContext().spanId, span.name]))
   names.set(root, 'client')
   return spans.map(
-    ({ name, parentSpanContext }) => `${name} < ${names.get(parentSpanContext?.spanId ?? '') ?? 'nobody'}`,
+    ({ name, parentSpanContext }) => `${name} < ${names.get(parentSpanContext?.spanId ?? '') ?? 'none'}`,
   )
 }
