@@ -120,12 +120,13 @@ describe('the usage of a key', () => {
   test('is written in one statement for all keys; after a failure it is written the next time, without counting twice', async ({
     service,
   }) => {
-    const { keys, database } = service
+    const { keys } = service
     const ids = await withClient(async (client) => {
       for (let n = 0; n < 20; n++) await keys.issue(`key ${n}`)
       const { rows } = await client.query('SELECT id FROM api_key')
       return rows.map(({ id }: { id: string }) => BigInt(id))
     }, databaseOf(service))
+    const { database } = await service.startPeer({ timeouts: { lockMs: 100 } })
     const usage = createUsage(database.prisma)
     const recordCalls = () => ids.forEach((id) => usage.recordDeprecatedCall(id, new Date('2026-01-01T00:00:00Z')))
     recordCalls()
