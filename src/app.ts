@@ -26,7 +26,7 @@ import { petsRouter } from './rest/pets.ts'
 import { observeRequests } from './telemetry/access-log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
-export interface AppDependencies
+interface AppDependencies
   extends AuthenticateDependencies, Pick<Config, 'environments' | 'trustedProxies' | 'metricsPort' | 'timeouts'> {
   animals: Animals
   keyLimiter: RateLimiter | undefined
@@ -69,15 +69,18 @@ export function createApp(deps: AppDependencies): Express {
   app.use(healthRouter(health))
   app.use(['/docs', '/openapi.json', '/assets'], loadShedder.shedForLag)
   app.use(assetsRouter(), docsRouter(version, apiServers(environments)))
-  if (deps.metricsPort === undefined) app.use(metrics.router(authenticated, requireScope('metrics:read')))
+  if (deps.metricsPort === undefined) {
+    app.use('/metrics', authenticated, requireScope('metrics:read'))
+    app.use(metrics.router())
+  }
 
   app.use(notFound)
-  return app.use(errorHandler(log, (error) => error.body))
+  return app.use(errorHandler(log))
 }
 
 /** The app on `METRICS_PORT`, for an internal network: no key. */
 export function createMetricsApp({ metrics, log, timeouts }: Pick<AppDependencies, 'metrics' | 'log' | 'timeouts'>) {
   const app = express().disable('x-powered-by').disable('etag')
   app.use(beginRequest(timeouts.handlerMs), validateRequestHead, metrics.router(), notFound)
-  return app.use(errorHandler(log, (error) => error.body))
+  return app.use(errorHandler(log))
 }

@@ -1,5 +1,5 @@
 // Builds the pages, GraphiQL and the API reference, into dist/public/: HTML without inline scripts, and the assets that
-// it refers to, named by their content so that clients may keep them for ever. Beside each file lie its compressed forms.
+// it refers to, named by their content so that clients may cache them forever. Each file has compressed variants.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -60,7 +60,7 @@ function docsPage() {
   })
 }
 
-/** Writes an asset. @returns its address, relative to the pages */
+/** Writes an asset. @returns its URL, relative to the pages */
 function asset(name, content) {
   const [base, extension] = name.split(/\.(?=\w+$)/)
   const path = `assets/${base}-${sha256(content).slice(0, 16)}.${extension}`

@@ -29,7 +29,7 @@ export async function runCluster(
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 
   serveMetrics()
-  cluster.on('fork', throwIfNotStarted)
+  cluster.on('fork', handleWorkerErrors)
   cluster.fork() // the others follow when it listens
   return new Promise((resolve) => {
     const listening = new Set<Worker>()
@@ -60,8 +60,8 @@ function serveMetrics(): void {
   })
 }
 
-/** Messages to a worker that is exiting are lost, which is no error. A worker that cannot be started never exits. */
-function throwIfNotStarted(worker: Worker): void {
+/** Ignores IPC errors of an exiting worker. Throws if a worker cannot be spawned, since it emits no `exit`. */
+function handleWorkerErrors(worker: Worker): void {
   worker.on('error', (error) => {
     if (worker.process.pid === undefined) throw error
   })

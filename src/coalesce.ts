@@ -2,7 +2,7 @@
 export const COALESCE_MAX_WAIT_MS = 100
 
 /** @returns the result of the read shared by all callers that arrived after the previous read for `key` started */
-export type Coalesce<T> = (key: string, read: () => Promise<T>) => Promise<T>
+type Coalesce<T> = (key: string, read: () => Promise<T>) => Promise<T>
 
 /**
  * Coalesces concurrent reads with the same key (single-flight with a fresh read).

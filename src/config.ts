@@ -24,7 +24,7 @@ const timeoutOrder: TimeoutRule[] = [
   { inner: ['HEADERS_TIMEOUT_MS'], outer: 'REQUEST_TIMEOUT_MS', allowEqual: true },
 ]
 
-/** The message is one line that names every invalid variable, and no value: it may be a secret. */
+/** The message is one line that names every invalid variable. It contains no value that may be a secret. */
 export class ConfigError extends OperatorError {
   constructor(message: string) {
     super(`Configuration: ${message}`)

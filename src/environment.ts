@@ -114,7 +114,7 @@ export const Environment = z.object({
     'Maximum wait for the response to a statement; must exceed `DATABASE_STATEMENT_TIMEOUT_MS`.',
   ),
   DATABASE_CHECKOUT_TIMEOUT_MS: timeout(1000).describe(
-    'Maximum wait for a connection of the pool; plus `DATABASE_QUERY_TIMEOUT_MS` at most `HANDLER_TIMEOUT_MS`.',
+    'Maximum wait for a pooled connection; the sum with `DATABASE_QUERY_TIMEOUT_MS` is at most `HANDLER_TIMEOUT_MS`.',
   ),
   HANDLER_TIMEOUT_MS: timeout(5000).describe(
     'Maximum time from the headers of a request until it stops waiting for the database; must be less than `REQUEST_TIMEOUT_MS`.',

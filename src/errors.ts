@@ -58,11 +58,16 @@ export class ApiError extends Error {
   readonly status: number
   readonly headers: Record<string, string>
 
-  constructor(code: ErrorCode, message: string, options: { headers?: Record<string, string>; cause?: unknown } = {}) {
+  /** @param message the description of the code by default */
+  constructor(
+    code: ErrorCode,
+    message: string = ERRORS[code].description,
+    options: { headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause })
     this.code = code
     this.status = ERRORS[code].status
-    this.headers = options.headers ?? (code === 'UNAVAILABLE' ? { 'Retry-After': '1' } : {})
+    this.headers = options.headers ?? (code === 'UNAVAILABLE' || code === 'ABORTED' ? { 'Retry-After': '1' } : {})
   }
 
   /** The Error body of the specification: these three members and nothing else. */

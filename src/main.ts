@@ -83,7 +83,7 @@ function shutdownRequested(): Promise<void> {
   })
 }
 
-/** Rejects if startup takes too long after a signal. Until then it goes on: its end stops the embedded PostgreSQL. */
+/** Rejects if startup takes too long after a signal. It continues until then, to release the embedded PostgreSQL. */
 async function giveUpStarting(shutdown: Promise<void>): Promise<never> {
   await shutdown
   await sleep(START_TIMEOUT_MS)

@@ -17,10 +17,10 @@ import { createHttpServer, type HttpServer } from './http/connection/server.ts'
 import type { Health } from './http/health.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
 import { observeRejections } from './telemetry/access-log.ts'
-import { createRareWarning } from './telemetry/logger.ts'
+import { throttledWarning } from './telemetry/logger.ts'
 import { createMetrics, type MetricSources } from './telemetry/metrics.ts'
 
-const STORE_CONNECTIONS = 2
+const RATE_LIMIT_POOL_SIZE = 2
 
 /** What the service reads of the configuration. */
 type Settings = Pick<
@@ -98,7 +98,7 @@ export function createService(options: ServiceOptions): Service {
     database,
     keys: createApiKeys(database, now),
     async start({ port, host }) {
-      await connectStore(rateLimitPool)
+      await connectRateLimitPool(rateLimitPool)
       if (metricsPort !== undefined) await listen(createMetricsApp({ metrics, log, timeouts }), metricsPort, host)
       return listen(app, port, host)
     },
@@ -110,12 +110,12 @@ export function createService(options: ServiceOptions): Service {
 function createPools({ databaseUrl: url, databasePoolSize, rateLimits, timeouts, log, tracer }: ServiceOptions) {
   const onIdleError = (err: Error) => log.warn({ err }, 'connection lost')
   // Short timeouts: a slow rate-limit store never delays requests.
-  const storeMs = timeouts.checkoutMs / 2
-  const rateLimitTimeouts = { ...timeouts, checkoutMs: storeMs, queryMs: storeMs }
+  const rateLimitMs = timeouts.checkoutMs / 2
+  const rateLimitTimeouts = { ...timeouts, checkoutMs: rateLimitMs, queryMs: rateLimitMs }
   return {
     database: createDatabase({ url, size: databasePoolSize, timeouts, onIdleError, tracer }),
     rateLimitPool: rateLimits.shared
-      ? createPool({ url, size: STORE_CONNECTIONS, timeouts: rateLimitTimeouts, onIdleError, tracer })
+      ? createPool({ url, size: RATE_LIMIT_POOL_SIZE, timeouts: rateLimitTimeouts, onIdleError, tracer })
       : undefined,
     // A saturated pool does not make the instance unready.
     readinessPool: createPool({ url, size: 1, timeouts, onIdleError }),
@@ -123,14 +123,14 @@ function createPools({ databaseUrl: url, databasePoolSize, rateLimits, timeouts,
 }
 
 /** Connects to the rate-limit store before the first burst of requests, whose checkouts would time out meanwhile. */
-async function connectStore(pool: Pool | undefined): Promise<void> {
-  await Promise.allSettled(Array.from({ length: STORE_CONNECTIONS }, () => pool?.query('SELECT 1')))
+async function connectRateLimitPool(pool: Pool | undefined): Promise<void> {
+  await Promise.allSettled(Array.from({ length: RATE_LIMIT_POOL_SIZE }, () => pool?.query('SELECT 1')))
 }
 
 /** The rate limiters; undefined where the configuration sets no limit. */
 function createLimiters({ rateLimits, log }: ServiceOptions, store: Pool | undefined) {
   const { points, wrongKeys, windowSeconds } = rateLimits
-  const onStoreError = createRareWarning(log, 'rate-limit store unavailable, limiting per process')
+  const onStoreError = throttledWarning(log, 'rate-limit store unavailable, limiting per process')
   return {
     keyLimiter: points ? createRateLimiter({ name: 'key', points, windowSeconds, store, onStoreError }) : undefined,
     failedAuthLimiter: wrongKeys
@@ -144,7 +144,10 @@ function createHealth(readinessPool: Pool, isDraining: () => boolean): Health {
   return { isDraining, pendingMigrations: () => coalesce('migrations', () => pendingMigrations(readinessPool)) }
 }
 
-/** Starts the background jobs. A job that fails is logged and runs again at its next interval. @returns stops all jobs and flushes the usage */
+/**
+ * Starts the background jobs. A job that fails is logged and runs again at its next interval.
+ * @returns stops all jobs and flushes the usage
+ */
 function startJobs(log: Logger, usage: Usage, { prisma }: Database, rateLimitPool: Pool | undefined) {
   const jobs = [
     { everyMs: USAGE_FLUSH_MS, run: () => usage.flush() },

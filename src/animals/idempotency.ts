@@ -88,8 +88,7 @@ function toAnimal<Row extends Animal>(row: Row): Animal {
 }
 
 function inFlight(): ApiError {
-  const headers = { 'Retry-After': '1' }
-  return new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.', { headers })
+  return new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
 }
 
 /** Deletes expired keys, by the database's clock like createOnce. @returns their number */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import pg, { type Pool } from 'pg'
 import { Animal, NewPet, PAGE_SIZE, type PetStatus } from './animal.ts'
 
@@ -90,7 +90,7 @@ export function columnOf(field: string): string {
 
 /** The name is a hash of the text, so a connection shared through a pooler never runs another client's statement. */
 function nameStatement(text: string): string {
-  const name = `animal_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+  const name = `animal_${hash('sha256', text).slice(0, 32)}`
   statementNames.set(text, name)
   return name
 }

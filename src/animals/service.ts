@@ -15,14 +15,14 @@ export interface Page {
 
 export type Animals = ReturnType<typeof createAnimals>
 
-/** The operations on animals, for both APIs. Inputs are validated by the caller; errors are ApiErrors or the database's. */
+/** The operations on animals, for both APIs. Ids and idempotency keys are validated here, all other inputs by the caller. */
 export function createAnimals(prisma: PrismaClient, pool: Pool) {
   const run = createRunStatement(pool)
-  const statements = createQueries(run)
+  const queries = createQueries(run)
 
   /** listPets (§4.1): one page. The time that it takes does not depend on the position of the page. */
   async function list(query: ListQuery): Promise<Page> {
-    const found = await statements.list(query)
+    const found = await queries.list(query)
     const animals = found.slice(0, query.limit)
     if (query.backward) animals.reverse()
     return { animals, hasMore: found.length > query.limit }
@@ -41,12 +41,12 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
   async function get(petId: string): Promise<Animal> {
     const id = parseInt64(petId)
     const animal = id === undefined ? undefined : await byId(id)
-    if (!animal) throw new ApiError('NOT_FOUND', 'No animal has this id.')
+    if (!animal) throw new ApiError('NOT_FOUND')
     return animal
   }
 
   /** Reads an animal in one query with all others that are requested at the same time. */
-  const byId = createBatcher(async (ids: Set<bigint>) => indexById(await statements.byIds(ids)))
+  const byId = createBatcher(async (ids: Set<bigint>) => indexById(await queries.byIds(ids)))
 
   /**
    * createPet (§4.2). Resolves after the commit.
@@ -57,7 +57,7 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
   async function create(pet: NewPet, once?: IdempotencyRequest): Promise<{ animal: Animal; replayed: boolean }> {
     try {
       if (once) return await createOnce(run, once, pet)
-      return { animal: await statements.create(pet), replayed: false }
+      return { animal: await queries.create(pet), replayed: false }
     } catch (error) {
       throw toApiError(error, { mayHaveExecuted: true })
     }

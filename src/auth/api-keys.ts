@@ -10,10 +10,10 @@ export type Scope = z.infer<typeof Scope>
 /** For clients of the APIs. Metrics are for operators: they show the key prefixes of all clients. */
 export const DEFAULT_SCOPES: Scope[] = ['pets:read', 'pets:write']
 
-/** Who is calling. */
+/** An authenticated client. */
 export interface Caller {
   keyId: bigint
-  /** The same for all keys that were rotated one into the other. */
+  /** Shared by all keys of a rotation chain. */
   clientId: bigint
   name: string
   keyPrefix: string

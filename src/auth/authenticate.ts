@@ -7,14 +7,14 @@ import { type KeyLookup, toKeyHash } from './key-lookup.ts'
 import { throwIfExceeded } from './rate-limit.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 
-const REALM = 'Bearer realm="petstore"'
+const CHALLENGE = 'Bearer realm="petstore"'
 
 // Created once: a stack trace for each request would be much of what a rejection costs.
 const missingKey = new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', {
-  headers: { 'WWW-Authenticate': REALM },
+  headers: { 'WWW-Authenticate': CHALLENGE },
 })
 const invalidKey = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', {
-  headers: { 'WWW-Authenticate': `${REALM}, error="invalid_token"` },
+  headers: { 'WWW-Authenticate': `${CHALLENGE}, error="invalid_token"` },
 })
 
 const TOO_MANY_FAILURES = 'Too many failed authentication attempts from this IP address.'
@@ -61,7 +61,7 @@ export function authenticate({ keyLookup, failedAuthLimiter, recordUse }: Authen
   }
 }
 
-/** Rejects callers whose key lacks the scope (RFC 6750 §3.1); behind `authenticate`. */
+/** Rejects callers whose key lacks the scope (RFC 6750 §3.1); after `authenticate`. */
 export function requireScope(scope: Scope): RequestHandler {
   return (req, _res, next) => {
     checkScope(req, scope)
@@ -72,7 +72,7 @@ export function requireScope(scope: Scope): RequestHandler {
 /** @throws ApiError PERMISSION_DENIED when the caller's key lacks the scope (RFC 6750 §3.1) */
 export function checkScope(req: Request, scope: Scope): void {
   if (callerOf(req).scopes.has(scope)) return
-  const headers = { 'WWW-Authenticate': `${REALM}, error="insufficient_scope", scope="${scope}"` }
+  const headers = { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` }
   throw new ApiError('PERMISSION_DENIED', `This operation requires the scope ${scope}.`, { headers })
 }
 

@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
 import type { RateLimiter, RateLimitState } from './rate-limiter.ts'
 
-/** Consumes one point of the caller's quota; behind `authenticate`. Does nothing without a limiter. */
+/** Consumes one point of the caller's quota; after `authenticate`. Does nothing without a limiter. */
 export function rateLimit(limiter: RateLimiter | undefined): RequestHandler {
   return async (req, res, next) => {
     if (limiter) await consumeQuota(limiter, req, res, 1)
@@ -32,7 +32,7 @@ export async function consumeQuota(limiter: RateLimiter, req: Request, res: Resp
 /** @throws ApiError RESOURCE_EXHAUSTED, with Retry-After, unless the state says allowed */
 export function throwIfExceeded(limiter: RateLimiter, { allowed, resetMs }: RateLimitState, message: string): void {
   if (allowed) return
-  limiter.recordRejection()
+  limiter.counts.rejected++
   const headers = { 'Retry-After': String(Math.max(Math.ceil(resetMs / 1000), 1)) }
   throw new ApiError('RESOURCE_EXHAUSTED', message, { headers })
 }

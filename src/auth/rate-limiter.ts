@@ -10,7 +10,7 @@ export interface RateLimitState {
   resetMs: number
 }
 
-export interface RateLimiterOptions {
+interface RateLimiterOptions {
   /** Names the limiter in the RateLimit headers and in the store. */
   name: string
   /** The quota: points that a client may consume in a window. */
@@ -27,10 +27,8 @@ export interface RateLimiter extends Pick<RateLimiterOptions, 'name' | 'points' 
   consume(client: string, cost: number): Promise<RateLimitState>
   /** What a client has left as far as this process knows; consumes nothing. */
   peek(client: string): RateLimitState
-  /** Counts a request that got 429. */
-  recordRejection(): void
-  /** @returns requests that got 429 */
-  rejections(): number
+  /** Requests that got 429 since the start; counted by those who throw it. */
+  readonly counts: { rejected: number }
 }
 
 /** A fixed window: it begins with a client's first request. */
@@ -48,8 +46,8 @@ const STORE_PAUSE_MS = 1_000
 const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 /**
- * Counts in the client's window, or begins a new one when that is over. A window that would end later than one that
- * begins now is from before the database's clock was set back, and counts as over. PostgreSQL reads the clock for the
+ * Counts in the client's window, or begins a new one when it is over. A window that ends later than a new one would is
+ * from before the database's clock was set back, and counts as over. PostgreSQL reads the clock for the
  * update after it has locked the row, so the end is never compared with a time from before another request's update.
  */
 const CONSUME = {
@@ -115,9 +113,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     return { allowed, remaining: Math.max(points - consumed, 0), resetMs: Math.max(endsAtMs - performance.now(), 0) }
   }
 
-  let rejected = 0
-  const recordRejection = () => void rejected++
-  return { name, points, windowSeconds, consume, peek, recordRejection, rejections: () => rejected }
+  return { name, points, windowSeconds, consume, peek, counts: { rejected: 0 } }
 }
 
 /**

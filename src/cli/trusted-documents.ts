@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { makeManifest } from '../graphql/trusted-documents.ts'
+import { createManifest } from '../graphql/trusted-documents.ts'
 import { schema } from '../graphql/schema/index.ts'
 import { OperatorError } from '../operator-error.ts'
 import { runProgram } from './program.ts'
@@ -17,12 +17,11 @@ await runProgram(
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((f) => /\.(graphql|gql)$/.test(f))
     if (!files.length) throw new OperatorError(`There are no .graphql files in ${folder}.`)
     const sources = files.sort().map((name) => readFileSync(join(folder, name), 'utf8'))
-    const result = makeManifest(schema, sources)
-    if ('errors' in result) throw new OperatorError(result.errors.map((error) => error.message).join('\n'))
-    const json = `${JSON.stringify(result.manifest, null, 2)}\n`
+    const manifest = createManifest(schema, sources)
+    const json = `${JSON.stringify(manifest, null, 2)}\n`
     if (out) writeFileSync(out, json)
     else process.stdout.write(json)
-    console.error(`${Object.keys(result.manifest).length} operation(s) from ${files.length} file(s).`)
+    console.error(`${Object.keys(manifest).length} operation(s) from ${files.length} file(s).`)
   },
   () => USAGE,
 )

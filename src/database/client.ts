@@ -7,14 +7,14 @@ import { createWaitEstimator } from './queue-wait.ts'
 import { tracedClient } from './tracing.ts'
 
 /** Timeouts in milliseconds: to obtain a connection, for a lock, for a statement in the server, for its response. */
-export interface DatabaseTimeouts {
+interface DatabaseTimeouts {
   checkoutMs: number
   lockMs: number
   statementMs: number
   queryMs: number
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   url: string
   /** Maximum number of connections. */
   size: number
@@ -35,8 +35,8 @@ export interface Database {
 type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void
 
 /**
- * pg's pool that also estimates the wait for a connection, reports a failed checkout as ConnectionUnavailableError, and keeps the trace
- * context of the request that waits.
+ * pg's pool that also estimates the wait for a connection, reports a failed checkout as ConnectionUnavailableError, and
+ * keeps the trace context of the request that waits.
  */
 export class Pool extends pg.Pool {
   readonly #estimator = createWaitEstimator()
@@ -49,26 +49,19 @@ export class Pool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>
   override connect(callback: ConnectCallback): void
   override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | void {
+    if (!callback) {
+      return new Promise((resolve, reject) =>
+        this.connect((error, client) => (client ? resolve(client) : reject(error))),
+      )
+    }
     const mustWait = this.idleCount === 0 && this.totalCount >= this.options.max
     const endWait = this.#estimator.enter(mustWait)
-    if (callback) {
-      // pg's pool calls back in the context of the request that returned the connection.
-      const resume = context.bind(context.active(), callback)
-      return super.connect((error, client, done) => {
-        endWait(!error)
-        resume(error && new ConnectionUnavailableError(error), client, done)
-      })
-    }
-    return super.connect().then(
-      (client) => {
-        endWait(true)
-        return client
-      },
-      (error: Error) => {
-        endWait(false)
-        throw new ConnectionUnavailableError(error)
-      },
-    )
+    // pg's pool calls back in the context of the request that returned the connection.
+    const resume = context.bind(context.active(), callback)
+    return super.connect((error, client, done) => {
+      endWait(!error)
+      resume(error && new ConnectionUnavailableError(error), client, done)
+    })
   }
 }
 

@@ -65,7 +65,7 @@ async function initialise(bin: string, cluster: string): Promise<void> {
   }
 }
 
-/** Starts the server on a free port of the loopback interface. @returns why it did not start, in one line; undefined when it did */
+/** Starts the server on a free loopback port. @returns why it did not start, in one line; undefined when it did */
 async function start(bin: string, cluster: string, settings: string[]): Promise<string | undefined> {
   const all = [`port=${await freePort()}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings]
   const options = all.map((setting) => `-c ${setting}`).join(' ')

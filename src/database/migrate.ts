@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -51,7 +51,7 @@ export function migrate(url: string): Promise<string[]> {
 
 async function apply(client: pg.Client, name: string): Promise<void> {
   const script = readFileSync(join(PRISMA_DIR, 'migrations', name, 'migration.sql'), 'utf8')
-  const checksum = createHash('sha256').update(script).digest('hex')
+  const checksum = hash('sha256', script)
   await client.query('BEGIN')
   try {
     await client.query(script)

@@ -15,15 +15,16 @@ export async function openDatabaseServer(config: {
   databaseUrl: string | undefined
   dataDir: string
 }): Promise<DatabaseServer> {
-  if (config.databaseUrl) requireReadable(config.databaseUrl)
-  if (config.databaseUrl) return { url: config.databaseUrl, embedded: false, release: async () => {} }
-  return { ...(await useEmbeddedPostgres(config.dataDir)), embedded: true }
+  const { databaseUrl: url, dataDir } = config
+  if (!url) return { ...(await useEmbeddedPostgres(dataDir)), embedded: true }
+  requireReadable(url)
+  return { url, embedded: false, release: async () => {} }
 }
 
 /** Lets pg parse the URL and read its files, without connecting, so that errors are reported at startup. */
-function requireReadable(connectionString: string): pg.Client {
+function requireReadable(connectionString: string): void {
   try {
-    return new pg.Client({ connectionString })
+    void new pg.Client({ connectionString })
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new OperatorError(`Configuration: DATABASE_URL cannot be used: ${reason}`, { cause })

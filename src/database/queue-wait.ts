@@ -1,7 +1,7 @@
 /** EWMA time constant in milliseconds: a sample this old weighs 1/e. */
 const EWMA_TIME_CONSTANT_MS = 1_000
 
-/** Without a checkout that had to wait for this long, in milliseconds, the service rate is unknown. */
+/** If no checkout waited within this time, in milliseconds, the service rate is unknown. */
 const SAMPLE_TTL_MS = 60_000
 
 /**
@@ -46,7 +46,7 @@ export function createWaitEstimator(now = () => performance.now()) {
     const [oldest] = waiters
     if (!oldest) return 0
     const at = now()
-    // The rate is known after half a time constant of waiting; a shorter sample may be a pause.
+    // The rate is known after half a time constant of waiting; shorter samples are unreliable.
     const isKnown = weightedMs > EWMA_TIME_CONSTANT_MS / 2 && at - lastCheckoutAt < SAMPLE_TTL_MS
     const msPerCheckout = isKnown ? weightedMs / weightedCount : 0
     return Math.max(at - oldest.since, waiters.size * msPerCheckout)

@@ -34,7 +34,7 @@ interface Expanded {
   cost: Cost
 }
 
-const NOTHING: Expanded = { depth: 0, aliases: 0, fields: 0, selections: 0, cost: () => 0 }
+const EMPTY: Expanded = { depth: 0, aliases: 0, fields: 0, selections: 0, cost: () => 0 }
 
 /**
  * Analyzes an operation in O(document size). Depth, aliases and root fields are those of the operation with its fragments
@@ -46,8 +46,8 @@ const NOTHING: Expanded = { depth: 0, aliases: 0, fields: 0, selections: 0, cost
 export function analyze({ definitions }: DocumentNode, operation: OperationDefinitionNode): Analysis | undefined {
   const executable = definitions.filter((definition) => 'selectionSet' in definition)
   const walk = new DocumentWalk(executable)
-  const { depth, aliases, fields: rootFields, cost } = walk.ofDefinition(operation)
-  const selections = Math.max(...executable.map((definition) => walk.ofDefinition(definition).selections))
+  const { depth, aliases, fields: rootFields, cost } = walk.measureDefinition(operation)
+  const selections = Math.max(...executable.map((definition) => walk.measureDefinition(definition).selections))
   if (walk.hasCycle) return undefined
   const stats = { ...walk.written, fragments: walk.fragments.size, depth, aliases, rootFields, selections }
   return { ...stats, cost: (variables) => Math.max(1, cost(variables)) }
@@ -66,23 +66,23 @@ class DocumentWalk {
     this.fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]))
   }
 
-  ofDefinition(definition: ExecutableDefinitionNode): Expanded {
-    const known = this.#measured.get(definition)
-    if (known === 'in progress') this.hasCycle = true
-    if (known) return known === 'in progress' ? NOTHING : known
+  measureDefinition(definition: ExecutableDefinitionNode): Expanded {
+    const measured = this.#measured.get(definition)
+    if (measured === 'in progress') this.hasCycle = true
+    if (measured) return measured === 'in progress' ? EMPTY : measured
     this.#measured.set(definition, 'in progress')
     for (const { directives } of [definition, ...(definition.variableDefinitions ?? [])])
       this.written.directives += directives?.length ?? 0
-    const result = this.#ofSelections(definition.selectionSet, typeOf(definition))
+    const result = this.#measureSet(definition.selectionSet, typeOf(definition))
     this.#measured.set(definition, result)
     return result
   }
 
-  #ofSelections({ selections }: SelectionSetNode, parent: Type): Expanded {
+  #measureSet({ selections }: SelectionSetNode, parent: Type): Expanded {
     const costs: Cost[] = []
-    const total = { ...NOTHING }
+    const total = { ...EMPTY }
     for (const node of selections) {
-      const within = this.#ofSelection(node, parent)
+      const within = this.#measureNode(node, parent)
       const isField = node.kind === Kind.FIELD
       total.depth = Math.max(total.depth, within.depth + (isField ? 1 : 0))
       total.aliases += within.aliases + (isField && node.alias ? 1 : 0)
@@ -93,18 +93,16 @@ class DocumentWalk {
     return { ...total, cost: (variables) => costs.reduce((sum, cost) => sum + cost(variables), 0) }
   }
 
-  #ofSelection(node: SelectionNode, parent: Type): Expanded {
+  #measureNode(node: SelectionNode, parent: Type): Expanded {
     this.written.directives += node.directives?.length ?? 0
-    if (node.kind === Kind.INLINE_FRAGMENT) return this.#ofSelections(node.selectionSet, typeOf(node) ?? parent)
+    if (node.kind === Kind.INLINE_FRAGMENT) return this.#measureSet(node.selectionSet, typeOf(node) ?? parent)
     if (node.kind === Kind.FRAGMENT_SPREAD) {
       const fragment = this.fragments.get(node.name.value)
-      return fragment ? this.ofDefinition(fragment) : NOTHING
+      return fragment ? this.measureDefinition(fragment) : EMPTY
     }
     this.written.fields += 1
     this.written.aliasLength = Math.max(this.written.aliasLength, node.alias?.value.length ?? 0)
-    return node.selectionSet
-      ? this.#ofSelections(node.selectionSet, getNamedType(fieldOf(node, parent)?.type))
-      : NOTHING
+    return node.selectionSet ? this.#measureSet(node.selectionSet, getNamedType(fieldOf(node, parent)?.type)) : EMPTY
   }
 }
 

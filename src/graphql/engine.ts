@@ -16,11 +16,10 @@ const MAX_VARIABLE_ERRORS = 10
 /** Bound of the parser and validation caches in characters of source text; a syntax tree takes up to 300 times that. */
 const DOCUMENT_CACHE_MAX_CHARS = 250_000
 
-type PromiseOrValue<T> = T | Promise<T>
 export type Engine = ReturnType<typeof createEngine>
 
 /**
- * Yoga's parser and validator with their caches, and graphql-js as the executor. Yoga's Fetch layer is not used, so that
+ * Yoga's parser and validator with their caches, and graphql-js or graphql-jit as the executor. Yoga's Fetch layer is not used, so that
  * both APIs read and write bodies, errors and headers in the same way. Yoga's executor is not used because its results
  * differ from those of graphql-js for a variable named `__proto__`.
  */
@@ -45,9 +44,9 @@ export function createEngine() {
     operation: OperationDefinitionNode,
     contextValue: GraphQLContext,
     variableValues: Record<string, unknown> = {},
-  ): PromiseOrValue<ExecutionResult> {
+  ): ExecutionResult | Promise<ExecutionResult> {
     const result = compiledOperation(document, operation)?.query(undefined, contextValue, variableValues)
-    // Without data, the variables were invalid and nothing was executed: graphql-js has better messages.
+    // Without data, graphql-jit rejected the variables and executed nothing: graphql-js decides.
     if (result && !('errors' in result && result.data === undefined)) return result
     const operationName = operation.name?.value
     return executeInterpreted({ schema, document, operationName, contextValue, variableValues })

@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import type { Logger } from 'pino'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
-import { errorHandler, logError } from '../http/error-handler.ts'
+import { errorHandler, recordError } from '../http/error-handler.ts'
 
 /** Sends errors from before the execution as a GraphQL response. */
 export function graphqlErrorHandler(log: Logger) {
@@ -31,7 +31,7 @@ export function negotiate(req: Request): { type: string; explicit: boolean } {
 const MAX_LOCATIONS = 10
 
 /**
- * Converts an error of graphql-js for the response: with the code, message and status of the REST API, locations and path.
+ * Converts a graphql-js error to the response format, with the code, message and status of the REST API.
  * @param code of a request error; undefined for an error of a resolver
  */
 export function toGraphQLError(
@@ -45,7 +45,7 @@ export function toGraphQLError(
   // graphql-js suggests names of the schema ("Did you mean"), and repeats values of any length.
   const message = error.message.replace(/ Did you mean .*$/s, '').slice(0, 500)
   const mapped = fromResolver ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', message)
-  logError(log, mapped, req)
+  recordError(log, mapped, req)
   const extensions = { code: mapped.code, status: mapped.status }
   const shown = locations?.slice(0, MAX_LOCATIONS)
   return { message: mapped.message, ...(shown && { locations: shown }), ...(path && { path }), extensions }

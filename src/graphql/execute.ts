@@ -1,6 +1,13 @@
 import type { Request, Response } from 'express'
 import type { DocumentNode, OperationDefinitionNode } from 'graphql'
-import { getOperationAST, GraphQLError, NoFragmentCyclesRule, OperationTypeNode, validate } from 'graphql'
+import {
+  getOperationAST,
+  GraphQLError,
+  NoFragmentCyclesRule,
+  OperationTypeNode,
+  UniqueFragmentNamesRule,
+  validate,
+} from 'graphql'
 import { createCoalescer } from '../coalesce.ts'
 import type { Animals } from '../animals/service.ts'
 import { checkScope } from '../auth/authenticate.ts'
@@ -109,8 +116,10 @@ function parseDocument(engine: Engine, text: string): DocumentNode {
 /** @throws GraphQLRequestError when a limit is exceeded or the document is invalid */
 function checkDocument(engine: Engine, document: DocumentNode, operation: OperationDefinitionNode): Analysis {
   const analysis = analyze(document, operation)
-  // With fragments in a cycle, the time of all other rules is unbounded.
-  if (!analysis) throw invalid(validate(schema, document, [NoFragmentCyclesRule], { maxErrors: 1 }))
+  // With fragments in a cycle, the time of the other rules is unbounded. This one skips fragments whose name is not unique.
+  if (!analysis) {
+    throw invalid(validate(schema, document, [UniqueFragmentNamesRule, NoFragmentCyclesRule], { maxErrors: 1 }))
+  }
   const exceeded = checkLimits(analysis)
   if (exceeded.length) throw invalid(exceeded)
   const errors = engine.validate(document)

@@ -34,7 +34,6 @@ export function paramsFromQuery({ variables, operationName, extensions, ...param
 export function paramsFromBody(body: unknown): GraphQLParams {
   const { extensions, ...params } = Params.parse(body)
   const documentId = params.documentId ?? extensions?.persistedQuery?.sha256Hash
-  if ((params.query ?? documentId) == null) throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
   return { ...params, documentId }
 }
 

@@ -10,7 +10,7 @@ import { createExecute, type ExecuteDependencies, GraphQLRequestError, type Outc
 import { paramsFromQuery, type GraphQLParams, paramsFromBody } from './params.ts'
 import { traceOperations } from './tracing.ts'
 
-export interface GraphQLRouterDependencies extends ExecuteDependencies {
+interface GraphQLRouterDependencies extends ExecuteDependencies {
   log: Logger
   /** Creates a span for each operation; none without a tracer. */
   tracer?: Tracer | undefined

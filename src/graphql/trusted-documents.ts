@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { DocumentNode, GraphQLError, GraphQLSchema } from 'graphql'
+import type { DocumentNode, GraphQLSchema } from 'graphql'
 import { concatAST, parse, print, separateOperations, specifiedRules, validate } from 'graphql'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
@@ -22,7 +22,7 @@ export const TRUSTED_DOCUMENTS_OFF: TrustedDocuments = { mode: 'off', byHash: ne
 const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
 
 /**
- * Reads a manifest: a JSON object from hash to document, the format of `npm run trusted-documents`, graphql-codegen and Relay.
+ * Reads a manifest: a JSON object from hash to document, as `npm run trusted-documents`, graphql-codegen and Relay write it.
  * @throws OperatorError with one line that names the file
  */
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
@@ -65,16 +65,13 @@ export function resolveDocument(
 
 /**
  * Creates a manifest of every operation in the documents, each with the fragments that it uses.
- * @returns the manifest, or the validation errors of the documents
+ * @throws OperatorError with a line for each validation error
  */
-export function makeManifest(
-  schema: GraphQLSchema,
-  sources: string[],
-): { manifest: Record<string, string> } | { errors: readonly GraphQLError[] } {
+export function createManifest(schema: GraphQLSchema, sources: string[]): Record<string, string> {
   const combined: DocumentNode = concatAST(sources.map((source) => parse(source)))
   const rules = specifiedRules.filter(({ name }) => name !== 'LoneAnonymousOperationRule')
   const errors = validate(schema, combined, rules)
-  if (errors.length) return { errors }
+  if (errors.length) throw new OperatorError(errors.map((error) => error.message).join('\n'))
   const texts = Object.values(separateOperations(combined)).map(print)
-  return { manifest: Object.fromEntries(texts.map((text) => [hash('sha256', text), text]).sort()) }
+  return Object.fromEntries(texts.map((text) => [hash('sha256', text), text]).sort())
 }

@@ -12,7 +12,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
  */
 export async function jsonBody(req: Request, res: Response, next: NextFunction): Promise<void> {
   requireJsonType(req)
-  if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw tooLarge()
+  if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE')
   if (req.headers.expect && req.httpVersion === '1.1') res.writeContinue()
   req.bodyText = decode(await read(req))
   req.body = parse(req.bodyText)
@@ -42,15 +42,11 @@ function read(req: Request): Promise<Buffer> {
     req.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size <= MAX_BODY_BYTES) chunks.push(chunk)
-      else reject(tooLarge())
+      else reject(new ApiError('PAYLOAD_TOO_LARGE'))
     })
     req.on('end', () => resolve(Buffer.concat(chunks)))
-    req.on('error', (cause) => reject(new ApiError('INVALID_ARGUMENT', 'The body broke off.', { cause })))
+    req.on('error', (cause) => reject(new ApiError('INVALID_ARGUMENT', 'The body is incomplete.', { cause })))
   })
-}
-
-function tooLarge(): ApiError {
-  return new ApiError('PAYLOAD_TOO_LARGE', 'The body is larger than 64 KiB.')
 }
 
 function decode(bytes: Buffer): string {

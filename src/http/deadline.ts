@@ -1,10 +1,7 @@
 import { databaseUnavailable, outcomeUnknown } from '../errors.ts'
 
-/** What is known of an operation that does not finish before the deadline. */
-export interface DeadlineOptions {
-  /** The operation may have written something: its outcome is unknown (504) instead of "not executed" (503). */
-  mayHaveExecuted?: boolean
-}
+/** `mayHaveExecuted`: the operation may have written something, so its outcome is unknown (504), not "not executed" (503). */
+type Options = { mayHaveExecuted?: boolean }
 
 /** A request's deadline, and the time that it has spent waiting for the database. */
 export interface Deadline {
@@ -18,7 +15,7 @@ export interface Deadline {
    * Awaits a database operation. Does not start it after the deadline.
    * @throws ApiError UNAVAILABLE, or DEADLINE_EXCEEDED where it may have executed, at the deadline
    */
-  run<T>(operation: () => Promise<T>, options?: DeadlineOptions): Promise<T>
+  run<T>(operation: () => Promise<T>, options?: Options): Promise<T>
   /**
    * Awaits work shared with other requests. Adds the database time that the work reports, or the whole wait when the
    * work fails.
@@ -27,7 +24,7 @@ export interface Deadline {
   runShared<T extends { databaseMs: number }>(work: () => Promise<T>): Promise<T>
 }
 
-/** @param limitMs how long the request may wait for the database in all, in milliseconds */
+/** @param limitMs from now to the deadline, in milliseconds */
 export function createDeadline(limitMs: number): Deadline {
   const startedAt = performance.now()
   const stopwatch = createStopwatch()
@@ -67,7 +64,7 @@ export function createDeadline(limitMs: number): Deadline {
 async function withTimeout<T>(
   operation: () => Promise<T>,
   remainingMs: number,
-  { mayHaveExecuted = false }: DeadlineOptions = {},
+  { mayHaveExecuted = false }: Options = {},
 ): Promise<T> {
   if (remainingMs <= 0) throw databaseUnavailable(new Error('deadline passed before the operation started'))
   let timer: NodeJS.Timeout | undefined

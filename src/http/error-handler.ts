@@ -15,12 +15,12 @@ export const notFound: RequestHandler = () => {
  */
 export function errorHandler(
   log: Logger,
-  formatBody: (error: ApiError) => unknown,
+  formatBody: (error: ApiError) => unknown = ({ body }) => body,
   mediaType: (req: Request) => string = () => 'application/json',
 ): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     const error = toApiError(thrown)
-    logError(log, error, req)
+    recordError(log, error, req)
     if (res.headersSent) return next(thrown)
     res.status(error.status)
     for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
@@ -29,8 +29,8 @@ export function errorHandler(
   }
 }
 
-/** Logs the cause of a 5xx, which no response shows. */
-export function logError(log: Logger, { code, status, message, cause }: ApiError, req: Request): void {
+/** Records the error code of the request, and logs the cause of a 5xx, which no response shows. */
+export function recordError(log: Logger, { code, status, message, cause }: ApiError, req: Request): void {
   req.errorCode ??= code
   if (status === 500) log.error({ requestId: req.id, err: cause }, 'unexpected error')
   else if (status > 500 && cause) log.warn({ requestId: req.id, err: cause, code }, message)

@@ -26,7 +26,7 @@ function headError({ headers, headersDistinct, httpVersion, url }: Request): Api
     return new ApiError('INVALID_ARGUMENT', 'HTTP/1.0 has no Transfer-Encoding: send Content-Length.')
   }
   if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') {
-    return new ApiError('EXPECTATION_FAILED', 'The only expectation supported is 100-continue.')
+    return new ApiError('EXPECTATION_FAILED')
   }
   return undefined
 }

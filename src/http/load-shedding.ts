@@ -8,7 +8,7 @@ const TICK_MS = 20
 const overloaded = new ApiError('UNAVAILABLE', 'The service is overloaded; the request was not processed.')
 
 /** New requests are shed above any of these; 0 disables a limit. */
-export interface LoadSheddingLimits {
+interface LoadSheddingLimits {
   /** Requests that wait for a database connection. */
   queueLength: number
   /** Expected wait of a new request for a database connection, in milliseconds. */

@@ -37,7 +37,7 @@ declare module 'node:http' {
 /**
  * The first middleware: sets the request id (the client's own if it is well-formed), the deadline, and the headers of
  * every response.
- * @param handlerTimeoutMs how long the request may wait for the database, in milliseconds
+ * @param handlerTimeoutMs from now to the deadline, in milliseconds
  */
 export function beginRequest(handlerTimeoutMs: number): RequestHandler {
   return (req, res, next) => {
@@ -51,7 +51,7 @@ export function beginRequest(handlerTimeoutMs: number): RequestHandler {
   }
 }
 
-/** The caller of a request; behind `authenticate`. */
+/** The caller of a request; after `authenticate`. */
 export function callerOf(req: Request): Caller {
   if (!req.caller) throw new Error('callerOf needs authenticate before it')
   return req.caller

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -42,7 +42,7 @@ export function assetsRouter(): Router {
   return router
 }
 
-/** The Content-Security-Policy of a page: scripts and requests of this origin, what is allowed besides, nothing else. */
+/** The Content-Security-Policy of a page: scripts and requests of this origin, and the given directives. */
 export function contentSecurityPolicy(allowed: string): string {
   const others = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
   return `default-src 'none'; script-src 'self'; connect-src 'self'; ${allowed}; ${others}`
@@ -60,11 +60,11 @@ function serve(
   const variants = new Map<Coding, Promise<{ body: Buffer; etag: string }>>()
 
   function variantOf(coding: Coding) {
-    const known = variants.get(coding)
-    if (known) return known
+    const cached = variants.get(coding)
+    if (cached) return cached
     const variant = read(coding).then((body) => ({
       body,
-      etag: `"${createHash('sha256').update(body).digest('hex')}"`,
+      etag: `"${hash('sha256', body)}"`,
     }))
     variants.set(coding, variant)
     variant.catch(() => variants.delete(coding)) // the next request tries again

@@ -30,7 +30,7 @@ export function traceRequests(tracer: Tracer): RequestHandler {
       'url.scheme': req.protocol,
       'network.protocol.version': req.httpVersion,
     }
-    const name = [method === '_OTHER' ? 'HTTP' : method, ...(route === 'other' ? [] : [route])].join(' ')
+    const name = (method === '_OTHER' ? 'HTTP' : method) + (route === 'other' ? '' : ` ${route}`)
     const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent)
     req.traceparent = toTraceparent(span.spanContext())
     res.once('close', () => {

@@ -46,7 +46,7 @@ export function observeRequests(log: Logger, metrics: Metrics): RequestHandler {
   }
 }
 
-/** One line and one count for each request that was rejected before the app had it. */
+/** Logs and counts requests that were rejected before they reached the application. */
 export function observeRejections(log: Logger, metrics: Metrics): (rejected: RejectedRequest) => void {
   return (rejected) => {
     metrics.observeRejection(rejected.code)

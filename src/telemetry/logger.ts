@@ -8,7 +8,7 @@ const FLUSH_INTERVAL_MS = 10
 const PIPE_BUF = 4_096
 
 /** A warning about something that fails again and again is logged at most once in this time, in milliseconds. */
-const RARE_WARNING_INTERVAL_MS = 60_000
+const WARN_INTERVAL_MS = 60_000
 
 /** JSON lines, to stdout by default. */
 export function createLogger(level: Config['logLevel'], stream: DestinationStream = bufferedStdout()): Logger {
@@ -23,11 +23,11 @@ export async function prettyStream({ production }: Config): Promise<DestinationS
   return pretty({ sync: true, singleLine: true, ignore: 'pid,version', translateTime: 'SYS:HH:MM:ss.l' })
 }
 
-/** @returns logs a message with an error, at most once in RARE_WARNING_INTERVAL_MS */
-export function createRareWarning(log: Logger, message: string): (error: unknown) => void {
+/** @returns logs a message with an error, at most once in WARN_INTERVAL_MS */
+export function throttledWarning(log: Logger, message: string): (error: unknown) => void {
   let lastMs = -Infinity
   return (err) => {
-    if (performance.now() - lastMs < RARE_WARNING_INTERVAL_MS) return
+    if (performance.now() - lastMs < WARN_INTERVAL_MS) return
     lastMs = performance.now()
     log.warn({ err }, message)
   }

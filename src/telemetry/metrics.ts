@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type RequestHandler, Router } from 'express'
+import { Router } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { createCoalescer } from '../coalesce.ts'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
@@ -40,11 +40,11 @@ const MAX_KEYS = 1_000
 export interface Metrics {
   /** Counts a response and, if it has an error code, the error. */
   observe(observation: Observation): void
-  /** Counts a request that was rejected before it was parsed: only its error is known. */
+  /** Counts a request that was rejected before it reached the application. */
   observeRejection(code: string): void
   recordDeprecatedCall(keyPrefix: string): void
-  /** Serves the metrics at `/metrics` in Prometheus' text format. @param before middleware, such as authentication */
-  router(...before: RequestHandler[]): Router
+  /** Serves the metrics at `/metrics` in Prometheus' text format. */
+  router(): Router
 }
 
 /** The Prometheus metrics of the service. Every label has few values: route templates instead of paths, for example. */
@@ -87,7 +87,7 @@ export function createMetrics(sources: MetricSources): Metrics {
       if (keyPrefixes.size < MAX_KEYS) keyPrefixes.add(keyPrefix)
       deprecatedCalls.labels(keyPrefixes.has(keyPrefix) ? keyPrefix : 'other').inc()
     },
-    router: (...before) => metricsRouter(before, spaceOut(read), registry.contentType),
+    router: () => metricsRouter(spaceOut(read), registry.contentType),
   }
 }
 
@@ -127,32 +127,34 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   counter('petstore_key_lookups_total', 'Key lookups: cache hits and misses.', 'result', () => keyLookup.counts)
   counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', 'reason', () => loadShedder.counts)
   counter('petstore_rate_limited_total', 'Rate-limited requests by rate limiter.', 'budget', () => ({
-    key: keyLimiter?.rejections() ?? 0,
-    'wrong-keys': failedAuthLimiter?.rejections() ?? 0,
+    key: keyLimiter?.counts.rejected ?? 0,
+    'wrong-keys': failedAuthLimiter?.counts.rejected ?? 0,
   }))
 }
 
+const MAX_PAUSE_MS = 1_000
+
 /**
- * Spaces out collections, which take some milliseconds: they get a hundredth of the event loop. Requests that arrive in
- * the meantime share the next one, so what they get is never older than they are.
+ * Spaces out collections, which block the event loop for some milliseconds: the pause is 99 times as long as the last
+ * one, at most MAX_PAUSE_MS. Requests in a pause share the next collection, so no result is older than its request.
  */
 function spaceOut<T>(collect: () => Promise<T>): () => Promise<T> {
   const coalesce = createCoalescer<T>()
   let nextAtMs = 0
   return () =>
     coalesce('metrics', async () => {
-      await sleep(Math.max(0, nextAtMs - performance.now()))
+      while (nextAtMs > performance.now()) await sleep(nextAtMs - performance.now())
       const startedAt = performance.now()
+      nextAtMs = startedAt + MAX_PAUSE_MS // the coalescer starts another read when this one takes too long
       const result = await collect()
       const endedAt = performance.now()
-      nextAtMs = endedAt + Math.min(99 * (endedAt - startedAt), 1_000)
+      nextAtMs = endedAt + Math.min(99 * (endedAt - startedAt), MAX_PAUSE_MS)
       return result
     })
 }
 
-function metricsRouter(before: RequestHandler[], read: () => Promise<string | undefined>, contentType: string): Router {
+function metricsRouter(read: () => Promise<string | undefined>, contentType: string): Router {
   const router = Router({ strict: true, caseSensitive: true })
-  for (const handler of before) router.use('/metrics', handler)
   router.get('/metrics', async (_req, res) => {
     const text = await read()
     if (text === undefined) throw new ApiError('UNAVAILABLE', 'Metrics of some workers are unavailable.')

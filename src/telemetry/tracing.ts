@@ -7,7 +7,7 @@ import { BasicTracerProvider, BatchSpanProcessor, ConsoleSpanExporter } from '@o
 import { SimpleSpanProcessor, type SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from 'pino'
 import { version } from '../config.ts'
-import { createRareWarning, redactKeys } from './logger.ts'
+import { throttledWarning, redactKeys } from './logger.ts'
 import type { TracingConfig } from './tracing-config.ts'
 
 export interface Tracing {
@@ -16,7 +16,7 @@ export interface Tracing {
   stop(timeoutMs: number): Promise<void>
 }
 
-export interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'protocol'> {
+interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'protocol'> {
   log: Logger
   /** Processors instead of those of the exporters, for tests. */
   processors?: SpanProcessor[]
@@ -27,7 +27,7 @@ export interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'proto
  * Import this module only to trace: loading the SDK makes Node track a context for every promise.
  */
 export async function startTracing(options: TracingOptions): Promise<Tracing> {
-  const warn = createRareWarning(options.log, 'span export failed')
+  const warn = throttledWarning(options.log, 'span export failed')
   const noop = () => {}
   setGlobalErrorHandler(warn)
   const logger = { error: warn, warn, info: noop, debug: noop, verbose: noop }

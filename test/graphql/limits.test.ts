@@ -96,6 +96,11 @@ describe('a flood is rejected before execution, in a short response with the lim
       message: /Cannot spread fragment/,
     },
     {
+      title: 'a fragment cycle behind a fragment with the same name',
+      query: '{ ...a } fragment a on Query { pets { totalCount } } fragment a on Query { ...a }',
+      message: /only one fragment named/,
+    },
+    {
       title: 'circular introspection',
       query: '{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }',
       message: /[Ii]ntrospection depth/,

@@ -62,7 +62,5 @@ export const finished = (): ReadableSpan[] => begun.filter(({ ended }) => ended)
 export function tree(spans: ReadableSpan[], root: string): string[] {
   const names = new Map(spans.map((span) => [span.spanContext().spanId, span.name]))
   names.set(root, 'client')
-  return spans.map(
-    ({ name, parentSpanContext }) => `${name} < ${names.get(parentSpanContext?.spanId ?? '') ?? 'none'}`,
-  )
+  return spans.map(({ name, parentSpanContext }) => `${name} < ${names.get(parentSpanContext?.spanId ?? '') ?? 'none'}`)
 }

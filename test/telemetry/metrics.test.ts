@@ -92,6 +92,20 @@ describe('/metrics', () => {
     expect(text).toMatch(/^process_resident_memory_bytes \d/m)
   })
 
+  test('scrapes that arrive in the pause after a collection share the next one', async ({ service }) => {
+    let collections = 0
+    function collect(): Promise<string> {
+      collections++
+      const endsAt = performance.now() + 10
+      while (performance.now() < endsAt);
+      return Promise.resolve('up 1')
+    }
+    const peer = await service.startPeer({ gatherMetrics: () => collect })
+    const responses = await Promise.all(Array.from({ length: 50 }, () => peer.send('/metrics')))
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(collections).toBeLessThan(10)
+  })
+
   test('counts rate-limited requests', async ({ service }) => {
     const peer = await service.startPeer({ rateLimits: { ...loadConfig({}).rateLimits, points: 2, wrongKeys: 1 } })
     for (let n = 0; n < 5; n++) await peer.send('/v1/pets')

@@ -6,7 +6,7 @@ import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../animals/ide
 import type { ListQuery } from '../../animals/queries.ts'
 import { ApiError } from '../../errors.ts'
 import { builder, type GraphQLContext, requireCaller, type Types } from './builder.ts'
-import { type Connection, type ConnectionPage, once, PageInfo } from './connection.ts'
+import { type Connection, type ConnectionPage, lazy, PageInfo } from './connection.ts'
 
 const INT64 = 'an int64 in decimal digits'
 const NAME_SIZE = `${NAME_LENGTH.min} to ${NAME_LENGTH.max} characters`
@@ -158,8 +158,8 @@ builder.queryFields((t) => ({
       const query = toListQuery(args)
       const { animals, deadline } = context
       return {
-        page: once(() => readPage(context, query)),
-        count: once(() => deadline.run(() => animals.count(query.status))),
+        page: lazy(() => readPage(context, query)),
+        count: lazy(() => deadline.run(() => animals.count(query.status))),
       }
     },
   }),

@@ -34,7 +34,7 @@ export const PageInfo = builder.objectRef<ConnectionPage<unknown>>('PageInfo').i
 })
 
 /** @returns a function that calls `create` at its first call and returns the same result at every call */
-export function once<T>(create: () => T): () => T {
+export function lazy<T>(create: () => T): () => T {
   let result: { value: T } | undefined
   return () => (result ??= { value: create() }).value
 }

@@ -13,13 +13,13 @@ const BLANK_LINE = '\r\n\r\n'
  */
 export class Connection {
   readonly socket: Socket
-  /** The response that has not been sent whole. */
+  /** The response in progress. */
   pendingResponse: ServerResponse | undefined
   /** The request that was parsed last, until its response has been sent. */
   #request: IncomingMessage | undefined
-  /** How much of its body the parser has not had, in bytes, as declared by Content-Length. */
+  /** The bytes of its body that are not parsed yet, by Content-Length. */
   #bodyBytesLeft = 0
-  /** The end of what the parser has had, where that may be the beginning of a blank line. */
+  /** The last bytes parsed, if a blank line may begin in them. */
   #tail = ''
   #closesAfterResponse = false
   /** Nothing more is parsed. */
@@ -29,13 +29,13 @@ export class Connection {
 
   /**
    * @param socket as http's server emits it with the event `connection`
-   * @param schedule a few at a time: pipelining clients must not keep the event loop from all others
+   * @param schedule runs a few actions at a time, so that pipelining clients do not block others
    */
   constructor(socket: Socket, schedule: (action: () => void) => void) {
     this.socket = socket
     this.#schedule = schedule
     socket.on('error', () => {}) // after CONNECT Node has no listener of its own
-    socket.destroySoon = () => closeGracefully(socket) // which Node calls behind the last response
+    socket.destroySoon = () => closeGracefully(socket) // Node calls it after the last response
     this.#parse = interceptData(socket, (bytes) => this.#receive(bytes))
   }
 
@@ -44,7 +44,7 @@ export class Connection {
     return !this.pendingResponse && this.#request?.complete === false
   }
 
-  /** Takes note of a request whose head has been parsed. */
+  /** Starts a request whose head has been parsed. */
   begin(req: IncomingMessage, res: ServerResponse): void {
     this.#request = req
     this.pendingResponse = res
@@ -52,7 +52,7 @@ export class Connection {
     res.once('close', () => this.#endResponse())
   }
 
-  /** Closes behind the pending response, if there is one, and says so in the response unless it has begun. */
+  /** Closes after the pending response, if there is one; with `Connection: close` if its headers are not sent. */
   closeAfterResponse(): void {
     if (!this.pendingResponse) return
     this.#closesAfterResponse = true
@@ -60,8 +60,8 @@ export class Connection {
   }
 
   /**
-   * Closes behind the pending response, and parses nothing more.
-   * @param error what the response is to be if the body is still arriving
+   * Closes after the pending response, and parses nothing more.
+   * @param error the response, if the body is still arriving
    */
   failRequest(error: ApiError): void {
     if (this.#failed) return
@@ -96,7 +96,7 @@ export class Connection {
     }
   }
 
-  /** As many of the bytes as belong to one request for certain: up to the end of its head or body. */
+  /** The bytes that certainly belong to one request: up to the end of its head or body. */
   #takePiece(bytes: Buffer): Buffer {
     if (this.#bodyBytesLeft > 0) {
       const body = bytes.subarray(0, this.#bodyBytesLeft)
@@ -117,15 +117,15 @@ function endOfBlankLine(tail: string, bytes: Buffer): number {
   return start < 0 ? 0 : start + BLANK_LINE.length
 }
 
-/** Puts a listener between a socket and the parser that http has attached. @returns what gives bytes to the parser */
+/** Puts a listener between a socket and the parser that http has attached. @returns passes bytes to the parser */
 function interceptData(socket: Socket, onData: (bytes: Buffer) => void): (bytes: Buffer) => void {
   // http has attached one listener of each event.
   const [parse] = socket.listeners('data') as [(bytes: Buffer) => void]
   const [stopReading] = socket.listeners('pause') as [() => void]
   const [startReading] = socket.listeners('resume') as [() => void]
   socket.off('data', parse)
-  socket.on('data', onData) // for this, http takes its listeners of the other two away
-  // The socket is read while it flows, and then only. A paused stream would read ahead up to its high-water mark, and a
+  socket.on('data', onData) // this makes http remove its pause and resume listeners
+  // The socket is read only while it flows. A paused stream would read ahead up to its high-water mark, and a
   // client that sends single bytes makes that 7 MB.
   socket.on('pause', stopReading)
   socket.on('resume', startReading)

@@ -32,13 +32,12 @@ export function createPacer(actionsPerMs: number): (action: () => void) => void 
 
 /** The error response to a request that Node's parser could not read. @param code of Node's error */
 export function toRequestError(code: string | undefined): ApiError {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return new ApiError('REQUEST_TIMEOUT', 'The request took too long to arrive.')
-  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('HEADERS_TOO_LARGE', 'The headers are larger than 16 KiB.')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ApiError('REQUEST_TIMEOUT')
+  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('HEADERS_TOO_LARGE')
   return new ApiError('INVALID_ARGUMENT', 'This is not a valid HTTP request.')
 }
 
-/** Writes an error response where there is no response object to write it with, and closes the connection. */
+/** Writes an error response to a socket without a ServerResponse, and closes the connection. */
 export function writeRejection(socket: Duplex, { body, status, headers }: ApiError, requestId: string): void {
   const json = JSON.stringify(body)
   const fields = {

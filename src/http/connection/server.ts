@@ -10,7 +10,7 @@ import { expressPrototypes } from './express-prototypes.ts'
 import { closeGracefully, createPacer, toRequestError, writeRejection } from './reject.ts'
 
 /** How long a client may take, in milliseconds: for its headers, for a whole request, and between two requests. */
-export interface ClientTimeouts {
+interface ClientTimeouts {
   headersMs: number
   requestMs: number
   keepAliveMs: number
@@ -32,8 +32,8 @@ export interface HttpServer {
   /** @returns the port that it listens on. Rejects when it cannot, with Node's error. */
   listen(port: number, host: string): Promise<number>
   /**
-   * Shuts down gracefully: for `delayMs` it goes on serving but asks clients to reconnect; then it accepts no more
-   * connections, lets requests in flight complete for `timeoutMs`, and cuts those that have not.
+   * Shuts down gracefully: for `delayMs` it goes on serving but tells clients to reconnect; then it accepts no more
+   * connections, lets requests in flight complete for `timeoutMs`, then closes the rest.
    */
   close(delayMs: number, timeoutMs: number): Promise<void>
 }
@@ -48,18 +48,18 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
     headersTimeout: timeouts.headersMs,
     requestTimeout: timeouts.requestMs,
     keepAliveTimeout: timeouts.keepAliveMs,
-    connectionsCheckingInterval: 20, // so that few at once are found too slow
+    connectionsCheckingInterval: 20, // so that few time out at once
     requireHostHeader: false,
   })
-  // For a client that does not read its response: later than any other limit, so that those send their own responses.
+  // Cuts clients that do not read their response. Longer than all other timeouts, which send responses.
   server.timeout = Math.max(timeouts.keepAliveMs, timeouts.requestMs) + 5_000
   const connections = new Map<Duplex, Connection>()
-  // Pipelining clients, together, leave half of the processor to others.
-  const resume = createPacer(1)
+  // All pipelining clients together get half of the processor.
+  const scheduleResume = createPacer(1)
   let shuttingDown = false
 
   server.on('connection', (socket) => {
-    connections.set(socket, new Connection(socket, resume))
+    connections.set(socket, new Connection(socket, scheduleResume))
     socket.once('close', () => connections.delete(socket))
   })
 
@@ -93,7 +93,7 @@ function handleFailures(server: Server, connections: Map<Duplex, Connection>, on
   server.on('connect', (_req, socket) => {
     const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
     const error = new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers })
-    rejectConnection(socket as Socket, error, onRejected) // a Duplex only for those who emit `connection` themselves
+    rejectConnection(socket as Socket, error, onRejected) // a Duplex only if code emits `connection` itself
   })
   server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
     const connection = connections.get(socket)
@@ -105,7 +105,7 @@ function handleFailures(server: Server, connections: Map<Duplex, Connection>, on
   server.on('timeout', (socket) => {
     const isServing = () => connections.get(socket)?.pendingResponse !== undefined
     if (isServing()) socket.destroy()
-    else schedule(() => isServing() || socket.destroy()) // a request may arrive before its turn
+    else schedule(() => isServing() || socket.isPaused() || socket.destroy()) // a request may have arrived
   })
 }
 
@@ -121,7 +121,7 @@ function listen(server: Server, port: number, host: string): Promise<number> {
   })
 }
 
-/** Accepts no more connections, and closes those that there are: idle ones now, all others by the timeout. */
+/** Accepts no more connections, and closes existing ones: idle ones now, all others by the timeout. */
 async function drain(server: Server, connections: Map<Duplex, Connection>, timeoutMs: number): Promise<void> {
   // http's own close() also destroys connections whose response has ended but has not been sent whole.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))

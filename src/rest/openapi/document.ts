@@ -7,7 +7,7 @@ import { ErrorBody, type Json, ref, toSchema } from './components.ts'
 import { HEADER_COMPONENTS } from './responses.ts'
 
 export interface ApiServer {
-  /** Base address, ending in `/v1`. */
+  /** Base URL, ending in `/v1`. */
   url: string
   description: string
 }

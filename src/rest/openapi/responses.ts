@@ -76,14 +76,14 @@ function refs(names: readonly string[]): Json {
   return Object.fromEntries(names.map((name) => [name, ref('headers', name)]))
 }
 
-/** Errors that any operation may have: from authentication, Node's HTTP server or the service itself. */
+/** Errors that any operation may have: from authentication, http/connection or the service itself. */
 // prettier-ignore
 const COMMON_ERRORS = [
   'UNAUTHENTICATED', 'PERMISSION_DENIED', 'REQUEST_TIMEOUT', 'EXPECTATION_FAILED', 'RESOURCE_EXHAUSTED',
   'HEADERS_TOO_LARGE', 'INTERNAL', 'UNAVAILABLE',
 ] as const
-/** Sent by Node's HTTP server: the application does not see the request and adds no headers. */
-const SENT_BY_HTTP_SERVER = new Set<ErrorCode>(['REQUEST_TIMEOUT', 'HEADERS_TOO_LARGE'])
+/** Sent by http/connection before the application sees the request: without rate-limit headers. */
+const SENT_BEFORE_APP = new Set<ErrorCode>(['REQUEST_TIMEOUT', 'HEADERS_TOO_LARGE'])
 /** Sent by the application before rate limiting. */
 const SENT_BEFORE_RATE_LIMIT = new Set<ErrorCode>(['EXPECTATION_FAILED', 'UNAUTHENTICATED'])
 
@@ -99,11 +99,11 @@ interface OperationErrors {
 export function errors({ codes, headers: own = [], readsBody = false }: OperationErrors): Json {
   const responses = [...codes, ...COMMON_ERRORS].map((code) => {
     const { status, description, headers: more = [] }: ErrorDefinition = ERRORS[code]
-    const fromServer = SENT_BY_HTTP_SERVER.has(code) && !(code === 'REQUEST_TIMEOUT' && readsBody)
-    const limited = !fromServer && !SENT_BEFORE_RATE_LIMIT.has(code)
+    const beforeApp = SENT_BEFORE_APP.has(code) && !(code === 'REQUEST_TIMEOUT' && readsBody)
+    const limited = !beforeApp && !SENT_BEFORE_RATE_LIMIT.has(code)
     const documented = {
       ...refs([...COMMON_HEADERS, ...more, ...(limited ? RATE_LIMIT_HEADERS : [])]),
-      ...(!fromServer && (code === 'INVALID_ARGUMENT' ? optionalHeaders(own) : refs(own))),
+      ...(!beforeApp && (code === 'INVALID_ARGUMENT' ? optionalHeaders(own) : refs(own))),
     }
     const value = { code, message: description, status }
     const content = json('Error', { error: { summary: code, value } })
@@ -112,7 +112,7 @@ export function errors({ codes, headers: own = [], readsBody = false }: Operatio
   return Object.fromEntries(responses)
 }
 
-/** For 400, which Node's HTTP server also sends, for malformed HTTP. */
+/** For 400, which http/connection also sends, for malformed HTTP. */
 function optionalHeaders(names: Header[]): Json {
   return Object.fromEntries(names.map((name) => [name, { ...HEADER_COMPONENTS[name], required: false }]))
 }

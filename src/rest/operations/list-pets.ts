@@ -11,7 +11,7 @@ import { errors, headers } from '../openapi/responses.ts'
 
 const NO_REPEAT = 'must not be repeated'
 
-/** Specification §4.1. A number consists of digits only; other parameters are ignored. */
+/** Specification §4.1. A number consists of digits only; unknown parameters are ignored. */
 const Query = z.object({
   limit: z
     .string(NO_REPEAT)
