@@ -9,7 +9,7 @@ export interface ErrorDefinition {
   headers?: readonly string[]
 }
 
-/** Every error code (specification, "Errors"): Google's canonical codes (AIP-193) where one fits, else HTTP's own phrase. */
+/** Every error code (specification §7): Google's canonical codes (AIP-193) where one fits, else HTTP's own phrase. */
 export const ERRORS = {
   INVALID_ARGUMENT: { status: 400, description: 'A parameter or the body is invalid; the message names every field.' },
   GRAPHQL_PARSE_FAILED: { status: 400, description: 'The GraphQL document has a syntax error or too many tokens.' },
@@ -52,7 +52,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** An error as both APIs return it: code, message and status (specification §7), and headers where HTTP requires them. */
+/** An error as both APIs return it: code, message, status (specification §7), and the headers that HTTP requires. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly status: number

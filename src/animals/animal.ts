@@ -62,7 +62,7 @@ export const PageSize = z
   .min(PAGE_SIZE.min, pageSizeMessage)
   .max(PAGE_SIZE.max, pageSizeMessage)
 
-/** Parses an identifier from a path or a GraphQL ID. @returns undefined for what is not an int64 in canonical decimal digits */
+/** Parses the identifier in a path or a GraphQL ID. @returns undefined unless it is an int64 in canonical decimal digits */
 export function parseInt64(text: string): bigint | undefined {
   if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return undefined
   const value = BigInt(text)

@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.ts'
 import { parseInt64 } from './animal.ts'
 
-/** A position in a list, opaque to clients. It contains the filter of the list, so that it is valid only with that one. */
+/** A position in a list, opaque to clients. It contains the filter of the list, and is valid only with that filter. */
 export function toCursor(id: bigint, filter: string = 'all'): string {
   return Buffer.from(`${filter}:${id}`).toString('base64url')
 }

@@ -15,7 +15,7 @@ export interface Page {
 
 export type Animals = ReturnType<typeof createAnimals>
 
-/** The operations on animals, for both APIs. Ids and idempotency keys are validated here, all other inputs by the caller. */
+/** The operations on animals, for both APIs. They validate ids and idempotency keys; callers validate other inputs. */
 export function createAnimals(prisma: PrismaClient, pool: Pool) {
   const run = createRunStatement(pool)
   const queries = createQueries(run)

@@ -86,7 +86,7 @@ function connectionAttributes(client: pg.Client) {
   }
 }
 
-/** Ends the span; a failure is recorded as its SQLSTATE, Node's code or its class, because a message may contain values. */
+/** Ends the span. Of a failure it records SQLSTATE, Node's code or the class; a message may contain values. */
 function endSpan(span: Span, error?: unknown): void {
   if (error instanceof Error) {
     const type = 'code' in error && typeof error.code === 'string' ? error.code : error.name

@@ -19,9 +19,9 @@ const DOCUMENT_CACHE_MAX_CHARS = 250_000
 export type Engine = ReturnType<typeof createEngine>
 
 /**
- * Yoga's parser and validator with their caches, and graphql-js or graphql-jit as the executor. Yoga's Fetch layer is not used, so that
- * both APIs read and write bodies, errors and headers in the same way. Yoga's executor is not used because its results
- * differ from those of graphql-js for a variable named `__proto__`.
+ * Yoga's parser and validator with their caches, and graphql-js or graphql-jit as the executor. Yoga's Fetch layer is
+ * not used, so that both APIs read and write bodies, errors and headers in the same way. Yoga's executor is not used
+ * because its results differ from those of graphql-js for a variable named `__proto__`.
  */
 export function createEngine() {
   const yoga = createYoga({

@@ -18,7 +18,7 @@ function accepted(req: Request): string | false {
   return req.accepts(['application/json', 'application/graphql-response+json'])
 }
 
-/** The media type of the response, and whether `Accept` names it instead of a wildcard. @throws ApiError NOT_ACCEPTABLE */
+/** The media type of the response, and whether `Accept` names it, not a wildcard. @throws ApiError NOT_ACCEPTABLE */
 export function negotiate(req: Request): { type: string; explicit: boolean } {
   const type = accepted(req)
   if (!type) {

@@ -59,7 +59,7 @@ export interface ExecuteDependencies {
 /** Executes one request. @throws GraphQLRequestError, ApiError for requests that it rejects */
 export type Execute = (params: GraphQLParams, req: Request, res: Response) => Promise<Outcome>
 
-/** Parses, authorizes, checks limits, validates, consumes the cost and executes; concurrent identical queries execute once. */
+/** Parses, authorizes, checks limits, validates, consumes the cost, executes; concurrent identical queries run once. */
 export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependencies): Execute {
   const engine = createEngine()
   const coalesce = createCoalescer<Executed>()
@@ -116,7 +116,7 @@ function parseDocument(engine: Engine, text: string): DocumentNode {
 /** @throws GraphQLRequestError when a limit is exceeded or the document is invalid */
 function checkDocument(engine: Engine, document: DocumentNode, operation: OperationDefinitionNode): Analysis {
   const analysis = analyze(document, operation)
-  // With fragments in a cycle, the time of the other rules is unbounded. This one skips fragments whose name is not unique.
+  // With fragments in a cycle, other rules take unbounded time. NoFragmentCyclesRule skips fragments with the same name.
   if (!analysis) {
     throw invalid(validate(schema, document, [UniqueFragmentNamesRule, NoFragmentCyclesRule], { maxErrors: 1 }))
   }

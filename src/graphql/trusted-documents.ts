@@ -22,7 +22,7 @@ export const TRUSTED_DOCUMENTS_OFF: TrustedDocuments = { mode: 'off', byHash: ne
 const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
 
 /**
- * Reads a manifest: a JSON object from hash to document, as `npm run trusted-documents`, graphql-codegen and Relay write it.
+ * Reads a manifest: a JSON object from hash to document, as `npm run trusted-documents`, codegen and Relay write it.
  * @throws OperatorError with one line that names the file
  */
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {

@@ -1,6 +1,6 @@
 import { databaseUnavailable, outcomeUnknown } from '../errors.ts'
 
-/** `mayHaveExecuted`: the operation may have written something, so its outcome is unknown (504), not "not executed" (503). */
+/** `mayHaveExecuted`: the operation may have written something, so it fails with 504 (unknown) instead of 503. */
 type Options = { mayHaveExecuted?: boolean }
 
 /** A request's deadline, and the time that it has spent waiting for the database. */

@@ -27,7 +27,7 @@ export function staticPage(headers: Record<string, string>, file: string): Reque
   return serve(headers, CODINGS, (coding) => readFile(new URL(file + SUFFIXES[coding], PUBLIC)))
 }
 
-/** `/assets/{file}`: what the pages refer to. The names contain a hash of the content, so clients never request them again. */
+/** `/assets/{file}`: what the pages refer to. Names contain a hash of the content, so clients may cache them forever. */
 export function assetsRouter(): Router {
   const folder = new URL('assets/', PUBLIC)
   const files = readdirSync(folder)
