@@ -1,10 +1,12 @@
+import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, test as base } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
-import { cloneDatabase, dropDatabase, withClient } from '../support/harness.ts'
+import { cloneDatabase, dropDatabase } from '../support/harness.ts'
 import { collectLog, recordKey } from '../support/output.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -16,7 +18,12 @@ const test = base.extend<{ send(path: string, body?: object, headers?: HeadersIn
   async send({}, use) {
     const copy = copyWithColor()
     const databaseUrl = await cloneDatabase()
-    await withClient((client) => client.query('ALTER TABLE animal ADD COLUMN color text'), nameOf(databaseUrl))
+    expect(await createMigration(copy, databaseUrl, 'add_color')).toMatch(/^\d{14}_add_color$/)
+    const { migrate } = (await import(
+      join(copy, 'src/database/migrate.ts')
+    )) as typeof import('../../src/database/migrate.ts')
+    await migrate(databaseUrl)
+    expect(await createMigration(copy, databaseUrl, 'no_change')).toBe('undefined')
     const { createService } = (await import(join(copy, 'src/service.ts'))) as typeof import('../../src/service.ts')
     const log = createLogger('info', collectLog())
     const service = createService({ ...loadConfig({}), log, databaseUrl })
@@ -35,6 +42,17 @@ const test = base.extend<{ send(path: string, body?: object, headers?: HeadersIn
   },
 })
 
+/** Creates a migration in a process of its own, as `npm run migrate -- create` does. @returns its name, or 'undefined' */
+async function createMigration(copy: string, databaseUrl: string, name: string): Promise<string> {
+  const script = `
+    const { createMigration } = await import(process.argv[1])
+    console.log(await createMigration(process.argv[2], process.argv[3]))
+    process.exit()`
+  const args = ['--input-type=module', '-e', script, join(copy, 'prisma/create-migration.mjs'), databaseUrl, name]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: copy })
+  return stdout.trim()
+}
+
 /** @returns a folder inside the repository, so that packages are found, and below dist/, which git ignores */
 function copyWithColor(): string {
   const copy = mkdtempSync(join(root, 'dist/new-field-'))
@@ -42,6 +60,7 @@ function copyWithColor(): string {
     cpSync(join(root, name), join(copy, name), { recursive: true })
   mkdirSync(join(copy, 'dist'))
   symlinkSync(join(root, 'dist/public'), join(copy, 'dist/public'))
+  insert(join(copy, 'prisma/schema.prisma'), 'model Animal {', '\n  color String?')
   insert(join(copy, 'src/animals/animal.ts'), 'const fields = {', 'color: z.string().optional(),')
   insert(
     join(copy, 'src/graphql/schema/animal.ts'),
@@ -55,10 +74,6 @@ function insert(file: string, after: string, text: string): void {
   const [before, rest, ...more] = readFileSync(file, 'utf8').split(after)
   if (rest === undefined || more.length) throw new Error(`${file} must contain "${after}" once`)
   writeFileSync(file, before + after + text + rest)
-}
-
-function nameOf(databaseUrl: string): string {
-  return new URL(databaseUrl).pathname.slice(1)
 }
 
 test('a new field is three edits: the database, the contract and one entry in GraphQL', async ({ send }) => {
