@@ -1,13 +1,15 @@
 // Builds the pages, GraphiQL and the API reference, into dist/public/: HTML without inline scripts, and the assets that
 // it refers to, named by their content so that clients may cache them forever. Each file has compressed variants.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const require = createRequire(import.meta.url)
-const out = new URL('../dist/public/', import.meta.url)
-const stamp = new URL('stamp', out)
+const out = new URL('../dist/public', import.meta.url)
+const stamp = new URL('../dist/public/stamp', import.meta.url)
+/** Built here and then renamed: programs that start at the same time must not see, or build, half of the files. */
+const temporary = new URL(`../dist/public-${process.pid}/`, import.meta.url)
 
 /** Brotli's highest level would take 15 seconds for GraphiQL, and save 8 %. */
 const BROTLI_LEVEL = 9
@@ -18,12 +20,26 @@ const versions = ['@graphql-yoga/render-graphiql', 'swagger-ui-dist'].map(
 )
 const fingerprint = sha256([...versions, ...sources.map(read)].join('\0'))
 
-if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== fingerprint) {
-  rmSync(out, { recursive: true, force: true })
-  mkdirSync(new URL('assets/', out), { recursive: true })
+if (!isFresh()) {
+  mkdirSync(new URL('assets/', temporary), { recursive: true })
   write('graphql.html', await graphiqlPage())
   write('docs.html', docsPage())
-  writeFileSync(stamp, fingerprint)
+  writeFileSync(new URL('stamp', temporary), fingerprint)
+  replaceOutput()
+}
+
+function isFresh() {
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint
+}
+
+function replaceOutput() {
+  try {
+    if (!isFresh()) rmSync(out, { recursive: true, force: true })
+    renameSync(temporary, out)
+  } catch (error) {
+    if (!isFresh()) throw error
+    rmSync(temporary, { recursive: true }) // another program was faster
+  }
 }
 
 /** GraphiQL as graphql-yoga renders it, with the field for the API key, and its inline parts as assets. */
@@ -70,12 +86,12 @@ function asset(name, content) {
 
 function write(path, content) {
   const bytes = Buffer.from(content)
-  writeFileSync(new URL(path, out), bytes)
+  writeFileSync(new URL(path, temporary), bytes)
   if (/\.(ico|png)$/.test(path)) return
   const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT } = constants
   const params = { [BROTLI_PARAM_QUALITY]: BROTLI_LEVEL, [BROTLI_PARAM_SIZE_HINT]: bytes.length }
-  writeFileSync(new URL(`${path}.br`, out), brotliCompressSync(bytes, { params }))
-  writeFileSync(new URL(`${path}.gz`, out), gzipSync(bytes, { level: 9 }))
+  writeFileSync(new URL(`${path}.br`, temporary), brotliCompressSync(bytes, { params }))
+  writeFileSync(new URL(`${path}.gz`, temporary), gzipSync(bytes, { level: 9 }))
 }
 
 /** The files of a folder, and of its subfolders, in order. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { AggregatorRegistry, type Registry } from 'prom-client'
 
 /** Messages between the primary and its workers, beside prom-client's own. */
-type Message = { petstore: 'shutdown' } | { petstore: 'metrics'; text?: string }
+type Message = { petstore: 'shutdown' } | { petstore: 'metrics'; request: number; text?: string }
 
 /**
  * Runs this program in several workers that share the port, and replaces workers that exit. A worker that exits before
@@ -89,13 +89,15 @@ export function onShutdown(shutDown: () => void): void {
 export function gatherMetrics(own: Registry): () => Promise<string | undefined> {
   AggregatorRegistry.setRegistries(own)
   void new AggregatorRegistry() // responds to the primary
+  let requests = 0
   return () =>
     new Promise((resolve) => {
+      const request = requests++
       process.on('message', function onMessage(message: Message) {
-        if (message.petstore !== 'metrics') return
+        if (message.petstore !== 'metrics' || message.request !== request) return
         process.off('message', onMessage)
         resolve(message.text)
       })
-      process.send?.({ petstore: 'metrics' } satisfies Message)
+      process.send?.({ petstore: 'metrics', request } satisfies Message)
     })
 }

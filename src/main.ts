@@ -40,29 +40,33 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
   const trusted = await readTrustedDocuments(config)
   const tracing = await startConfiguredTracing(env, log)
   const server = await openDatabaseServer(config)
-  const service = createService({
-    ...config,
-    databaseUrl: server.url,
-    trusted,
-    tracer: tracing?.tracer,
-    log,
-    ...(cluster.isWorker && { gatherMetrics }),
-  })
+  let stopService: Service['stop'] | undefined
   try {
+    const tracer = tracing?.tracer
+    const options = {
+      ...config,
+      databaseUrl: server.url,
+      trusted,
+      tracer,
+      log,
+      ...(cluster.isWorker && { gatherMetrics }),
+    }
+    const service = createService(options)
+    stopService = service.stop
     const devKey = server.embedded ? await prepareDevelopmentDatabase(server.url, service, config) : undefined
     if (!server.embedded) await warmUp(service)
     const port = await service.start({ port: config.port, host: config.host }).catch(toListenError(config))
     log.info({ port, host: config.host }, 'listening')
     if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(startupBanner(port, devKey, config.dataDir))
+    if (config.migrateOnStart && !server.embedded) void migrateWhenReachable(server.url, log)
+    return async () => {
+      await service.stop(config.drainDelayMs, config.drainTimeoutMs)
+      await Promise.all([server.release(), tracing?.stop(TRACING_STOP_TIMEOUT_MS)])
+    }
   } catch (error) {
-    await service.stop(0, 0)
+    await stopService?.(0, 0)
     await server.release()
     throw error
-  }
-  if (config.migrateOnStart && !server.embedded) void migrateWhenReachable(server.url, log)
-  return async () => {
-    await service.stop(config.drainDelayMs, config.drainTimeoutMs)
-    await Promise.all([server.release(), tracing?.stop(TRACING_STOP_TIMEOUT_MS)])
   }
 }
 

@@ -34,13 +34,13 @@ describe.for([...pages])('%s', ([file, text]) => {
   })
 
   test.skipIf(isRecord(file))('names paths that exist', () => {
-    const paths = [...text.matchAll(/(?<![@\w./-])(?:src|test|docs|prisma|dist|\.ci)\/[\w./-]*\w\/?/g)].map(
+    const paths = [...text.matchAll(/(?<![@\w./-])(?:src|test|docs|deploy|prisma|dist|\.ci)\/[\w./-]*\w\/?/g)].map(
       ([path]) => path,
     )
     expect(paths.filter((path) => !createdLater.has(path) && !exists(path))).toEqual([])
   })
 
-  test.skipIf(isRecord(file))('names scripts of package.json', () => {
+  test('names scripts of package.json', () => {
     const names = [...text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)].map(([, name = '']) => name)
     expect(names.filter((name) => !(name in scripts))).toEqual([])
   })

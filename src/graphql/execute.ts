@@ -79,9 +79,7 @@ export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependenc
     if (errors) throw new GraphQLRequestError('INVALID_ARGUMENT', ...errors)
 
     const cost = { requested: analysis.cost(coerced), limit: costLimit }
-    if (cost.requested > cost.limit) {
-      throw invalid([limitExceeded('The cost', cost.requested, cost.limit)])
-    }
+    if (cost.requested > cost.limit) throw invalid([limitExceeded('The cost', cost.requested, cost.limit)])
     if (keyLimiter && cost.requested > 1) await consumeQuota(keyLimiter, req, res, cost.requested - 1)
 
     const executeIn = async (context: Pick<GraphQLContext, 'deadline' | 'caller'>): Promise<Executed> => {

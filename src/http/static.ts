@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import { type RequestHandler, Router } from 'express'
+import { OperatorError } from '../operator-error.ts'
 import { etagMatches } from './etag.ts'
 import { allowMethods } from './methods.ts'
 
@@ -30,6 +31,8 @@ export function staticPage(headers: Record<string, string>, file: string): Reque
 /** `/assets/{file}`: what the pages refer to. Names contain a hash of the content, so clients may cache them forever. */
 export function assetsRouter(): Router {
   const folder = new URL('assets/', PUBLIC)
+  if (!existsSync(folder))
+    throw new OperatorError('dist/public/ does not exist: npm run build, or deploy all of dist/.')
   const files = readdirSync(folder)
   const router = Router({ strict: true, caseSensitive: true })
   for (const file of files.filter((name) => !/\.(br|gz)$/.test(name))) {
@@ -62,10 +65,7 @@ function serve(
   function variantOf(coding: Coding) {
     const cached = variants.get(coding)
     if (cached) return cached
-    const variant = read(coding).then((body) => ({
-      body,
-      etag: `"${hash('sha256', body)}"`,
-    }))
+    const variant = read(coding).then((body) => ({ body, etag: `"${hash('sha256', body)}"` }))
     variants.set(coding, variant)
     variant.catch(() => variants.delete(coding)) // the next request tries again
     return variant

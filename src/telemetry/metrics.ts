@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Router } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { createCoalescer } from '../coalesce.ts'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
 import { ApiError } from '../errors.ts'
 import { allowMethods } from '../http/methods.ts'
@@ -135,22 +134,25 @@ function registerSources(registry: Registry, sources: MetricSources): void {
 const MAX_PAUSE_MS = 1_000
 
 /**
- * Spaces out collections, which block the event loop for some milliseconds: the pause is 99 times as long as the last
- * one, at most MAX_PAUSE_MS. Requests in a pause share the next collection, so no result is older than its request.
+ * Spaces out collections, which block the event loop for some milliseconds: each is followed by a pause 99 times as long,
+ * at most MAX_PAUSE_MS. Requests in a pause share the next collection, so no result is older than its request.
  */
 function spaceOut<T>(collect: () => Promise<T>): () => Promise<T> {
-  const coalesce = createCoalescer<T>()
   let nextAtMs = 0
-  return () =>
-    coalesce('metrics', async () => {
-      while (nextAtMs > performance.now()) await sleep(nextAtMs - performance.now())
-      const startedAt = performance.now()
-      nextAtMs = startedAt + MAX_PAUSE_MS // the coalescer starts another read when this one takes too long
-      const result = await collect()
-      const endedAt = performance.now()
-      nextAtMs = endedAt + Math.min(99 * (endedAt - startedAt), MAX_PAUSE_MS)
-      return result
-    })
+  let next: Promise<T> | undefined
+
+  async function startNext(): Promise<T> {
+    do await sleep(Math.max(nextAtMs - performance.now(), 0))
+    while (nextAtMs > performance.now())
+    next = undefined
+    const startedAt = performance.now()
+    nextAtMs = startedAt + MAX_PAUSE_MS // if this collection takes longer, the next one does not wait for it
+    const result = await collect()
+    const endedAt = performance.now()
+    nextAtMs = endedAt + Math.min(99 * (endedAt - startedAt), MAX_PAUSE_MS)
+    return result
+  }
+  return () => (next ??= startNext())
 }
 
 function metricsRouter(read: () => Promise<string | undefined>, contentType: string): Router {

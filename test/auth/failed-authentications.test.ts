@@ -80,6 +80,15 @@ describe('failed authentications of an IP address', () => {
     }
   })
 
+  test.for([
+    { title: 'IPv4', addresses: ['203.0.113.7', '203.0.113.7:40001', '203.0.113.7:40002'] },
+    { title: 'IPv6', addresses: ['2001:db8::7', '[2001:db8::7]:40001', '[2001:db8::7]:40002'] },
+  ])('count by the $title address, whatever port a proxy appends to it', async ({ addresses }, { service }) => {
+    const peer = await service.startPeer({ rateLimits, trustedProxies: ['loopback'] })
+    for (const address of addresses) expect(await authenticate(peer, 'wrong', address)).toBe(401)
+    for (const address of addresses) expect(await authenticate(peer, 'wrong', address)).toBe(429)
+  })
+
   test('count by the last address in X-Forwarded-For that is not a trusted proxy', async ({ service }) => {
     const peer = await service.startPeer({ rateLimits, trustedProxies: ['loopback', '10.0.0.0/8'] })
     for (let n = 0; n < 3; n++)

@@ -135,6 +135,17 @@ describe('the rate limit of a key', () => {
 describe('a rate limit that instances share', () => {
   const shared = { shared: true }
 
+  test('has its connections before the first request, so that a burst does not wait for them', async ({ service }) => {
+    const connections = async () =>
+      Number(
+        (await query(service, 'SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()')).rows[0]
+          .count,
+      )
+    const before = await connections()
+    await startLimited(service, 20, shared)
+    expect(await connections()).toBe(before + 2)
+  })
+
   test('counts down across instances and APIs, and is exhausted in all of them', async ({ service }) => {
     const [first, second] = [await startLimited(service, 20, shared), await startLimited(service, 20, shared)]
     expect(remaining(await first.send('/v1/pets'))).toBe(19)

@@ -24,7 +24,7 @@ interface Sizes {
 /** Node looks for slow requests once a second, and this machine has other work. */
 const SLACK_MS = 3_000
 
-/** What the process may hold, in MB, whatever clients do, and how much more for responses that nobody reads. */
+/** Maximum memory of the process in MB, and its maximum growth while clients do not read their responses. */
 const MEMORY_MB = 512
 const UNREAD_MB = 100
 
@@ -42,7 +42,7 @@ export const hostile = definePart(
 )
 
 async function runHostileClients(defer: Defer, { url, key }: TestDatabase, sizes: Sizes): Promise<Measurement[]> {
-  // Without load shedding: other clients are to be served, not refused.
+  // Without load shedding: other clients are to be served, not rejected.
   const env = { DATABASE_URL: url, KEEP_ALIVE_TIMEOUT_MS: keepAliveMs, SHED_DELAY_MS: 0 }
   const [service, control] = [await startInstance(defer, env), await startInstance(defer, env)]
   const [client, controlClient] = [createClient(service.port, key), createClient(control.port, key)]
@@ -79,7 +79,7 @@ interface OtherClients {
   p99Ms: number
   /** What the same clients measure at the same time on the instance without hostile clients. */
   normalMs: number
-  refused: number
+  rejected: number
 }
 
 /** Connections that are slow or idle; each has to be closed in time. */
@@ -146,35 +146,35 @@ function othersServed(name: string, others: OtherClients): Measurement[] {
   const normal = `a p99 of ${Math.round(others.normalMs)} ms`
   return [
     atMost(`${name}: others’ p99, against ${normal}`, others.p99Ms / others.normalMs, 2),
-    exactly('… others refused', others.refused, 0),
+    exactly('… others rejected', others.rejected, 0),
   ]
 }
 
 /** Sends reads, and one write in ten, to both instances in turn. */
 async function measureOthers(client: Client, control: Client, { rate, seconds }: Sizes): Promise<OtherClients> {
   const [times, normal]: [number[], number[]] = [[], []]
-  let refused = 0
+  let rejected = 0
   await atRate(2 * rate, seconds, async (n) => {
     const isAttacked = n % 2 === 0
     const pet = n % 20 < 2 ? JSON.stringify({ name: `pet ${n}`, categoryId: 1 }) : undefined
     const { status, ms } = await (isAttacked ? client : control).send(pet ? 'POST' : 'GET', '/v1/pets', pet)
-    if (isAttacked && status !== (pet ? 201 : 200)) refused++
+    if (isAttacked && status !== (pet ? 201 : 200)) rejected++
     ;(isAttacked ? times : normal).push(ms)
   })
-  return { p99Ms: quantile(times, 0.99), normalMs: quantile(normal, 0.99), refused }
+  return { p99Ms: quantile(times, 0.99), normalMs: quantile(normal, 0.99), rejected }
 }
 
 function floods({ port }: Instance, key: string): Flood[] {
   const client = createClient(port, key)
-  const isRefused = async (wrong: string) => {
+  const isRejected = async (wrong: string) => {
     const { status } = await client.send('GET', '/v1/pets', undefined, { Authorization: `Bearer ${wrong}` })
     return status === 401
   }
   const documents = graphqlCases.filter(({ title }) => title.startsWith('a flood'))
   const request = `GET /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`
   return [
-    { name: 'unknown keys', rate: 300, send: () => isRefused(mintKey()) },
-    { name: 'keys with a wrong checksum', rate: 300, send: () => isRefused(mintKey().replace(/.$/, '_')) },
+    { name: 'unknown keys', rate: 300, send: () => isRejected(mintKey()) },
+    { name: 'keys with a wrong checksum', rate: 300, send: () => isRejected(mintKey().replace(/.$/, '_')) },
     {
       name: 'GraphQL documents above a limit',
       rate: 30,

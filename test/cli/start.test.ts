@@ -1,7 +1,8 @@
-import { readdirSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { issueKey } from '../chaos/cluster.ts'
@@ -58,6 +59,22 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect(await list(service, key)).toEqual(expect.arrayContaining(samples))
     expect((await get(service, '/metrics', key)).status).toBe(200)
     expect((await get(service, '/v1/pets')).status).toBe(401)
+  })
+
+  test('without the pages of the build it reports that in one line, and leaves no PostgreSQL running', async ({
+    sandbox,
+    onTestFinished,
+  }) => {
+    const root = fileURLToPath(new URL('../..', import.meta.url))
+    const copy = mkdtempSync(join(root, 'dist/no-pages-'))
+    onTestFinished(() => rmSync(copy, { recursive: true }))
+    const compiled = readdirSync(join(root, 'dist')).filter((name) => !/^(public|no-pages|new-field)/.test(name))
+    for (const name of compiled) cpSync(join(root, 'dist', name), join(copy, 'dist', name), { recursive: true })
+    for (const name of ['prisma', 'package.json']) symlinkSync(join(root, name), join(copy, name))
+    const { code, stderr } = await sandbox.run(`${basename(copy)}/dist/main.js`)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^dist\/public\/ does not exist: npm run build[^\n]*\n$/)
+    expect(await sandbox.postgresPid()).toBeUndefined()
   })
 
   test('the service never sends the development key to a client', async ({ sandbox }) => {

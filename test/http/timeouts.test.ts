@@ -75,6 +75,23 @@ describe('a request that waits for its key and then for the table', () => {
   })
 })
 
+test.for([
+  { failure: 'the deadline of the request passes', timeouts: { handlerMs: 500 }, status: 503, path: undefined },
+  { failure: 'a statement of it fails', timeouts: { lockMs: 100 }, status: 200, path: ['pet'] },
+])('a GraphQL query is $status, with UNAVAILABLE, when $failure', async ({ timeouts, status, path }, { service }) => {
+  const peer = await service.startPeer({ timeouts })
+  await peer.graphql('{ __typename }') // caches the key
+  await withClient(async (client) => {
+    await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+    const headers = { 'Content-Type': 'application/json' }
+    const response = await peer.send('/graphql', { method: 'POST', headers, body: '{"query":"{ pet(id: 1) { id } }"}' })
+    expect(response.status).toBe(status)
+    const { errors } = (await response.json()) as { errors: [{ path?: string[]; extensions: object }] }
+    expect(errors[0].extensions).toEqual({ code: 'UNAVAILABLE', status: 503 })
+    expect(errors[0].path).toEqual(path)
+  }, new URL(service.databaseUrl).pathname.slice(1))
+})
+
 test('requests that share a query keep their own deadlines: the later one succeeds when the earlier one times out', async ({
   service,
 }) => {

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { METHODS } from 'node:http'
 import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
@@ -101,7 +102,8 @@ describe('/metrics', () => {
       return Promise.resolve('up 1')
     }
     const peer = await service.startPeer({ gatherMetrics: () => collect })
-    const responses = await Promise.all(Array.from({ length: 50 }, () => peer.send('/metrics')))
+    const sendAfter = (ms: number) => sleep(ms).then(() => peer.send('/metrics'))
+    const responses = await Promise.all(Array.from({ length: 50 }, (_, n) => sendAfter(20 * n)))
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]))
     expect(collections).toBeLessThan(10)
   })

@@ -6,20 +6,17 @@ import { ApiError } from '../../errors.ts'
 /** Lingering close: how long a connection is still read from after our half of it was closed, in milliseconds. */
 const LINGER_MS = 2_000
 
-/** How long actions wait for an idle event loop, in milliseconds. */
-const MAX_PAUSE_MS = 50
-
 /**
- * Runs many actions in order, a few in each millisecond and only while the event loop was idle for half of the time since
- * the last ones, so that other requests are served in between.
+ * Runs many actions in order, a few in each millisecond, so that other requests are served in between.
+ * @param maxPauseMs how long actions wait until the event loop was idle for half of the time since the last ones
  */
-export function createPacer(actionsPerMs: number): (action: () => void) => void {
+export function createPacer(actionsPerMs: number, maxPauseMs: number): (action: () => void) => void {
   const waiting: (() => void)[] = []
   let since = performance.eventLoopUtilization()
 
   function runSome(): void {
     const { active, idle } = performance.eventLoopUtilization(since)
-    if (active <= idle || active + idle > MAX_PAUSE_MS) {
+    if (active <= idle || active + idle > maxPauseMs) {
       for (const action of waiting.splice(0, actionsPerMs)) action()
       since = performance.eventLoopUtilization()
     }

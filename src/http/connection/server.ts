@@ -32,8 +32,8 @@ export interface HttpServer {
   /** @returns the port that it listens on. Rejects when it cannot, with Node's error. */
   listen(port: number, host: string): Promise<number>
   /**
-   * Shuts down gracefully: for `delayMs` it goes on serving but tells clients to reconnect; then it accepts no more
-   * connections, lets requests in flight complete for `timeoutMs`, then closes the rest.
+   * Shuts down gracefully: for `delayMs` it serves with `Connection: close`, so that clients reconnect; then it accepts
+   * no more connections, lets requests in flight complete for `timeoutMs`, then closes the rest.
    */
   close(delayMs: number, timeoutMs: number): Promise<void>
 }
@@ -55,7 +55,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
   server.timeout = Math.max(timeouts.keepAliveMs, timeouts.requestMs) + 5_000
   const connections = new Map<Duplex, Connection>()
   // All pipelining clients together get half of the processor.
-  const scheduleResume = createPacer(1)
+  const scheduleResume = createPacer(1, 50)
   let shuttingDown = false
 
   server.on('connection', (socket) => {
@@ -88,7 +88,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
 /** Handles what never becomes a request for the app: CONNECT, malformed and slow requests, idle connections. */
 function handleFailures(server: Server, connections: Map<Duplex, Connection>, onRejected: OnRejected): void {
   // Thousands of clients may be too slow, or idle for too long, at the same moment.
-  const schedule = createPacer(5)
+  const schedule = createPacer(5, 0)
 
   server.on('connect', (_req, socket) => {
     const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
@@ -105,7 +105,7 @@ function handleFailures(server: Server, connections: Map<Duplex, Connection>, on
   server.on('timeout', (socket) => {
     const isServing = () => connections.get(socket)?.pendingResponse !== undefined
     if (isServing()) socket.destroy()
-    else schedule(() => isServing() || socket.isPaused() || socket.destroy()) // a request may have arrived
+    else schedule(() => isServing() || socket.isPaused() || socket.destroy()) // a request may have arrived, or be next
   })
 }
 
