@@ -12,6 +12,7 @@ import { graphqlErrorHandler } from './graphql/errors.ts'
 import { graphiql } from './graphql/graphiql/route.ts'
 import { graphqlRouter } from './graphql/route.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { errorHandler, notFound } from './http/error-handler.ts'
 import { type Health, healthRouter } from './http/health.ts'
 import { validateRequestHead } from './http/host.ts'
@@ -27,7 +28,9 @@ import { observeRequests } from './telemetry/access-log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
 interface AppDependencies
-  extends AuthenticateDependencies, Pick<Config, 'environments' | 'trustedProxies' | 'metricsPort' | 'timeouts'> {
+  extends
+    AuthenticateDependencies,
+    Pick<Config, 'environments' | 'corsOrigins' | 'trustedProxies' | 'metricsPort' | 'timeouts'> {
   animals: Animals
   keyLimiter: RateLimiter | undefined
   loadShedder: LoadShedder
@@ -55,10 +58,12 @@ export function createApp(deps: AppDependencies): Express {
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
 
   app.use(beginRequest(deps.timeouts.handlerMs))
+  if (deps.corsOrigins) app.use(allowOrigins(deps.corsOrigins))
   if (tracer) app.use(traceRequests(tracer))
   app.use(observeRequests(log, metrics))
   app.use(deprecateGetPet(environments))
   app.use(validateRequestHead)
+  if (deps.corsOrigins) app.use(respondToPreflight)
 
   // Hot routes first: each middleware layer in front costs time.
   app.use('/v1', protect, petsRouter(deps))

@@ -64,6 +64,7 @@ function toConfig(data: Variables) {
     databasePoolSize: data.DATABASE_POOL_SIZE,
     migrateOnStart: data.MIGRATE_ON_START ?? !data.DATABASE_URL,
     environments: { production: data.PRODUCTION_URL, staging: data.STAGING_URL },
+    corsOrigins: data.CORS_ORIGINS ?? (data.DATABASE_URL ? undefined : ('localhost' as const)),
     trustedDocuments: { mode: data.TRUSTED_DOCUMENTS, file: data.TRUSTED_DOCUMENTS_FILE },
     rateLimits: {
       points: data.RATE_LIMIT_POINTS,

@@ -44,6 +44,17 @@ const proxyList = z
   .pipe(proxy.array())
   .optional()
 
+/** As a browser sends it in `Origin`: scheme, host and port, lower case, without the scheme's default port. */
+const isOrigin = (text: string) => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+const origins = z
+  .string()
+  .transform((list) => list.split(',').map((origin) => origin.trim()))
+  .refine((list) => list.join() === '*' || list.every((origin) => isOrigin(origin) && !origin.includes('*')), {
+    error: 'must be * or exact origins such as https://shop.example, separated by commas',
+  })
+  .transform((list) => (list.join() === '*' ? ('*' as const) : list))
+  .optional()
+
 /** Every environment variable of the service and its command lines. `--help` and docs/configuration.md are generated. */
 export const Environment = z.object({
   NODE_ENV: oneOf('development', 'test', 'production')
@@ -65,6 +76,9 @@ export const Environment = z.object({
   ),
   PRODUCTION_URL: apiBaseUrl('production'),
   STAGING_URL: apiBaseUrl('staging'),
+  CORS_ORIGINS: origins.describe(
+    'Origins whose pages may call the service from a browser, such as `https://shop.example, https://admin.example`, or `*` for all. Unset: none; without `DATABASE_URL`, pages on localhost.',
+  ),
   TRUSTED_DOCUMENTS: oneOf('off', 'allow', 'only')
     .default('off')
     .describe(

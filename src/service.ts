@@ -25,7 +25,14 @@ const RATE_LIMIT_POOL_SIZE = 2
 /** What the service reads of the configuration. */
 type Settings = Pick<
   Config,
-  'databasePoolSize' | 'environments' | 'rateLimits' | 'trustedProxies' | 'shedding' | 'metricsPort' | 'timeouts'
+  | 'databasePoolSize'
+  | 'environments'
+  | 'corsOrigins'
+  | 'rateLimits'
+  | 'trustedProxies'
+  | 'shedding'
+  | 'metricsPort'
+  | 'timeouts'
 >
 
 export interface ServiceOptions extends Settings {

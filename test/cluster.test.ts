@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { listMigrations } from '../src/database/migrate.ts'
 import { issueKey } from './chaos/cluster.ts'
-import { cloneDatabase, dropDatabase, withClient } from './support/harness.ts'
+import { cloneDatabase, dropDatabase, withClient, databaseOf } from './support/harness.ts'
 import { recordKey } from './support/output.ts'
 import { freePort, kill, occupyPort, testWithProcess as test } from './support/processes.ts'
 import { waitFor, waitUntil } from './support/timeouts.ts'
@@ -74,7 +74,7 @@ describe('several workers', () => {
     async (workers, { sandbox, onTestFinished }) => {
       const databaseUrl = await cloneDatabase()
       onTestFinished(() => dropDatabase(databaseUrl))
-      const sql = (text: string) => withClient((client) => client.query(text), new URL(databaseUrl).pathname.slice(1))
+      const sql = (text: string) => withClient((client) => client.query(text), databaseOf({ databaseUrl }))
       const last = listMigrations().at(-1) // the tables of this migration exist already
       await sql(`DELETE FROM _prisma_migrations WHERE migration_name = '${last}'`)
       const service = await sandbox.start({ DATABASE_URL: databaseUrl, WORKERS: workers, MIGRATE_ON_START: 'true' })

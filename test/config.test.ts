@@ -61,6 +61,17 @@ describe('an invalid value is reported in one line that names its variable', () 
     ['TRUSTED_PROXIES', '10.0.0.0/33'],
     ['TRUSTED_PROXIES', '10.0.0.0/8, 300.1.1.1'],
     ['TRUSTED_PROXIES', 'true'],
+    ['CORS_ORIGINS', 'null'],
+    ['CORS_ORIGINS', 'shop.example'],
+    ['CORS_ORIGINS', 'https://shop.example/'],
+    ['CORS_ORIGINS', 'https://shop.example/path'],
+    ['CORS_ORIGINS', 'https://Shop.example'],
+    ['CORS_ORIGINS', 'https://shop.example:443'],
+    ['CORS_ORIGINS', 'https://*.shop.example'],
+    ['CORS_ORIGINS', '*, https://shop.example'],
+    ['CORS_ORIGINS', 'https://shop.example, null'],
+    ['CORS_ORIGINS', 'https://shop.example,'],
+    ['CORS_ORIGINS', 'https://user@shop.example'],
     ['SHED_QUEUE_LENGTH', 'many'],
     ['METRICS_PORT', '65536'],
     ['METRICS_PORT', '0'],
@@ -89,6 +100,15 @@ test('TRUSTED_PROXIES takes addresses, networks and names', () => {
   const list = '10.0.0.0/8, loopback,2001:db8::/32 , 192.0.2.1, uniquelocal'
   const trustedProxies = ['10.0.0.0/8', 'loopback', '2001:db8::/32', '192.0.2.1', 'uniquelocal']
   expect(loadConfig({ TRUSTED_PROXIES: list })).toMatchObject({ trustedProxies })
+})
+
+test('CORS_ORIGINS takes * or exact origins; unset, it allows localhost without DATABASE_URL and nothing with it', () => {
+  const corsOrigins = ['https://shop.example', 'http://localhost:5173']
+  const databaseUrl = { DATABASE_URL: 'postgresql://localhost/pets' }
+  expect(loadConfig({ CORS_ORIGINS: corsOrigins.join(' , ') })).toMatchObject({ corsOrigins })
+  expect(loadConfig({ CORS_ORIGINS: '*' }).corsOrigins).toBe('*')
+  expect(loadConfig({}).corsOrigins).toBe('localhost')
+  expect(loadConfig(databaseUrl).corsOrigins).toBeUndefined()
 })
 
 describe('DATABASE_URL_FILE', () => {

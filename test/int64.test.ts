@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { withClient, type TestService, testWithService as test } from './support/harness.ts'
+import { withClient, type TestService, testWithService as test, databaseOf } from './support/harness.ts'
 
 const edges = ['0', '1', '-1', '2147483647', '2147483648', '2147483649', '-2147483648', '-2147483649']
 edges.push('9007199254740991', '9007199254740992', '9007199254740993', '-9007199254740991', '-9007199254740993')
@@ -117,5 +117,4 @@ function sendGraphQL({ send }: TestService, query: string, variables = '{}'): Pr
   return text(send('/graphql', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body }))
 }
 
-const inDatabase = (service: TestService, sql: string) =>
-  withClient((client) => client.query(sql), new URL(service.databaseUrl).pathname.slice(1))
+const inDatabase = (service: TestService, sql: string) => withClient((client) => client.query(sql), databaseOf(service))

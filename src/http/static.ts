@@ -74,7 +74,7 @@ function serve(
   return async (req, res) => {
     const coding = codings.find((one) => req.acceptsEncodings(one)) ?? 'identity'
     const { body, etag } = await variantOf(coding)
-    res.set({ 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding', ETag: etag, ...headers })
+    res.set({ 'Cache-Control': 'no-cache', ETag: etag, ...headers }).vary('Accept-Encoding')
     if (coding !== 'identity') res.setHeader('Content-Encoding', coding)
     if (etagMatches(req.headers['if-none-match'], etag)) return void res.status(304).end()
     res.setHeader('Content-Length', body.length)

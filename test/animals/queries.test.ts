@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { Animal } from '../../src/animals/animal.ts'
 import { columnOf, createQueries, createRunStatement, type ListQuery } from '../../src/animals/queries.ts'
-import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 
 const ids = [-(2n ** 63n), -1n, 0n, 1n, 2n, 3n, 9_007_199_254_740_993n, 2n ** 63n - 1n]
 const status = fc.constantFrom('available', 'pending', 'sold', undefined)
@@ -102,7 +102,7 @@ test('every generic plan uses an index, whatever the filter', async ({ service: 
   expect(new Set(sent.map(({ text }) => text)).size).toBe(18)
   sent.splice(17)
 
-  const databaseName = new URL(owner.databaseUrl).pathname.slice(1)
+  const databaseName = databaseOf(owner)
   await withClient(async (client) => {
     for (const { text, values } of sent.filter(({ text }) => text.endsWith('LIMIT 21'))) {
       for (let use = 0; use < 7; use++)

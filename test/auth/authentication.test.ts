@@ -1,7 +1,13 @@
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
-import { withClient, type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
+import {
+  withClient,
+  type TestService,
+  testWithSharedService,
+  testWithService as test,
+  databaseOf,
+} from '../support/harness.ts'
 
 /** Sends a request with this Authorization to each API, and expects that both are 401. */
 async function expectUnauthorized(service: TestService, authorization: string | undefined): Promise<Response[]> {
@@ -130,7 +136,7 @@ describe('a valid key', () => {
         return JSON.stringify(rows)
       })
       return (await Promise.all(dumps)).join()
-    }, new URL(service.databaseUrl).pathname.slice(1))
+    }, databaseOf(service))
     expect(rows).toContain(service.key.slice(0, 13))
     expect(rows).not.toContain(service.key.slice(0, 14))
   })
@@ -164,5 +170,5 @@ async function countKeyScans(service: TestService): Promise<number> {
       `SELECT seq_scan + idx_scan AS n FROM pg_stat_user_tables WHERE relname = 'api_key'`,
     )
     return Number(rows[0].n)
-  }, new URL(service.databaseUrl).pathname.slice(1))
+  }, databaseOf(service))
 }

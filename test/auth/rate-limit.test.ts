@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { createRateLimiter, deleteExpiredWindows, MAX_CLIENTS } from '../../src/auth/rate-limiter.ts'
-import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 import { waitFor } from '../support/timeouts.ts'
 
 const defaults = loadConfig({}).rateLimits
@@ -32,7 +32,7 @@ const remaining = (response: Response) => parameters(response, 'ratelimit').r
 
 /** Runs SQL in the database of the service. */
 const query = ({ databaseUrl }: TestService, sql: string) =>
-  withClient((client) => client.query(sql), new URL(databaseUrl).pathname.slice(1))
+  withClient((client) => client.query(sql), databaseOf({ databaseUrl }))
 
 /** Sets the clock of this process, which then stops, until the end of the test. */
 function setClockBy(ms: number): void {

@@ -1,10 +1,9 @@
 import { request } from 'node:http'
 import { describe, expect } from 'vitest'
 import { createUsage } from '../../src/auth/usage.ts'
-import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 
 const pet = { name: 'Rex', categoryId: 1 }
-const databaseOf = ({ databaseUrl }: TestService) => new URL(databaseUrl).pathname.slice(1)
 
 function graphql({ send }: TestService, key: string, query: string, accept = '*/*'): Promise<Response> {
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: accept }

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pino } from 'pino'
-import { cloneDatabase, dropDatabase, withClient, type TestService, startService } from '../support/harness.ts'
+import {
+  cloneDatabase,
+  dropDatabase,
+  withClient,
+  type TestService,
+  startService,
+  databaseOf,
+} from '../support/harness.ts'
 import { VALID_NAMES } from '../support/cases/new-pet.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { addressCases } from './addresses.ts'
@@ -77,7 +84,7 @@ describe('unusual valid input is accepted', () => {
     expect(({} as { polluted?: number }).polluted).toBeUndefined()
     const stored = await withClient(
       (client) => client.query('SELECT convert_to(name, $$UTF8$$) AS bytes FROM animal ORDER BY id DESC LIMIT 1'),
-      new URL(service.databaseUrl).pathname.slice(1),
+      databaseOf(service),
     )
     expect(stored.rows[0].bytes).toEqual(Buffer.from(name))
   })

@@ -7,7 +7,7 @@ import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { issueKey } from '../chaos/cluster.ts'
 import { assets } from '../support/assets.ts'
-import { cloneDatabase, dropDatabase, withClient } from '../support/harness.ts'
+import { cloneDatabase, dropDatabase, withClient, databaseOf } from '../support/harness.ts'
 import { recordKey } from '../support/output.ts'
 import {
   unreachableDatabaseUrl,
@@ -274,7 +274,7 @@ describe('the service on an external database', { concurrent: true }, () => {
     client.write(body.slice(9))
     const end = await ended // it does not wait until the client closes the connection
     expect(received).toMatch(/\r\n\r\nHTTP\/1\.1 201 /)
-    const name = new URL(databaseUrl).pathname.slice(1)
+    const name = databaseOf({ databaseUrl })
     const { rows } = await withClient((sql) => sql.query('SELECT name FROM animal'), name)
     expect(rows).toEqual([{ name: 'Rex' }])
     expect(end).toMatchObject({ code: 0, stderr: '' })

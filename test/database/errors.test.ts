@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import { describe, expect } from 'vitest'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
-import { withClient, type TestService, startService, testWithService as test } from '../support/harness.ts'
+import { withClient, type TestService, startService, testWithService as test, databaseOf } from '../support/harness.ts'
 
 /** createPet through each API, with and without an Idempotency-Key. */
 const creations: [string, (service: TestService, name: string) => Promise<{ code: string; status: number }>][] = [
@@ -78,7 +78,7 @@ describe('a write that PostgreSQL rejects, through both APIs', () => {
           CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RAISE EXCEPTION 'test' USING ERRCODE = NEW.name; END $$;
           CREATE TRIGGER fail BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION fail()`),
-      new URL(service.databaseUrl).pathname.slice(1),
+      databaseOf(service),
     )
     for (const [state, meaning, expected] of states) {
       for (const [title, create] of creations)

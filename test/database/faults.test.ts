@@ -8,11 +8,11 @@ import {
   type TestService,
   startService,
   testWithService as test,
+  databaseOf,
 } from '../support/harness.ts'
 import { expectPoolHealthy } from './expect-pool-healthy.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
-const databaseOf = (service: TestService) => new URL(service.databaseUrl).pathname.slice(1)
 const statusOf = ({ status }: Response) => status
 const pet = { name: 'x', categoryId: 1 }
 
@@ -204,5 +204,5 @@ async function animalsReach(databaseUrl: string, count: number): Promise<void> {
   await withClient(async (client) => {
     const animals = async () => (await client.query('SELECT count(*)::int AS n FROM animal')).rows[0].n
     await waitUntil(async () => (await animals()) >= count)
-  }, new URL(databaseUrl).pathname.slice(1))
+  }, databaseOf({ databaseUrl }))
 }

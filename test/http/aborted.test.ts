@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect } from 'vitest'
-import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const body = JSON.stringify({ name: 'Rex', categoryId: 1, status: 'sold' })
@@ -66,7 +66,7 @@ test('a client that disconnects during its insert leaves a complete animal', asy
     await waitUntil(() => disconnected().length === sockets.length)
     await client.query('ROLLBACK')
     await waitUntil(() => pool.idleCount === pool.totalCount)
-  }, new URL(service.databaseUrl).pathname.slice(1))
+  }, databaseOf(service))
   expect(await animalsOf(service)).toEqual([storedPet, storedPet, storedPet, storedPet])
   expect((await service.post({ name: 'last', categoryId: 1 })).status).toBe(201)
 })
@@ -77,7 +77,7 @@ const storedPet = { name: 'Rex', c: 1, status: 'sold' }
 async function animalsOf(service: TestService): Promise<{ name: string }[]> {
   const { rows } = await withClient(
     (client) => client.query<{ name: string }>('SELECT name, category_id::int AS c, status FROM animal'),
-    new URL(service.databaseUrl).pathname.slice(1),
+    databaseOf(service),
   )
   return rows.filter(({ name }) => name !== 'last')
 }

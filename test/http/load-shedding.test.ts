@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import { startScript } from '../support/assets.ts'
-import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 import { waitFor, waitUntil } from '../support/timeouts.ts'
 
 async function expectShed(response: Response): Promise<void> {
@@ -24,7 +24,7 @@ async function whileQueueFull(service: TestService, queueLength: number, work: (
     expect(pool.waitingCount).toBe(queueLength + 1) // no request obtained a connection
     await client.query('ROLLBACK')
     expect((await Promise.all(queued)).map(({ status }) => status)).toEqual(queued.map(() => 200))
-  }, new URL(service.databaseUrl).pathname.slice(1))
+  }, databaseOf(service))
 }
 
 const neverShed = ['/livez', '/readyz', '/metrics']
@@ -114,7 +114,7 @@ test('with more requests than the database can serve, every admitted request suc
       'CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$',
     )
     await client.query('CREATE TRIGGER slow BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION slow()')
-  }, new URL(service.databaseUrl).pathname.slice(1))
+  }, databaseOf(service))
   const statuses: number[] = []
   const post = async () => void statuses.push((await bounded.post({ name: 'Rex', categoryId: 1 })).status)
   const shed = () => statuses.filter((status) => status === 503).length

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, vi } from 'vitest'
 import { createDeadline } from '../../src/http/deadline.ts'
-import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 
 function open(service: TestService, body: string): Socket {
   const head = [
@@ -44,7 +44,7 @@ describe('a request that waits for its key and then for the table', () => {
   /** Runs `work` while both tables are locked: that of keys for half of the handler timeout, that of animals until the end. */
   async function whileLocked<T>(service: TestService, work: (peer: TestService) => Promise<T>): Promise<T> {
     const peer = await service.startPeer({ timeouts: { handlerMs } })
-    const database = new URL(service.databaseUrl).pathname.slice(1)
+    const database = databaseOf(service)
     return withClient(
       (keys) =>
         withClient(async (animals) => {
@@ -89,7 +89,7 @@ test.for([
     const { errors } = (await response.json()) as { errors: [{ path?: string[]; extensions: object }] }
     expect(errors[0].extensions).toEqual({ code: 'UNAVAILABLE', status: 503 })
     expect(errors[0].path).toEqual(path)
-  }, new URL(service.databaseUrl).pathname.slice(1))
+  }, databaseOf(service))
 })
 
 test('requests that share a query keep their own deadlines: the later one succeeds when the earlier one times out', async ({
@@ -97,7 +97,7 @@ test('requests that share a query keep their own deadlines: the later one succee
 }) => {
   const handlerMs = 8_000
   const peer = await service.startPeer({ timeouts: { handlerMs } })
-  const database = new URL(service.databaseUrl).pathname.slice(1)
+  const database = databaseOf(service)
   const at = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms))
   await withClient(
     (keys) =>

@@ -43,7 +43,7 @@ export function exampleOf({ name, schema, example }: Parameter): string {
   return String(value)
 }
 
-/** Headers of HTTP itself. All others must be documented. */
+/** Headers of HTTP and of the CORS protocol itself. All others must be documented. */
 const TRANSPORT_HEADERS = new Set([
   'date',
   'connection',
@@ -51,6 +51,9 @@ const TRANSPORT_HEADERS = new Set([
   'content-type',
   'content-length',
   'transfer-encoding',
+  'vary',
+  'access-control-allow-origin',
+  'access-control-expose-headers',
 ])
 
 const ajv = new Ajv2020({ strict: false, formats: { int32: true, int64: Number.isInteger } })

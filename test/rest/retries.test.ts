@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/animals/idempotency.ts'
-import { withClient, type TestService, testWithService as test } from '../support/harness.ts'
+import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 
 const pet = { name: 'Rex', categoryId: 1, status: 'sold' }
 const idempotencyKey = (key: string) => ({ 'Idempotency-Key': key })
@@ -126,5 +126,5 @@ describe('an Idempotency-Key', () => {
 })
 
 function inDatabase<T>(service: TestService, work: Parameters<typeof withClient<T>>[0]): Promise<T> {
-  return withClient(work, new URL(service.databaseUrl).pathname.slice(1))
+  return withClient(work, databaseOf(service))
 }

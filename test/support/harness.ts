@@ -64,8 +64,13 @@ export async function cloneDatabase(template = inject('templateUrl')): Promise<s
   return url.href
 }
 
+/** The name of a service's database. */
+export function databaseOf({ databaseUrl }: Pick<TestService, 'databaseUrl'>): string {
+  return new URL(databaseUrl).pathname.slice(1)
+}
+
 export async function dropDatabase(url: string): Promise<void> {
-  await admin().query(`DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`)
+  await admin().query(`DROP DATABASE ${databaseOf({ databaseUrl: url })} WITH (FORCE)`)
 }
 
 let pool: pg.Pool | undefined
@@ -100,6 +105,7 @@ export async function startService(
   const created = createService({
     ...config,
     databasePoolSize: 4,
+    corsOrigins: undefined, // as with DATABASE_URL
     shedding: { queueLength: 0, queueMs: 0, delayMs: 0 }, // tests share two cores
     log: createLogger('info', log),
     ...options,

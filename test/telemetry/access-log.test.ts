@@ -2,7 +2,13 @@ import { request } from 'node:http'
 import { describe, expect, vi } from 'vitest'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
-import { withClient, type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
+import {
+  withClient,
+  type TestService,
+  testWithSharedService,
+  testWithService as test,
+  databaseOf,
+} from '../support/harness.ts'
 import { collectLog } from '../support/output.ts'
 import { testWithProcess } from '../support/processes.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
@@ -94,7 +100,7 @@ describe('each request is one line', () => {
         await sql.query('ROLLBACK')
         expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(ids.map(() => 200))
         return queries.mock.calls.length
-      }, new URL(service.databaseUrl).pathname.slice(1))
+      }, databaseOf(service))
     let ids = ['a', 'b', 'c', 'd', 'e']
     // Requests that arrive too far apart share no execution: then others are sent.
     while ((await sendAll(ids)) >= ids.length) ids = ids.map((id) => `${id}x`)
@@ -117,7 +123,7 @@ describe('each request is one line', () => {
         route: '/v1/pets',
         status: 499,
       })
-    }, new URL(service.databaseUrl).pathname.slice(1))
+    }, databaseOf(service))
   })
 })
 

@@ -15,9 +15,11 @@ export function graphiql(): RequestHandler {
       'Content-Type': 'text/html; charset=utf-8',
       'Content-Security-Policy': CONTENT_SECURITY_POLICY,
       'Referrer-Policy': 'no-referrer',
-      Vary: 'Accept, Accept-Encoding',
     },
     'graphql.html',
   )
-  return (req, res, next) => (req.accepts(MEDIA_TYPES) === 'text/html' ? page(req, res, next) : next())
+  return (req, res, next) => {
+    res.vary('Accept')
+    return req.accepts(MEDIA_TYPES) === 'text/html' ? page(req, res, next) : next()
+  }
 }

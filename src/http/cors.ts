@@ -1,0 +1,67 @@
+import type { Request, RequestHandler } from 'express'
+import { routeOf } from './routes.ts'
+
+/** Origins whose pages may call the service: all, pages on this machine, or exactly these. */
+export type AllowedOrigins = '*' | 'localhost' | readonly string[]
+
+/** What clients may send: this API's own headers, and those that browsers' GraphQL clients add. */
+const ALLOWED_HEADERS = [
+  ...['Authorization', 'Content-Type', 'Accept', 'Idempotency-Key', 'If-None-Match', 'X-Request-Id'],
+  ...['traceparent', 'tracestate', 'GraphQL-Cost', 'Last-Event-ID'],
+  ...['apollographql-client-name', 'apollographql-client-version', 'Apollo-Require-Preflight'],
+].join(', ')
+
+/** What scripts may read, beyond the headers that the Fetch standard exposes always. */
+const EXPOSED_HEADERS = [
+  ...['Link', 'ETag', 'Location', 'Retry-After', 'RateLimit', 'RateLimit-Policy', 'Deprecation', 'Sunset'],
+  ...['X-Request-Id', 'Idempotent-Replayed', 'WWW-Authenticate', 'Allow'],
+].join(', ')
+
+/** How long browsers may cache a preflight, in seconds: the most that Chromium accepts. */
+const MAX_AGE_S = '7200'
+
+const LOCALHOST = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
+
+/**
+ * Lets pages of other origins read responses, errors included (Fetch standard, CORS protocol). Never with
+ * Access-Control-Allow-Credentials: clients authenticate by a header that their script sets, not by cookies.
+ */
+export function allowOrigins(origins: AllowedOrigins): RequestHandler {
+  return (req, res, next) => {
+    // Also without Origin: a cache must not give that response to a page.
+    if (origins !== '*') res.vary('Origin')
+    const allowed = toAllowedOrigin(origins, req.headers.origin)
+    if (allowed !== undefined) {
+      res.setHeader('Access-Control-Allow-Origin', allowed)
+      if (!isPreflight(req)) res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
+    }
+    next()
+  }
+}
+
+/**
+ * Responds to preflights for existing routes. They carry no key, and browsers report an error response to a preflight
+ * as a failure of the network, so this comes before authentication, rate limits and load shedding.
+ */
+export const respondToPreflight: RequestHandler = (req, res, next) => {
+  if (!isPreflight(req) || routeOf(req.path) === 'other') return next()
+  // For an origin that is not allowed, the absence of Access-Control-Allow-Origin says so.
+  if (res.hasHeader('Access-Control-Allow-Origin')) {
+    res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST')
+    res.setHeader('Access-Control-Allow-Headers', ALLOWED_HEADERS)
+    res.setHeader('Access-Control-Max-Age', MAX_AGE_S)
+  }
+  res.status(204).end()
+}
+
+/** The value of Access-Control-Allow-Origin; undefined for an origin that is not allowed. */
+function toAllowedOrigin(origins: AllowedOrigins, origin: string | undefined): string | undefined {
+  if (origins === '*') return '*'
+  if (origin === undefined) return undefined
+  const isAllowed = origins === 'localhost' ? LOCALHOST.test(origin) : origins.includes(origin)
+  return isAllowed ? origin : undefined
+}
+
+function isPreflight({ method, headers }: Request): boolean {
+  return method === 'OPTIONS' && headers.origin !== undefined && 'access-control-request-method' in headers
+}

@@ -1,0 +1,193 @@
+import { describe, expect } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { testWithSharedService as test, type TestService, withClient, databaseOf } from '../support/harness.ts'
+
+const SHOP = 'https://shop.example'
+const EXPOSED = [
+  ...['Link', 'ETag', 'Location', 'Retry-After', 'RateLimit', 'RateLimit-Policy', 'Deprecation', 'Sunset'],
+  ...['X-Request-Id', 'Idempotent-Replayed', 'WWW-Authenticate', 'Allow'],
+]
+
+/** The headers of the CORS protocol, and Vary. */
+function corsHeaders({ headers }: Response): Record<string, string> {
+  return Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control-') || name === 'vary'))
+}
+
+function preflight(service: TestService, path: string, origin = SHOP, method = 'POST'): Promise<Response> {
+  const headers = { Origin: origin, 'Access-Control-Request-Method': method }
+  return fetch(service.base + path, { method: 'OPTIONS', headers })
+}
+
+const addresses = ['/v1/pets', '/v1/pets/1', '/graphql', '/openapi.json', '/docs', '/livez']
+
+describe('without CORS_ORIGINS', () => {
+  test('no response has a CORS header, and a preflight is an OPTIONS request like any other', async ({ service }) => {
+    for (const path of addresses) {
+      const response = await service.send(path, { headers: { Origin: SHOP } })
+      expect(Object.keys(corsHeaders(response)).join(), path).not.toContain('access-control')
+      expect(response.headers.get('vary') ?? '', path).not.toContain('Origin')
+    }
+    const response = await preflight(service, '/v1/pets')
+    expect([response.status, corsHeaders(response)]).toEqual([401, {}])
+  })
+})
+
+describe('with listed origins', () => {
+  const corsOrigins = [SHOP, 'http://localhost:5173']
+
+  test('a preflight of a listed origin needs no key, and names what clients may send', async ({ service }) => {
+    const peer = await service.startPeer({ corsOrigins })
+    for (const path of addresses) {
+      const response = await preflight(peer, path)
+      expect([path, response.status, await response.text()]).toEqual([path, 204, ''])
+      expect(corsHeaders(response)).toEqual({
+        'access-control-allow-origin': SHOP,
+        'access-control-allow-methods': 'GET, HEAD, POST',
+        'access-control-allow-headers': expect.any(String),
+        'access-control-max-age': '7200',
+        vary: 'Origin',
+      })
+      const allowed = response.headers.get('access-control-allow-headers')?.split(', ')
+      expect(allowed).toEqual(
+        expect.arrayContaining([
+          ...['Authorization', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'X-Request-Id', 'traceparent'],
+          ...['tracestate', 'GraphQL-Cost', 'Last-Event-ID', 'apollographql-client-name'],
+        ]),
+      )
+    }
+  })
+
+  test('a preflight of another origin is 204 without any permission', async ({ service }) => {
+    const peer = await service.startPeer({ corsOrigins })
+    const others = [
+      'https://evil.example',
+      'https://shop.example.evil',
+      'http://shop.example',
+      'null',
+      'https://Shop.example',
+    ]
+    for (const origin of [...others, `${SHOP}:8443`, `${SHOP}, ${SHOP}`, '*', 'http://localhost:5174']) {
+      const response = await preflight(peer, '/v1/pets', origin)
+      expect([origin, response.status, corsHeaders(response)]).toEqual([origin, 204, { vary: 'Origin' }])
+    }
+  })
+
+  test('OPTIONS that is no preflight, or for an unknown address, has the response of OPTIONS without CORS', async ({
+    service,
+  }) => {
+    const peer = await service.startPeer({ corsOrigins })
+    const cases: [string, Record<string, string>, number][] = [
+      ['/v1/pets', {}, 401],
+      ['/v1/pets', { Origin: SHOP }, 401],
+      ['/v1/pets', { 'Access-Control-Request-Method': 'POST' }, 401],
+      ['/nowhere', { Origin: SHOP, 'Access-Control-Request-Method': 'POST' }, 404],
+      ['/v1/nowhere', { Origin: SHOP, 'Access-Control-Request-Method': 'POST' }, 401],
+    ]
+    for (const [path, headers, status] of cases) {
+      const response = await fetch(peer.base + path, { method: 'OPTIONS', headers })
+      expect([path, headers, response.status]).toEqual([path, headers, status])
+      expect(response.headers.get('access-control-max-age')).toBeNull()
+    }
+    const options = await peer.send('/v1/pets', { method: 'OPTIONS', headers: { Origin: SHOP } })
+    expect([options.status, options.headers.get('allow')]).toEqual([204, 'GET, HEAD, POST, OPTIONS'])
+  })
+
+  test('a page sees the status and the headers of each response, errors included; caches see Vary', async ({
+    service,
+  }) => {
+    const peer = await service.startPeer({ corsOrigins })
+    await peer.post({ name: 'Rex', categoryId: 1 })
+    const etag = (await peer.send('/v1/pets')).headers.get('etag') ?? ''
+    const json = { 'Content-Type': 'application/json' }
+    const cases: [number, string, RequestInit][] = [
+      [200, '/v1/pets', {}],
+      [304, '/v1/pets', { headers: { 'If-None-Match': etag } }],
+      [400, '/v1/pets?limit=0', {}],
+      [401, '/v1/pets', { headers: { Authorization: '' } }],
+      [401, '/graphql', { method: 'POST', headers: { Authorization: '' } }],
+      [404, '/v1/pets/0', {}],
+      [404, '/nowhere', {}],
+      [405, '/v1/pets', { method: 'DELETE' }],
+      [413, '/v1/pets', { method: 'POST', headers: json, body: 'x'.repeat(70_000) }],
+      [415, '/v1/pets', { method: 'POST', body: '{}' }],
+      [200, '/graphql', { method: 'POST', headers: json, body: '{"query":"{ pets { nodes { id } } }"}' }],
+      [200, '/docs', {}],
+      [200, '/graphql', { headers: { Accept: 'text/html' } }],
+    ]
+    for (const [status, path, init] of cases) {
+      const [allowed, refused] = await Promise.all(
+        [SHOP, 'https://evil.example'].map((origin) =>
+          peer.send(path, { ...init, headers: { ...init.headers, Origin: origin } }),
+        ),
+      )
+      const label = `${status} ${path}`
+      expect([label, allowed?.status, refused?.status]).toEqual([label, status, status])
+      const headers = allowed && corsHeaders(allowed)
+      expect(headers?.['access-control-allow-origin'], label).toBe(SHOP)
+      expect(headers?.['access-control-expose-headers']?.split(', '), label).toEqual(EXPOSED)
+      expect(headers, label).not.toHaveProperty('access-control-allow-credentials')
+      expect(refused?.headers.get('access-control-allow-origin'), label).toBeNull()
+      for (const response of [allowed, refused, await peer.send(path, init)]) {
+        expect(response?.headers.get('vary')?.split(', '), label).toContain('Origin')
+      }
+    }
+  })
+
+  test('429 and 503 can be read by a page, and neither limit counts preflights', async ({ service }) => {
+    const { rateLimits } = loadConfig({})
+    const limited = await service.startPeer({ corsOrigins, rateLimits: { ...rateLimits, points: 1 } })
+    const ask = (peer: TestService) => peer.send('/v1/pets', { headers: { Origin: SHOP } })
+    await ask(limited)
+    const tooMany = await ask(limited)
+    expect([tooMany.status, tooMany.headers.get('access-control-allow-origin')]).toEqual([429, SHOP])
+    expect((await preflight(limited, '/v1/pets')).status).toBe(204)
+
+    const shedding = { queueLength: 1, queueMs: 0, delayMs: 0 }
+    const timeouts = { lockMs: 500 }
+    const overloaded = await service.startPeer({ corsOrigins, databasePoolSize: 1, shedding, timeouts })
+    await overloaded.send('/v1/pets') // the key is cached from here on
+    await withClient(async (client) => {
+      await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+      const reads = [1, 2, 3, 4, 5].map((limit) =>
+        overloaded.send(`/v1/pets?limit=${limit}`, { headers: { Origin: SHOP } }),
+      )
+      expect((await preflight(overloaded, '/v1/pets')).status).toBe(204)
+      for (const { status, headers } of await Promise.all(reads)) {
+        expect([status, headers.get('access-control-allow-origin'), headers.get('retry-after')]).toEqual([
+          503,
+          SHOP,
+          '1',
+        ])
+      }
+    }, databaseOf(service))
+  })
+})
+
+test('with CORS_ORIGINS=* every response is for every origin, and the same for all', async ({ service }) => {
+  const peer = await service.startPeer({ corsOrigins: '*' })
+  for (const headers of [{ Origin: SHOP }, { Origin: 'null' }, {}]) {
+    const response = await peer.send('/v1/pets', { headers })
+    expect(corsHeaders(response)).toEqual({
+      'access-control-allow-origin': '*',
+      'access-control-expose-headers': EXPOSED.join(', '),
+    })
+  }
+  expect((await preflight(peer, '/graphql', 'https://any.example')).headers.get('access-control-allow-origin')).toBe(
+    '*',
+  )
+})
+
+test('in development, pages on localhost may call, whatever their port, and no others', async ({ service }) => {
+  const peer = await service.startPeer({ corsOrigins: loadConfig({}).corsOrigins })
+  const allow = async (origin: string) =>
+    (await preflight(peer, '/graphql', origin)).headers.get('access-control-allow-origin')
+  for (const origin of ['http://localhost:5173', 'https://localhost', 'http://127.0.0.1:3000', 'http://[::1]:8080'])
+    expect(await allow(origin)).toBe(origin)
+  for (const origin of [
+    'http://localhost.evil.example',
+    'http://evil.example',
+    'null',
+    'http://localhost:80@evil.example',
+  ])
+    expect(await allow(origin), origin).toBeNull()
+})
