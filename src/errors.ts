@@ -52,20 +52,29 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
+/** A wrong member of a request: the names that lead to it, outermost first, and why it is wrong. */
+export interface FieldError {
+  path: string[]
+  message: string
+}
+
 /** An error as both APIs return it: code, message, status (specification §7), and the headers that HTTP requires. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly status: number
   readonly headers: Record<string, string>
+  /** The wrong members, for INVALID_ARGUMENT; in GraphQL clients get them. */
+  readonly fields: FieldError[] | undefined
 
   /** @param message the description of the code by default */
   constructor(
     code: ErrorCode,
     message: string = ERRORS[code].description,
-    options: { headers?: Record<string, string>; cause?: unknown } = {},
+    options: { headers?: Record<string, string>; fields?: FieldError[]; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause })
     this.code = code
+    this.fields = options.fields
     this.status = ERRORS[code].status
     this.headers = options.headers ?? (code === 'UNAVAILABLE' || code === 'ABORTED' ? { 'Retry-After': '1' } : {})
   }
@@ -82,7 +91,7 @@ export class ApiError extends Error {
  */
 export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): ApiError {
   if (error instanceof ApiError) return error
-  if (error instanceof z.ZodError) return new ApiError('INVALID_ARGUMENT', describeIssues(error.issues))
+  if (error instanceof z.ZodError) return invalidArgument(error.issues)
   const failure = databaseFailure(error)
   if (failure === 'connection-lost' && mayHaveExecuted) return outcomeUnknown(error)
   if (failure) return databaseUnavailable(error)
@@ -100,9 +109,20 @@ export function outcomeUnknown(cause: unknown): ApiError {
   return new ApiError('DEADLINE_EXCEEDED', message, { cause })
 }
 
-/** "name: must be …; categoryId: must be …": every invalid field, in the order of the schema. */
-function describeIssues(issues: z.core.$ZodIssue[]): string {
-  return issues.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message)).join('; ')
+/**
+ * The error INVALID_ARGUMENT: "name: must be …; categoryId: must be …" names every wrong member, in the given order.
+ * @param issues of zod, or our own
+ * @param argument the GraphQL argument that contains the members
+ */
+export function invalidArgument(issues: { path: PropertyKey[]; message: string }[], argument: string[] = []): ApiError {
+  const fields = issues.map(({ path, message }) => ({ path: path.map(String), message }))
+  return new ApiError('INVALID_ARGUMENT', describeFields(fields), {
+    fields: fields.map(({ path, message }) => ({ path: [...argument, ...path], message })),
+  })
+}
+
+export function describeFields(fields: FieldError[]): string {
+  return fields.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message)).join('; ')
 }
 
 /** Express's router throws a URIError for a path that it cannot decode. */

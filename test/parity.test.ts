@@ -109,10 +109,8 @@ describe('both APIs have the same outcome', () => {
   })
 
   test.for(INVALID_STATUSES)('status "%s" is rejected with 400', async (status, { service }) => {
-    // In GraphQL graphql-js checks the enum before the resolver runs, and words the message itself.
-    const input = { name: 'x', categoryId: '1', status }
-    expect(await create.rest(service, input)).toEqual(invalidArgument(/^status: /))
-    expect(await create.graphql(service, input)).toEqual(invalidArgument(/\S/))
+    const outcome = await expectSameOutcome(create, service, { name: 'x', categoryId: '1', status })
+    expect(outcome).toEqual(invalidArgument(/^status: /))
     expect(await animalCount(service)).toBe(0)
   })
 

@@ -1,4 +1,4 @@
-import { ApiError } from '../errors.ts'
+import { invalidArgument } from '../errors.ts'
 import { parseInt64 } from './animal.ts'
 
 /** A position in a list, opaque to clients. It contains the filter of the list, and is valid only with that filter. */
@@ -15,5 +15,5 @@ export function parseCursor(cursor: string, filter: string | undefined, argument
   const [, id = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split(':')
   const position = parseInt64(id)
   if (position !== undefined && toCursor(position, filter) === cursor) return position
-  throw new ApiError('INVALID_ARGUMENT', `${argument}: must be a cursor from a list with the same status filter`)
+  throw invalidArgument([{ path: [argument], message: 'must be a cursor from a list with the same status filter' }])
 }

@@ -61,10 +61,9 @@ export async function createOnce(
   pet: NewPet,
 ): Promise<{ animal: Animal; replayed: boolean }> {
   if (!IDEMPOTENCY_KEY_PATTERN.test(key)) {
-    throw new ApiError(
-      'INVALID_ARGUMENT',
-      `Idempotency-Key: must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`,
-    )
+    const message = `must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`
+    const fields = [{ path: ['idempotencyKey'], message }]
+    throw new ApiError('INVALID_ARGUMENT', `Idempotency-Key: ${message}`, { fields })
   }
   const row = toText(Object.fromEntries(INSERTED_COLUMNS.map(({ field, column }) => [column, pet[field]])))
   const [claim] = await run<Claim>(CLAIM_AND_INSERT, [clientId, key, fingerprintOf(pet), row])

@@ -30,8 +30,14 @@ export function negotiate(req: Request): { type: string; explicit: boolean } {
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */
 const MAX_LOCATIONS = 10
 
+/** A message of graphql-js, which suggests names of the schema ("Did you mean"), and repeats values of any length. */
+export function cleanMessage(message: string): string {
+  return message.replace(/ Did you mean .*$/s, '').slice(0, 500)
+}
+
 /**
- * Converts a graphql-js error to the response format, with the code, message and status of the REST API.
+ * Converts a graphql-js error to the response format, with the code, message and status of the REST API,
+ * and the wrong fields.
  * @param code of a request error; undefined for an error of a resolver
  */
 export function toGraphQLError(
@@ -41,12 +47,11 @@ export function toGraphQLError(
   req: Request,
 ): GraphQLFormattedError {
   const { locations, path, originalError: thrown } = error
-  const fromResolver = code === undefined && thrown && !(thrown instanceof GraphQLError)
-  // graphql-js suggests names of the schema ("Did you mean"), and repeats values of any length.
-  const message = error.message.replace(/ Did you mean .*$/s, '').slice(0, 500)
-  const mapped = fromResolver ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', message)
+  const isOurs = thrown instanceof ApiError || (code === undefined && thrown && !(thrown instanceof GraphQLError))
+  const mapped = isOurs ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', cleanMessage(error.message))
   recordError(log, mapped, req)
-  const extensions = { code: mapped.code, status: mapped.status }
+  const { fields } = mapped
+  const extensions = { code: mapped.code, status: mapped.status, ...(fields && { fields }) }
   const shown = locations?.slice(0, MAX_LOCATIONS)
   return { message: mapped.message, ...(shown && { locations: shown }), ...(path && { path }), extensions }
 }

@@ -22,6 +22,7 @@ import { createEngine, type Engine } from './engine.ts'
 import { checkLimits, limitExceeded, limits } from './limits.ts'
 import type { GraphQLParams } from './params.ts'
 import { schema } from './schema/index.ts'
+import { invalidVariables } from './variables.ts'
 
 /** The result of an operation, or why its request was rejected. */
 export interface Outcome {
@@ -76,7 +77,7 @@ export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependenc
     validOperations.set(operation, analysis)
 
     const { coerced, errors } = engine.coerceVariables(operation, variables)
-    if (errors) throw new GraphQLRequestError('INVALID_ARGUMENT', ...errors)
+    if (errors) throw new GraphQLRequestError('INVALID_ARGUMENT', invalidVariables(document, operation, variables))
 
     const cost = { requested: analysis.cost(coerced), limit: costLimit }
     if (cost.requested > cost.limit) throw invalid([limitExceeded('The cost', cost.requested, cost.limit)])

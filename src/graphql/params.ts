@@ -47,6 +47,7 @@ function parseParameter(name: string, json: unknown): unknown {
   throw new ApiError('INVALID_ARGUMENT', `${name}: must be a JSON object`)
 }
 
-function isMap(value: unknown): value is Record<string, unknown> {
+/** Whether a value is an object, not an array. */
+export function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -88,16 +88,17 @@ export async function expectCase(
 }
 
 /**
- * @returns the only error of a response, in the form of the REST API for both APIs
+ * @returns the only error of a response, in the form of the REST API for both APIs, so without GraphQL's `fields`
  * @throws Error if a GraphQL response contains anything besides its errors
  */
 export function errorOf({ body }: RawResponse): unknown {
   if (typeof body !== 'object' || body === null || !('errors' in body)) return body
-  const { errors, ...otherMembers } = body as { errors: { message: string; extensions: object }[] } // GraphQL's shape
+  const { errors, ...otherMembers } = body as { errors: { message: string; extensions: { fields?: unknown } }[] } // GraphQL's shape
   const [first] = errors
   if (!first) throw new Error('No error in the response')
   if (Object.keys(otherMembers).length) throw new Error(`Members besides errors: ${Object.keys(otherMembers).join()}`)
-  return { ...first.extensions, message: first.message }
+  const { fields: _fields, ...extensions } = first.extensions
+  return { ...extensions, message: first.message }
 }
 
 /** Text that reveals the implementation of the service. */

@@ -13,6 +13,7 @@ import type { GraphQLContext } from '../../src/graphql/schema/builder.ts'
 import { analyze } from '../../src/graphql/analysis.ts'
 import { createEngine } from '../../src/graphql/engine.ts'
 import { checkLimits } from '../../src/graphql/limits.ts'
+import { invalidVariables } from '../../src/graphql/variables.ts'
 import { schema } from '../../src/graphql/schema/index.ts'
 import { createDeadline } from '../../src/http/deadline.ts'
 import { createRandom, type Random, type RandomDocument, randomDocument, randomVariables } from './random-document.ts'
@@ -72,6 +73,11 @@ function toComparable({ data, errors }: ExecutionResult) {
   }
 }
 
+function wrongFields(...request: Parameters<typeof invalidVariables>) {
+  const { originalError } = invalidVariables(...request)
+  return originalError instanceof ApiError ? originalError.fields : []
+}
+
 /** Executes a document repeatedly with random variables, in the service's engine and in graphql-js. */
 async function compare(document: RandomDocument, random: Random, engine: ReturnType<typeof createEngine>) {
   const { query, operationNames } = document
@@ -93,6 +99,7 @@ async function compare(document: RandomDocument, random: Random, engine: ReturnT
     const actual = errors
       ? { errors }
       : await engine.execute(parsed, operation, contextFor(stores.engine), variableValues)
+    if (errors) expect(wrongFields(parsed, operation, variableValues), query).not.toEqual([])
     const rows = stores.engine.counts.rows - rowsBefore
     const expected = await referenceExecute({
       ...args,

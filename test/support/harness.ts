@@ -32,9 +32,16 @@ export interface TestService extends Service {
   startPeer(options?: TestServiceOptions): Promise<TestService>
 }
 
+export interface ErrorExtensions {
+  code: string
+  status: number
+  /** With INVALID_ARGUMENT: the wrong arguments and their members. */
+  fields?: { path: string[]; message: string }[]
+}
+
 export interface GraphQLResponseBody {
   data?: Record<string, never> | null // each test knows what it selected
-  errors?: { message: string; path?: (string | number)[]; extensions: { code: string; status: number } }[]
+  errors?: { message: string; path?: (string | number)[]; extensions: ErrorExtensions }[]
 }
 
 /** A test with its own service and its own database. */

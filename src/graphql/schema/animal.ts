@@ -1,11 +1,11 @@
 import type { FieldMap, InputFieldMap } from '@pothos/core'
-import { z } from 'zod'
 import { type Animal, NAME_LENGTH, NewPet, PAGE_SIZE, PageSize, parseInt64, PetStatus } from '../../animals/animal.ts'
-import { parseCursor, toCursor } from '../../animals/cursor.ts'
+import { toCursor } from '../../animals/cursor.ts'
 import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../animals/idempotency.ts'
 import type { ListQuery } from '../../animals/queries.ts'
-import { ApiError } from '../../errors.ts'
+import { invalidArgument } from '../../errors.ts'
 import { builder, type GraphQLContext, requireCaller, type Types } from './builder.ts'
+import { pageSizeOf, toListQuery } from './list-query.ts'
 import { type Connection, type ConnectionPage, lazy, PageInfo } from './connection.ts'
 
 const INT64 = 'an int64 in decimal digits'
@@ -40,7 +40,7 @@ const PET_FIELDS: Record<keyof NewPet, PetField> = {
       }),
     input: (t) => t.id({ required: true, description: `The category: ${INT64}.` }),
     // Text that is not an int64 stays, so that the contract rejects it with its message.
-    toContract: (id) => parseInt64(String(id)) ?? id,
+    toContract: (id) => (typeof id === 'string' ? (parseInt64(id) ?? id) : id),
   },
   status: {
     output: (t) => t.expose('status', { type: Status, nullable: true, description: 'Null: no status.' }),
@@ -62,8 +62,14 @@ const AnimalType = builder.objectRef<Animal>('Animal').implement({
   }),
 })
 
+/** The input NewPet as the contract takes it. */
+function toContract(input: Partial<Record<keyof NewPet, unknown>>): unknown {
+  return mapPetFields(({ toContract: convert = (value) => value }, name) => convert(input[name]) ?? undefined)
+}
+
 const NewPetInput = builder.inputType('NewPet', {
   description: 'An animal to add.',
+  extensions: { validate: (input: Record<string, unknown>) => NewPet.safeParse(toContract(input)).error?.issues ?? [] },
   fields: (t) => mapPetFields(({ input }) => input(t)),
 })
 
@@ -100,32 +106,6 @@ const AnimalConnection = builder.objectRef<Connection<Animal>>('AnimalConnection
     }),
   }),
 })
-
-const ListArgs = z.object({
-  first: PageSize.nullish(),
-  last: PageSize.nullish(),
-  status: PetStatus.nullish().transform((status) => status ?? undefined),
-  after: z.string().nullish(),
-  before: z.string().nullish(),
-})
-
-/** The page size: `first`, else `last`, else the default. Null counts as absent. */
-function pageSizeOf({ first, last }: { first?: number | null | undefined; last?: number | null | undefined }): number {
-  return first ?? last ?? PAGE_SIZE.default
-}
-
-/** @throws ZodError, ApiError INVALID_ARGUMENT for invalid arguments */
-function toListQuery(args: unknown): ListQuery {
-  const { first, last, status, after, before } = ListArgs.parse(args)
-  if (first && last) throw new ApiError('INVALID_ARGUMENT', 'Provide either first or last, not both.')
-  return {
-    status,
-    limit: pageSizeOf({ first, last }),
-    olderThan: after == null ? undefined : parseCursor(after, status, 'after'),
-    newerThan: before == null ? undefined : parseCursor(before, status, 'before'),
-    backward: Boolean(last),
-  }
-}
 
 async function readPage({ animals, deadline }: GraphQLContext, query: ListQuery): Promise<ConnectionPage<Animal>> {
   const page = await deadline.run(() => animals.list(query))
@@ -186,9 +166,8 @@ builder.mutationFields((t) => ({
     },
     extensions: { cost: 10 },
     async resolve(_root, { input, idempotencyKey: key }, context) {
-      const pet = NewPet.parse(
-        mapPetFields(({ toContract = (value) => value }, name) => toContract(input[name]) ?? undefined),
-      )
+      const { data: pet, error } = NewPet.safeParse(toContract(input))
+      if (error) throw invalidArgument(error.issues, ['input'])
       const once = key == null ? undefined : { clientId: requireCaller(context).clientId, key }
       const { animals, deadline } = context
       const created = await deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })

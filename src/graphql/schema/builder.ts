@@ -10,6 +10,11 @@ declare module 'graphql' {
     /** Points of the rate limit that the field consumes, without its subfields; default 0. */
     cost?: number | ((args: _TArgs) => number)
   }
+
+  interface GraphQLInputObjectTypeExtensions {
+    /** Checks a value against the contract, also one that GraphQL does not accept. @returns what is wrong with it */
+    validate?: (input: Record<string, unknown>) => { path: PropertyKey[]; message: string }[]
+  }
 }
 
 /** The context of resolvers. */

@@ -1,0 +1,85 @@
+import type { DocumentNode, GraphQLInputObjectType, GraphQLInputType, OperationDefinitionNode } from 'graphql'
+import type { ValueNode, VariableDefinitionNode } from 'graphql'
+import { coerceInputValue, getNullableType, GraphQLError, isInputObjectType, isInputType, Kind } from 'graphql'
+import { typeFromAST, visit } from 'graphql'
+import { ApiError, describeFields, type FieldError } from '../errors.ts'
+import { cleanMessage } from './errors.ts'
+import { isMap } from './params.ts'
+import { schema } from './schema/index.ts'
+
+type Variables = Record<string, unknown>
+
+/** Maximum number of wrong fields in an error: an input may have any number of unknown members. */
+const MAX_FIELDS = 20
+
+/**
+ * The error of variables that cannot be coerced. It names every wrong field: by the contract where the type has one, so
+ * that a form gets the messages of the REST API and all of them at once, else by graphql-js.
+ */
+export function invalidVariables(
+  document: DocumentNode,
+  { variableDefinitions = [] }: OperationDefinitionNode,
+  variables: Variables,
+): GraphQLError {
+  const wrong: (FieldError & { definition: VariableDefinitionNode })[] = []
+  for (const definition of variableDefinitions) {
+    const errors = variableErrors(definition, variables).slice(0, MAX_FIELDS - wrong.length)
+    wrong.push(...errors.map((error) => ({ ...error, definition })))
+    if (wrong.length === MAX_FIELDS) break
+  }
+  const paths = argumentPaths(document)
+  const fields = wrong.map(({ definition: { variable }, path, message }) => {
+    const argument = paths.get(variable.name.value) ?? [variable.name.value]
+    return { path: [...argument, ...path], message }
+  })
+  // A member is named as in the REST API, so without the argument.
+  const message = describeFields(wrong.map((error, i) => (error.path.length ? error : (fields[i] ?? error))))
+  const nodes = [...new Set(wrong.map(({ definition }) => definition))]
+  return new GraphQLError(message, { nodes, originalError: new ApiError('INVALID_ARGUMENT', message, { fields }) })
+}
+
+/** What is wrong with a variable; paths begin at its value. */
+function variableErrors({ variable, type, defaultValue }: VariableDefinitionNode, variables: Variables): FieldError[] {
+  const name = variable.name.value
+  const inputType = typeFromAST(schema, type)
+  if (!isInputType(inputType) || (defaultValue && !Object.hasOwn(variables, name))) return []
+  return valueErrors(variables[name], inputType)
+}
+
+function valueErrors(value: unknown, type: GraphQLInputType): FieldError[] {
+  const nullable = getNullableType(type)
+  if (value === undefined && nullable === type) return []
+  if (isInputObjectType(nullable) && isMap(value)) return memberErrors(value, nullable)
+  const messages: string[] = []
+  coerceInputValue(value, type, (_path, _value, { message }) => messages.push(cleanMessage(message)))
+  return messages.slice(0, 1).map((message) => ({ path: [], message }))
+}
+
+function memberErrors(value: Record<string, unknown>, type: GraphQLInputObjectType): FieldError[] {
+  const members = type.getFields()
+  const byContract = type.extensions.validate?.(value) ?? []
+  const named = new Set(byContract.map(({ path: [name] }) => name))
+  const byGraphQL = Object.values(members)
+    .filter(({ name }) => !named.has(name))
+    .flatMap(({ name, type }) =>
+      valueErrors(value[name], type).map((error) => ({ ...error, path: [name, ...error.path] })),
+    )
+  const unknown = Object.keys(value).filter((name) => !Object.hasOwn(members, name))
+  return [
+    ...byContract.map(({ path, message }) => ({ path: path.map(String), message })),
+    ...byGraphQL,
+    ...unknown.slice(0, MAX_FIELDS).map((name) => ({ path: [name], message: `is not a field of ${type.name}` })),
+  ]
+}
+
+/** Where each variable is used first: the argument, and the members of the input object in it. */
+function argumentPaths(document: DocumentNode): Map<string, string[]> {
+  const paths = new Map<string, string[]>()
+  function collect(value: ValueNode, path: string[]): void {
+    if (value.kind === Kind.VARIABLE && !paths.has(value.name.value)) paths.set(value.name.value, path)
+    if (value.kind !== Kind.OBJECT) return
+    for (const { name, value: member } of value.fields) collect(member, [...path, name.value])
+  }
+  visit(document, { Argument: ({ name, value }) => collect(value, [name.value]) })
+  return paths
+}
