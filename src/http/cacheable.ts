@@ -1,26 +1,26 @@
 import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
-import { etagMatches } from '../http/etag.ts'
-import { toJson } from '../http/json.ts'
-import { sendJson } from '../http/send-json.ts'
+import { etagMatches } from './etag.ts'
+import { sendJson } from './send-json.ts'
 
-/** The response to a read, which concurrent identical requests share. */
+/** The response to a read, which concurrent identical requests may share. */
 export interface CacheableResponse {
   json: string
   etag: string
   link?: string
 }
 
-export function toCacheable(body: unknown): CacheableResponse {
-  const json = toJson(body)
-  return { json, etag: `"${hash('sha256', json, 'base64url').slice(0, 22)}"` }
+/** @param variant distinguishes representations of a resource that have the same body (RFC 9110 §8.8.3) */
+export function toCacheable(json: string, variant = ''): CacheableResponse {
+  return { json, etag: `"${hash('sha256', variant + json, 'base64url').slice(0, 22)}"` }
 }
 
 /** Sends a read with its ETag: 304 when `If-None-Match` has it (RFC 9110 §13.1.2). */
-export function sendCacheable(req: Request, res: Response, { json, etag, link }: CacheableResponse): void {
+export function sendCacheable(req: Request, res: Response, response: CacheableResponse, mediaType?: string): void {
+  const { json, etag, link } = response
   res.setHeader('Cache-Control', 'private, no-cache')
   res.setHeader('ETag', etag)
   if (link) res.setHeader('Link', link)
   if (etagMatches(req.headers['if-none-match'], etag)) res.status(304).end()
-  else sendJson(res, json)
+  else sendJson(res, json, mediaType)
 }

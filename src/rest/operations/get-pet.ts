@@ -5,8 +5,9 @@ import type { Caller } from '../../auth/api-keys.ts'
 import { checkScope } from '../../auth/authenticate.ts'
 import { createCoalescer } from '../../coalesce.ts'
 import { ApiError } from '../../errors.ts'
+import { type CacheableResponse, sendCacheable, toCacheable } from '../../http/cacheable.ts'
+import { toJson } from '../../http/json.ts'
 import { callerOf } from '../../http/request.ts'
-import { type CacheableResponse, sendCacheable, toCacheable } from '../cacheable.ts'
 import { SUNSET_AT, SUNSET_DATE } from '../deprecation.ts'
 import { IF_NONE_MATCH, json, REX, toSchema } from '../openapi/components.ts'
 import { DEPRECATION_HEADERS, errors, headers } from '../openapi/responses.ts'
@@ -18,6 +19,10 @@ export interface GetPetDependencies {
   recordDeprecatedCall(caller: Caller): void
 }
 
+/** The list is the replacement that the specification names; only GraphQL returns one animal by its id. */
+const REPLACEMENT =
+  'For one animal use the GraphQL query `pet(id:)` at /graphql, for lists GET /v1/pets with a status filter.'
+
 /** 410 from the sunset date on (specification §4.3). */
 export function getPet({ animals, now, recordDeprecatedCall }: GetPetDependencies) {
   const coalesce = createCoalescer<CacheableResponse>()
@@ -25,12 +30,12 @@ export function getPet({ animals, now, recordDeprecatedCall }: GetPetDependencie
   return async (req: Request, res: Response): Promise<void> => {
     checkScope(req, 'pets:read')
     if (now() >= SUNSET_AT) {
-      const message = `This operation was removed on ${SUNSET_DATE}: use GET /v1/pets with a status filter.`
+      const message = `This operation was removed on ${SUNSET_DATE}. ${REPLACEMENT}`
       throw new ApiError('GONE', message)
     }
     recordDeprecatedCall(callerOf(req))
     const petId = String(req.params.petId)
-    const read = async () => toCacheable(await animals.get(petId))
+    const read = async () => toCacheable(toJson(await animals.get(petId)))
     sendCacheable(req, res, await req.deadline.run(() => coalesce(petId, read)))
   }
 }
@@ -39,7 +44,7 @@ export const getPetDocument = {
   operationId: 'getPet',
   tags: ['pets'],
   summary: 'Get an animal',
-  description: `Available until ${SUNSET_DATE}; responds 410 afterwards. Use \`GET /pets\` with a \`status\` filter instead.`,
+  description: `Available until ${SUNSET_DATE}; responds 410 afterwards. ${REPLACEMENT}`,
   deprecated: true,
   parameters: [
     {

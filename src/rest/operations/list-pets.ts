@@ -5,7 +5,8 @@ import { parseCursor, toCursor } from '../../animals/cursor.ts'
 import type { Animals } from '../../animals/service.ts'
 import { checkScope } from '../../auth/authenticate.ts'
 import { createCoalescer } from '../../coalesce.ts'
-import { type CacheableResponse, sendCacheable, toCacheable } from '../cacheable.ts'
+import { type CacheableResponse, sendCacheable, toCacheable } from '../../http/cacheable.ts'
+import { toJson } from '../../http/json.ts'
 import { CURSOR_EXAMPLE, IF_NONE_MATCH, json, ref, REX, TOM, toSchema } from '../openapi/components.ts'
 import { errors, headers } from '../openapi/responses.ts'
 
@@ -33,7 +34,7 @@ export function listPets(animals: Animals, base: string) {
     const page = await animals.list({ limit, status, olderThan })
     const last = page.animals.at(-1)
     const next = page.hasMore && last ? [pageLink(base, 'next', query, toCursor(last.id, status))] : []
-    return { ...toCacheable(page.animals), link: [...next, pageLink(base, 'first', query)].join(', ') }
+    return { ...toCacheable(toJson(page.animals)), link: [...next, pageLink(base, 'first', query)].join(', ') }
   }
 
   return async (req: Request, res: Response): Promise<void> => {
