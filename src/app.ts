@@ -11,13 +11,16 @@ import { type Config, version } from './config.ts'
 import { graphqlErrorHandler } from './graphql/errors.ts'
 import { graphiql } from './graphql/graphiql/route.ts'
 import { graphqlRouter } from './graphql/route.ts'
+import { schemaRouter } from './graphql/schema/route.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
+import { homeRouter } from './home/route.ts'
 import { errorHandler, notFound } from './http/error-handler.ts'
 import { type Health, healthRouter } from './http/health.ts'
 import { validateRequestHead } from './http/host.ts'
 import type { LoadShedder } from './http/load-shedding.ts'
 import { assetsRouter } from './http/static.ts'
+import { redirectTrailingSlash } from './http/trailing-slash.ts'
 import { beginRequest } from './http/request.ts'
 import { traceRequests } from './http/tracing.ts'
 import { deprecateGetPet } from './rest/deprecation.ts'
@@ -64,16 +67,17 @@ export function createApp(deps: AppDependencies): Express {
   app.use(deprecateGetPet(environments))
   app.use(validateRequestHead)
   if (deps.corsOrigins) app.use(respondToPreflight)
+  app.use(redirectTrailingSlash)
 
   // Hot routes first: each middleware layer in front costs time.
   app.use('/v1', protect, petsRouter(deps))
-  app.get('/graphql', loadShedder.shedForLag, graphiql())
+  app.get('/graphql', loadShedder.shedForLag, graphiql(trusted.mode))
   app.use('/graphql', protect, graphqlRouter({ ...deps, trusted }))
   app.use('/graphql', graphqlErrorHandler(log))
 
   app.use(healthRouter(health))
-  app.use(['/docs', '/openapi.json', '/assets'], loadShedder.shedForLag)
-  app.use(assetsRouter(), docsRouter(version, apiServers(environments)))
+  app.use(['/docs', '/openapi.json', '/schema.graphql', '/assets'], loadShedder.shedForLag)
+  app.use(homeRouter(), assetsRouter(), docsRouter(version, apiServers(environments)), schemaRouter())
   if (deps.metricsPort === undefined) {
     app.use('/metrics', authenticated, requireScope('metrics:read'))
     app.use(metrics.router())

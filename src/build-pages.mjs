@@ -14,7 +14,7 @@ const temporary = new URL(`../dist/public-${process.pid}/`, import.meta.url)
 /** Brotli's highest level would take 15 seconds for GraphiQL, and save 8 %. */
 const BROTLI_LEVEL = 9
 
-const sources = ['build-pages.mjs', ...list('graphql/graphiql/'), ...list('rest/docs/')]
+const sources = ['build-pages.mjs', ...['graphql/graphiql/', 'rest/docs/', 'home/'].flatMap(list)]
 const versions = ['@graphql-yoga/render-graphiql', 'swagger-ui-dist'].map(
   (name) => require(`${name}/package.json`).version,
 )
@@ -23,7 +23,8 @@ const fingerprint = sha256([...versions, ...sources.map(read)].join('\0'))
 if (!isFresh()) {
   mkdirSync(new URL('assets/', temporary), { recursive: true })
   write('graphql.html', await graphiqlPage())
-  write('docs.html', docsPage())
+  write('docs.html', page('rest/docs/'))
+  write('home.html', page('home/'))
   writeFileSync(new URL('stamp', temporary), fingerprint)
   replaceOutput()
 }
@@ -68,10 +69,10 @@ function graphiqlExamples() {
     .map(({ query, variables }) => ({ query, ...(files.includes(variables) && { variables: read(variables).trim() }) }))
 }
 
-/** The API reference: Swagger UI. */
-function docsPage() {
-  return read('rest/docs/page.html').replace(/(?<=(?:href|src)=")[^"]+/g, (file) => {
-    const own = new URL(`rest/docs/${file}`, import.meta.url)
+/** The page of a folder. Assets that are not in the folder are Swagger UI's. */
+function page(folder) {
+  return read(`${folder}page.html`).replace(/(?<=(?:href|src)=")\S+\.(?:css|js|png)(?=")/g, (file) => {
+    const own = new URL(folder + file, import.meta.url)
     return asset(file, readFileSync(existsSync(own) ? own : require.resolve(`swagger-ui-dist/${file}`)))
   })
 }

@@ -57,7 +57,7 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
     if (!server.embedded) await warmUp(service)
     const port = await service.start({ port: config.port, host: config.host }).catch(toListenError(config))
     log.info({ port, host: config.host }, 'listening')
-    if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(startupBanner(port, devKey, config.dataDir))
+    if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(startupBanner(port, devKey, config))
     if (config.migrateOnStart && !server.embedded) void migrateWhenReachable(server.url, log)
     return async () => {
       await service.stop(config.drainDelayMs, config.drainTimeoutMs)
@@ -124,12 +124,14 @@ async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config
   return mode === 'off' || !file ? TRUSTED_DOCUMENTS_OFF : { mode, byHash: await readManifest(file) }
 }
 
-function startupBanner(port: number, devKey: string, dataDir: string): string {
+function startupBanner(port: number, devKey: string, { dataDir, trustedDocuments }: Config): string {
   const base = `http://localhost:${port}`
+  const graphql =
+    trustedDocuments.mode === 'only' ? `GraphQL    ${base}/graphql` : `GraphiQL   ${base}/graphql#key=${devKey}`
   return `
   Pet store ${version} is ready.
 
-    GraphiQL   ${base}/graphql#key=${devKey}
+    ${graphql}
     REST       ${base}/v1/pets
     Docs       ${base}/docs
     Key        ${dataDir}/dev-key   (development only; the GraphiQL link contains it)

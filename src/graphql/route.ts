@@ -1,6 +1,7 @@
 import type { Tracer } from '@opentelemetry/api'
 import { type Request, type Response, Router } from 'express'
 import type { Logger } from 'pino'
+import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
 import { sendJson } from '../http/send-json.ts'
 import { jsonBody } from '../http/body.ts'
@@ -36,7 +37,11 @@ export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDep
       ...(failed ? [] : [`"data":${data}`]),
       ...(includeCost ? [`"extensions":${JSON.stringify({ cost })}`] : []),
     ]
-    sendJson(res, `{${members.join()}}`, mediaType.type)
+    const json = `{${members.join()}}`
+    // Errors are not cached: many of them are temporary. Only queries come by GET.
+    if (req.method === 'POST' || errors) return sendJson(res, json, mediaType.type)
+    res.vary('Accept').vary('GraphQL-Cost')
+    sendCacheable(req, res, toCacheable(json, mediaType.type), mediaType.type)
   }
 
   const handle = tracer ? traceOperations(tracer, respond) : respond

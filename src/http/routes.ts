@@ -1,8 +1,10 @@
 /** Path templates of all routes: logs, metrics and spans name these instead of paths. */
 const ROUTES = [
+  '/',
   '/v1/pets',
   '/v1/pets/{petId}',
   '/graphql',
+  '/schema.graphql',
   '/docs',
   '/assets/{file}',
   '/openapi.json',

@@ -45,6 +45,9 @@ export function assetsRouter(): Router {
   return router
 }
 
+/** The headers of every page, beside its Content-Security-Policy. */
+export const PAGE_HEADERS = { 'Content-Type': 'text/html; charset=utf-8', 'Referrer-Policy': 'no-referrer' }
+
 /** The Content-Security-Policy of a page: scripts and requests of this origin, and the given directives. */
 export function contentSecurityPolicy(allowed: string): string {
   const others = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -80,7 +80,6 @@ const unknownPaths = [
   '/',
   '/v1',
   '/v1/',
-  '/v1/pets/',
   '/v1//pets',
   '//v1/pets',
   '/v1/pets//1',

@@ -6,7 +6,7 @@ import { assets, largestAsset } from '../support/assets.ts'
 import { testWithSharedService as test } from '../support/harness.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 
-const pages = ['/graphql', '/docs', '/openapi.json']
+const pages = ['/', '/graphql', '/docs', '/openapi.json', '/schema.graphql']
 /** Whatever a browser may ask for without a key. */
 const paths = [...pages, ...assets]
 const html = { Accept: 'text/html' }

@@ -112,16 +112,7 @@ describe('paths and methods', () => {
     expect(response.headers.get('allow')).toBe(allow)
   })
 
-  const unknownPaths = [
-    '/v1',
-    '/v1/',
-    '/v1/pets/',
-    '/v1//pets',
-    '/v1/Pets',
-    '/v1/pets/1/',
-    '/v1/pets/1/x',
-    '/v1/store/orders',
-  ]
+  const unknownPaths = ['/v1', '/v1/', '/v1//pets', '/v1/Pets', '/v1/pets/1/', '/v1/pets/1/x', '/v1/store/orders']
   unknownPaths.push('/', '/V1/pets', '/x', '/favicon.ico', '//v1/pets')
   test.for(unknownPaths)('%s is 404 as JSON', async (path, { service }) => {
     const response = await service.send(path)

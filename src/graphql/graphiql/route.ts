@@ -1,5 +1,7 @@
 import type { RequestHandler } from 'express'
-import { contentSecurityPolicy, staticPage } from '../../http/static.ts'
+import { ApiError } from '../../errors.ts'
+import { contentSecurityPolicy, PAGE_HEADERS, staticPage } from '../../http/static.ts'
+import type { TrustedDocuments } from '../trusted-documents.ts'
 
 const MEDIA_TYPES = ['application/json', 'application/graphql-response+json', 'text/html']
 
@@ -8,18 +10,24 @@ const CONTENT_SECURITY_POLICY = contentSecurityPolicy(
   "worker-src blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:",
 )
 
-/** GraphiQL for browsers: a GET or HEAD that prefers HTML. All other requests go on to the API. */
-export function graphiql(): RequestHandler {
+const OFF = 'GraphiQL is off: this service accepts only trusted documents (TRUSTED_DOCUMENTS=only).'
+
+/**
+ * GraphiQL for browsers: a GET or HEAD that prefers HTML. All other requests go on to the API.
+ * Responds 404 to browsers when the API accepts trusted documents only, since it would reject what people write.
+ */
+export function graphiql(trustedDocuments: TrustedDocuments['mode']): RequestHandler {
   const page = staticPage(
     {
-      'Content-Type': 'text/html; charset=utf-8',
+      ...PAGE_HEADERS,
       'Content-Security-Policy': CONTENT_SECURITY_POLICY,
-      'Referrer-Policy': 'no-referrer',
     },
     'graphql.html',
   )
   return (req, res, next) => {
     res.vary('Accept')
-    return req.accepts(MEDIA_TYPES) === 'text/html' ? page(req, res, next) : next()
+    if (req.accepts(MEDIA_TYPES) !== 'text/html') return next()
+    if (trustedDocuments === 'only') throw new ApiError('NOT_FOUND', OFF)
+    return page(req, res, next)
   }
 }

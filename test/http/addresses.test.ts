@@ -1,0 +1,62 @@
+import { describe, expect } from 'vitest'
+import { printedSchema } from '../../src/graphql/schema/index.ts'
+import { testWithSharedService as test } from '../support/harness.ts'
+
+const BROWSER = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+
+describe('/', () => {
+  test('is a page for browsers that links to everything, relative to its own address', async ({ service }) => {
+    const response = await fetch(service.base, { headers: BROWSER })
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    const links = [...(await response.text()).matchAll(/<a href="([^"]+)"/g)].map(([, href = '']) => href)
+    expect(links).toEqual(['graphql', 'docs', 'schema.graphql', 'openapi.json'])
+    for (const link of links)
+      expect((await fetch(`${service.base}/${link}`, { headers: BROWSER })).status, link).toBe(200)
+  })
+
+  test('is 404 as JSON for programs', async ({ service }) => {
+    for (const headers of [{}, { Accept: '*/*' }, { Accept: 'application/json' }]) {
+      const response = await fetch(service.base, { headers })
+      expect([response.status, (await response.json()) as object]).toEqual([
+        404,
+        { code: 'NOT_FOUND', message: 'No such endpoint.', status: 404 },
+      ])
+      expect(response.headers.get('vary')).toBe('Accept')
+    }
+  })
+})
+
+describe('a slash at the end', () => {
+  const cases = [
+    ['/docs/', '../docs'],
+    ['/graphql/', '../graphql'],
+    ['/graphql/?query=%7B__typename%7D', '../graphql?query=%7B__typename%7D'],
+    ['/v1/pets/?limit=1', '../pets?limit=1'],
+  ]
+  test.for(cases)('%s leads to %s, with the same method', async ([path = '', location = ''], { service }) => {
+    for (const method of ['GET', 'POST', 'HEAD']) {
+      const response = await fetch(service.base + path, { method, redirect: 'manual' })
+      expect([method, response.status, response.headers.get('location')]).toEqual([method, 308, location])
+    }
+    expect((await service.send(path, { headers: BROWSER })).status).toBe(200)
+  })
+})
+
+test('/schema.graphql is the whole schema, without a key', async ({ service }) => {
+  const response = await fetch(`${service.base}/schema.graphql`)
+  const text = await response.text()
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+  expect(text).toBe(printedSchema())
+  const etag = response.headers.get('etag') ?? ''
+  const again = await fetch(`${service.base}/schema.graphql`, { headers: { 'If-None-Match': etag } })
+  expect([again.status, etag]).toEqual([304, expect.stringMatching(/^"[\da-f]{64}"$/)])
+})
+
+test('with TRUSTED_DOCUMENTS=only a browser is told why there is no GraphiQL', async ({ service }) => {
+  const peer = await service.startPeer({ trusted: { mode: 'only', byHash: new Map() } })
+  const response = await fetch(`${peer.base}/graphql`, { headers: BROWSER })
+  expect([response.status, await response.json()]).toMatchObject([
+    404,
+    { errors: [{ message: expect.stringContaining('TRUSTED_DOCUMENTS=only'), extensions: { code: 'NOT_FOUND' } }] },
+  ])
+})
