@@ -146,6 +146,20 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(await page.evaluate('Object.values(localStorage).join()')).not.toMatch(/pets_/)
   })
 
+  test('forgets the key with "Clear data", at once and after a reload', async ({ page, service, link }) => {
+    await open(page, link)
+    await page.getByRole('button', { name: 'Open settings dialog' }).click()
+    await page.getByRole('button', { name: 'Clear data' }).click()
+    await page.getByRole('button', { name: 'Cleared data' }).waitFor()
+    expect(await page.locator('#key').inputValue()).toBe('') // the dialog hides it from roles
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Execute query' }).click()
+    await expectResult(page).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] })
+    await open(page, `${service.base}/graphql`)
+    expect(await keyField(page).inputValue()).toBe('')
+    expect(await page.evaluate('Object.values(localStorage).join()')).not.toMatch(/pets_/)
+  })
+
   test('reads the key from the fragment of the link, removes it from the address bar, and stores it', async ({
     page,
     service,
@@ -192,7 +206,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
         location.hash = ${JSON.stringify(fragment)}
       })`)
       expect(await keyField(page).inputValue(), fragment).toBe(service.key)
-      expect(await page.evaluate('localStorage["pet-store:key"]'), fragment).toBe(service.key)
+      expect(await page.evaluate('localStorage["graphiql:pet-store:key"]'), fragment).toBe(service.key)
     }
     await page.reload() // with the last of the fragments
     await ready(page)

@@ -3,14 +3,16 @@
 // `npm start` prints a link that ends in `#key=<API key>`. Browsers never send the fragment of a URL to the server
 // (RFC 9110 §7.1), so only this script reads the key in it. All other fragments are ignored.
 {
+  // "Clear data" in GraphiQL's settings removes everything named graphiql:, so the key, too.
+  const KEY = 'graphiql:pet-store:key'
   const field = document.getElementById('key')
-  field.value = localStorage.getItem('pet-store:key') ?? ''
+  field.value = localStorage.getItem(KEY) ?? ''
   field.addEventListener('change', () => setKey(field.value.trim()))
 
   function setKey(key) {
     field.value = key
-    if (key) localStorage.setItem('pet-store:key', key)
-    else localStorage.removeItem('pet-store:key')
+    if (key) localStorage.setItem(KEY, key)
+    else localStorage.removeItem(KEY)
     document.querySelector('[aria-label^="Re-fetch"]')?.click()
   }
 
@@ -32,6 +34,11 @@
     }
     return fetch(request)
   }
+
+  // Runs after GraphiQL's own listener of the button "Clear data", which reports nothing.
+  addEventListener('click', () => {
+    if (document.activeElement !== field) field.value = localStorage.getItem(KEY) ?? ''
+  })
 
   // Another service may have stored its tabs at this address. Without a stored query, GraphiQL opens an empty tab on
   // every reload. "Clear data" in its settings clears everything named graphiql: and so restores the examples.
