@@ -14,7 +14,7 @@ const temporary = new URL(`../dist/public-${process.pid}/`, import.meta.url)
 /** Brotli's highest level would take 15 seconds for GraphiQL, and save 8 %. */
 const BROTLI_LEVEL = 9
 
-const sources = ['build-pages.mjs', ...list('graphql/graphiql/'), ...list('rest/docs/')]
+const sources = ['build-pages.mjs', ...['graphql/graphiql/', 'pages/', 'rest/docs/'].flatMap(list)]
 const versions = ['@graphql-yoga/render-graphiql', 'swagger-ui-dist'].map(
   (name) => require(`${name}/package.json`).version,
 )
@@ -46,14 +46,13 @@ function replaceOutput() {
 async function graphiqlPage() {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
   const examples = graphiqlExamples()
-  const bootstrap = read('graphql/graphiql/bootstrap.js').replace('FIRST_EXAMPLE', () =>
-    JSON.stringify(examples[0].query),
-  )
+  const first = JSON.stringify(examples[0].query)
+  const bootstrap = read('graphql/graphiql/bootstrap.js').replace('FIRST_EXAMPLE', () => first)
   return renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples })
     .replace('</head>', (end) => `<meta name="viewport" content="width=device-width, initial-scale=1">${end}`)
-    .replace('<div id="root">', (root) => read('graphql/graphiql/header.html') + root)
-    .replace('</style>', (end) => read('graphql/graphiql/header.css') + end)
-    .replace('<script>', (start) => `<script>${bootstrap}</script>${start}`)
+    .replace('<div id="root">', (root) => header('Pet store GraphiQL') + root)
+    .replace('</style>', (end) => read('pages/header.css') + read('graphql/graphiql/header.css') + end)
+    .replace('<script>', (start) => `<script>${read('pages/key.js')}${bootstrap}</script>${start}`)
     .replace(/data:image\/x-icon;base64,([\w+/=]+)/, (_, icon) => asset('icon.ico', Buffer.from(icon, 'base64')))
     .replace(/<style>([^]*?)<\/style>/g, (_, css) => `<link rel="stylesheet" href="${asset('graphiql.css', css)}">`)
     .replace(/<script>([^]*?)<\/script>/g, (_, js) => `<script src="${asset('graphiql.js', js)}"></script>`)
@@ -68,12 +67,18 @@ function graphiqlExamples() {
     .map(({ query, variables }) => ({ query, ...(files.includes(variables) && { variables: read(variables).trim() }) }))
 }
 
-/** The API reference: Swagger UI. */
+/** The API reference: Swagger UI, below the same header. */
 function docsPage() {
-  return read('rest/docs/page.html').replace(/(?<=(?:href|src)=")[^"]+/g, (file) => {
-    const own = new URL(`rest/docs/${file}`, import.meta.url)
-    return asset(file, readFileSync(existsSync(own) ? own : require.resolve(`swagger-ui-dist/${file}`)))
+  const page = read('rest/docs/page.html').replace('HEADER', () => header('Pet store API'))
+  return page.replace(/(?<=(?:href|src)=")[^"]+/g, (file) => {
+    const own = ['rest/docs/', 'pages/'].map((folder) => new URL(folder + file, import.meta.url)).find(existsSync)
+    return asset(file, readFileSync(own ?? require.resolve(`swagger-ui-dist/${file}`)))
   })
+}
+
+/** The header of both pages, with the field for the API key. */
+function header(title) {
+  return read('pages/header.html').replace('TITLE', title)
 }
 
 /** Writes an asset. @returns its URL, relative to the pages */

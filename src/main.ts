@@ -131,8 +131,8 @@ function startupBanner(port: number, devKey: string, dataDir: string): string {
 
     GraphiQL   ${base}/graphql#key=${devKey}
     REST       ${base}/v1/pets
-    Docs       ${base}/docs
-    Key        ${dataDir}/dev-key   (development only; the GraphiQL link contains it)
+    Docs       ${base}/docs#key=${devKey}
+    Key        ${dataDir}/dev-key   (development only; both links contain it)
 
   Press Ctrl-C to stop.
 `

@@ -11,9 +11,9 @@ if (JSON.rawJSON) {
   }
 }
 
-// A list instead of a choice: the Content-Security-Policy allows requests to this server only.
-const ServerList = ({ React: { createElement } }) => ({
+const OwnComponents = ({ React: { createElement } }) => ({
   components: {
+    // A list instead of a choice: the Content-Security-Policy allows requests to this server only.
     Servers: ({ servers }) =>
       servers
         .toJS()
@@ -29,13 +29,19 @@ const ServerList = ({ React: { createElement } }) => ({
   },
 })
 
+function authorize(request) {
+  const key = document.getElementById('key').value.trim()
+  if (key && !request.loadSpec) request.headers.Authorization = `Bearer ${key}`
+  return request
+}
+
 SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#reference',
-  plugins: [ServerList],
+  plugins: [OwnComponents],
+  requestInterceptor: authorize,
   deepLinking: true,
   displayRequestDuration: true,
-  persistAuthorization: true,
   tryItOutEnabled: true,
   validatorUrl: null,
 })

@@ -1,0 +1,52 @@
+import { describe, expect } from 'vitest'
+import { chromiumPath, whySkipped } from './browser.ts'
+import {
+  authorize,
+  execute,
+  keyField,
+  open,
+  openOperation,
+  operation,
+  OPERATIONS,
+  PHONE,
+  tabTo,
+  test,
+} from './docs-page.ts'
+
+describe.skipIf(!chromiumPath)(`the API reference for everyone${whySkipped}`, () => {
+  test('with Tab and Enter alone, one can fill in the key, open an operation and execute it', async ({
+    page,
+    service,
+  }) => {
+    await open(page, service.base)
+    await tabTo(page, keyField(page))
+    await page.keyboard.type(service.key)
+    await tabTo(page, operation(page, 'listPets').locator('.opblock-summary-control'))
+    await page.keyboard.press('Enter')
+    const answered = page.waitForResponse((response) => response.url().includes('/v1/pets'))
+    await tabTo(page, operation(page, 'listPets').getByRole('button', { name: 'Execute' }))
+    await page.keyboard.press('Enter')
+    expect((await answered).status()).toBe(200)
+    await operation(page, 'listPets').locator('.live-responses-table').waitFor()
+  })
+
+  test('is not wider than the screen of a phone, with any section open', async ({ page, service }) => {
+    const overflow = () => page.evaluate('document.documentElement.scrollWidth - innerWidth')
+    await page.setViewportSize(PHONE)
+    await open(page, service.base)
+    expect(await overflow()).toBe(0)
+    for (const summary of await page.locator('summary').all()) await summary.click()
+    expect(await overflow(), 'introduction').toBe(0)
+    await authorize(page, service.key)
+    for (const id of OPERATIONS) {
+      await openOperation(page, id)
+      if (id === 'createPet') await operation(page, id).getByRole('textbox').last().fill('{"name":"T","categoryId":1}')
+      if (id === 'getPet') await operation(page, id).getByPlaceholder('petId').fill('1')
+      expect((await execute(page, id)).status).toMatch(/^20[01]$/)
+      expect(await overflow(), id).toBe(0)
+    }
+    await page.locator('.models').getByRole('button', { name: 'Expand all' }).first().click()
+    await page.locator('.models').getByText('Identifier, assigned by the service.').first().waitFor()
+    expect(await overflow(), 'schemas').toBe(0)
+  })
+})
