@@ -14,6 +14,18 @@ import {
 } from './docs-page.ts'
 
 describe.skipIf(!chromiumPath)(`the API reference for everyone${whySkipped}`, () => {
+  test('with createPet open, is at most 3,500 pixels high, and 6 screens on a phone', async ({ page, service }) => {
+    for (const { width, height, limit } of [
+      { width: 1280, height: 900, limit: 3500 },
+      { ...PHONE, limit: 6 * PHONE.height },
+    ]) {
+      await page.setViewportSize({ width, height })
+      await open(page, service.base)
+      await openOperation(page, 'createPet')
+      expect(await page.evaluate('document.documentElement.scrollHeight'), `${width} wide`).toBeLessThan(limit)
+    }
+  })
+
   test('with Tab and Enter alone, one can fill in the key, open an operation and execute it', async ({
     page,
     service,

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { document, paths } from '../rest/document.ts'
 import { chromiumPath, whySkipped } from './browser.ts'
 import { authorize, execute, keyField, open, openOperation, operation, OPERATIONS, test } from './docs-page.ts'
 
@@ -91,5 +92,25 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
     await page.reload()
     await openOperation(page, 'listPets')
     expect(await execute(page, 'listPets')).toMatchObject({ status: '200', body: '[]' })
+  })
+
+  test('contains every header and every error of the document, and those that all operations have only once', async ({
+    page,
+    service,
+  }) => {
+    await open(page, service.base)
+    for (const id of OPERATIONS) await openOperation(page, id)
+    for (const summary of await page.locator('summary').all()) await summary.click()
+    const text = await page.locator('#reference').innerText()
+    const { headers } = document['components'] as { headers: object } // the shape of an OpenAPI document
+    const examples = Object.values(paths)
+      .flatMap(Object.values)
+      .flatMap(({ responses }) => Object.values(responses))
+      .map((response) => /"code":"([A-Z_]+)"/.exec(JSON.stringify(response))?.[1])
+    const codes = examples.filter((code) => code !== undefined)
+    expect(codes.length).toBeGreaterThan(20)
+    expect([...Object.keys(headers), ...codes].filter((name) => !text.includes(name))).toEqual([])
+    for (const name of ['X-Request-Id', 'Cache-Control', 'RateLimit-Policy', 'UNAUTHENTICATED', 'UNAVAILABLE'])
+      expect(text.split(name), name).toHaveLength(2)
   })
 })

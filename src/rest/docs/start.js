@@ -11,6 +11,14 @@ if (JSON.rawJSON) {
   }
 }
 
+const ShorterDocument = {
+  statePlugins: {
+    spec: {
+      wrapActions: { updateJsonSpec: (update) => (document) => update(document.paths ? condense(document) : document) },
+    },
+  },
+}
+
 const OwnComponents = ({ React: { createElement } }) => ({
   components: {
     // A list instead of a choice: the Content-Security-Policy allows requests to this server only.
@@ -38,7 +46,7 @@ function authorize(request) {
 SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#reference',
-  plugins: [OwnComponents],
+  plugins: [ShorterDocument, OwnComponents],
   requestInterceptor: authorize,
   deepLinking: true,
   displayRequestDuration: true,
