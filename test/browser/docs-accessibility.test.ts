@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { expectAccessible } from './accessibility.ts'
 import { chromiumPath, whySkipped } from './browser.ts'
 import {
   authorize,
@@ -25,6 +26,48 @@ describe.skipIf(!chromiumPath)(`the API reference for everyone${whySkipped}`, ()
       expect(await page.evaluate('document.documentElement.scrollHeight'), `${width} wide`).toBeLessThan(limit)
     }
   })
+
+  test('is dark while the system is', async ({ page, service }) => {
+    const brightness = async () => {
+      const color = await page
+        .locator('.info p')
+        .first()
+        .evaluate((text) => getComputedStyle(text).color)
+      return Math.min(...(color.match(/\d+/g) ?? []).map(Number))
+    }
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await open(page, service.base)
+    expect(await brightness()).toBeGreaterThan(200)
+    await page.emulateMedia({ colorScheme: 'light' })
+    await expect.poll(brightness).toBeLessThan(80)
+  })
+
+  test.for([
+    { name: 'light', colorScheme: 'light', viewport: { width: 1280, height: 900 } },
+    { name: 'dark', colorScheme: 'dark', viewport: { width: 1280, height: 900 } },
+    { name: 'on a phone', colorScheme: 'light', viewport: PHONE },
+    { name: 'dark on a phone', colorScheme: 'dark', viewport: PHONE },
+  ] as const)(
+    'has no violation of WCAG 2.2 A and AA that axe-core finds: $name',
+    async ({ colorScheme, viewport }, { page, service }) => {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize(viewport)
+      for (const name of ['Rex', 'Tom', 'Żółw', 'Ziggy', 'Biscuit']) await service.post({ name, categoryId: 7 }) // scrolls
+      await open(page, service.base)
+      await expectAccessible(page)
+      await authorize(page, service.key)
+      for (const summary of await page.locator('summary').all()) await summary.click()
+      for (const id of OPERATIONS) {
+        await openOperation(page, id)
+        if (id === 'getPet') await operation(page, id).getByPlaceholder('petId').fill('1')
+        expect(await execute(page, id)).toMatchObject({ status: expect.stringMatching(/^20[01]$/) })
+        await expectAccessible(page)
+        await operation(page, id).locator('.opblock-summary-control').click()
+      }
+      for (const button of await page.locator('.json-schema-2020-12-expand-deep-button').all()) await button.click()
+      await expectAccessible(page)
+    },
+  )
 
   test('with Tab and Enter alone, one can fill in the key, open an operation and execute it', async ({
     page,

@@ -11,6 +11,12 @@ if (JSON.rawJSON) {
   }
 }
 
+// Swagger UI's style sheet has a dark mode for this class.
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const applyColorScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', applyColorScheme)
+applyColorScheme()
+
 const ShorterDocument = {
   statePlugins: {
     spec: {
@@ -34,8 +40,30 @@ const OwnComponents = ({ React: { createElement } }) => ({
             description,
           ),
         ),
+    // Text instead of a link: it is in a button, which must not contain controls (WCAG 4.1.2, swagger-ui issue 10704).
+    DeepLink: ({ text }) => createElement('span', null, text),
   },
 })
+
+// What Swagger UI leaves without a name (its issues 10698 and 10709), by selector.
+const NAMES = {
+  '.examples-select-element': 'Example',
+  '.body-param__text': 'Request body',
+  '.highlight-code > .microlight': 'Code',
+  '[data-param-name] :is(input, select)': (control) => control.closest('[data-param-name]').dataset.paramName,
+}
+
+function nameElements() {
+  for (const [selector, name] of Object.entries(NAMES)) {
+    for (const element of document.querySelectorAll(`${selector}:not([aria-label])`)) {
+      element.setAttribute('aria-label', typeof name === 'string' ? name : name(element))
+      if (element.tagName !== 'PRE') continue
+      element.setAttribute('role', 'group')
+      element.tabIndex = 0 // it scrolls, and must do so with the keyboard, too (WCAG 2.1.1)
+    }
+  }
+}
+new MutationObserver(nameElements).observe(document.getElementById('reference'), { childList: true, subtree: true })
 
 function authorize(request) {
   const key = document.getElementById('key').value.trim()
@@ -50,6 +78,7 @@ SwaggerUIBundle({
   requestInterceptor: authorize,
   deepLinking: true,
   displayRequestDuration: true,
+  syntaxHighlight: { theme: 'tomorrow-night' }, // the default, agate, has contrasts below 4.5:1
   tryItOutEnabled: true,
   validatorUrl: null,
 })
