@@ -14,7 +14,14 @@ const temporary = new URL(`../dist/public-${process.pid}/`, import.meta.url)
 /** Brotli's highest level would take 15 seconds for GraphiQL, and save 8 %. */
 const BROTLI_LEVEL = 9
 
-const sources = ['build-pages.mjs', ...['graphql/graphiql/', 'rest/docs/', 'home/'].flatMap(list)]
+/** Assets of several files: fewer requests that can fail under load. */
+const BUNDLES = {
+  'docs.js': ['pages/key.js', 'rest/docs/condense.js', 'rest/docs/start.js'],
+  'docs.css': ['pages/header.css', 'rest/docs/page.css'],
+  'home.css': ['pages/home.css'],
+}
+
+const sources = ['build-pages.mjs', ...['graphql/graphiql/', 'pages/', 'rest/docs/'].flatMap(list)]
 const versions = ['@graphql-yoga/render-graphiql', 'swagger-ui-dist'].map(
   (name) => require(`${name}/package.json`).version,
 )
@@ -23,8 +30,11 @@ const fingerprint = sha256([...versions, ...sources.map(read)].join('\0'))
 if (!isFresh()) {
   mkdirSync(new URL('assets/', temporary), { recursive: true })
   write('graphql.html', await graphiqlPage())
-  write('docs.html', page('rest/docs/'))
-  write('home.html', page('home/'))
+  write(
+    'docs.html',
+    page('rest/docs/page.html').replace('HEADER', () => header('Pet store API')),
+  )
+  write('home.html', page('pages/home.html'))
   writeFileSync(new URL('stamp', temporary), fingerprint)
   replaceOutput()
 }
@@ -47,14 +57,13 @@ function replaceOutput() {
 async function graphiqlPage() {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
   const examples = graphiqlExamples()
-  const bootstrap = read('graphql/graphiql/bootstrap.js').replace('FIRST_EXAMPLE', () =>
-    JSON.stringify(examples[0].query),
-  )
+  const first = JSON.stringify(examples[0].query)
+  const bootstrap = read('graphql/graphiql/bootstrap.js').replace('FIRST_EXAMPLE', () => first)
   return renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples })
     .replace('</head>', (end) => `<meta name="viewport" content="width=device-width, initial-scale=1">${end}`)
-    .replace('<div id="root">', (root) => read('graphql/graphiql/header.html') + root)
-    .replace('</style>', (end) => read('graphql/graphiql/header.css') + end)
-    .replace('<script>', (start) => `<script>${bootstrap}</script>${start}`)
+    .replace('<div id="root">', (root) => header('Pet store GraphiQL') + root)
+    .replace('</style>', (end) => read('pages/header.css') + read('graphql/graphiql/header.css') + end)
+    .replace('<script>', (start) => `<script>${read('pages/key.js')}${bootstrap}</script>${start}`)
     .replace(/data:image\/x-icon;base64,([\w+/=]+)/, (_, icon) => asset('icon.ico', Buffer.from(icon, 'base64')))
     .replace(/<style>([^]*?)<\/style>/g, (_, css) => `<link rel="stylesheet" href="${asset('graphiql.css', css)}">`)
     .replace(/<script>([^]*?)<\/script>/g, (_, js) => `<script src="${asset('graphiql.js', js)}"></script>`)
@@ -69,12 +78,17 @@ function graphiqlExamples() {
     .map(({ query, variables }) => ({ query, ...(files.includes(variables) && { variables: read(variables).trim() }) }))
 }
 
-/** The page of a folder. Assets that are not in the folder are Swagger UI's. */
-function page(folder) {
-  return read(`${folder}page.html`).replace(/(?<=(?:href|src)=")\S+\.(?:css|js|png)(?=")/g, (file) => {
-    const own = new URL(folder + file, import.meta.url)
-    return asset(file, readFileSync(existsSync(own) ? own : require.resolve(`swagger-ui-dist/${file}`)))
+/** A page with the URLs of its assets: bundles and files of Swagger UI. */
+function page(file) {
+  return read(file).replace(/(?<=(?:href|src)=")[^"]+\.(?:css|js|png)(?=")/g, (name) => {
+    const content = BUNDLES[name]?.map(read).join('') ?? readFileSync(require.resolve(`swagger-ui-dist/${name}`))
+    return asset(name, content)
   })
+}
+
+/** The header of both pages, with the field for the API key. */
+function header(title) {
+  return read('pages/header.html').replace('TITLE', title)
 }
 
 /** Writes an asset. @returns its URL, relative to the pages */

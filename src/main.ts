@@ -133,8 +133,8 @@ function startupBanner(port: number, devKey: string, { dataDir, trustedDocuments
 
     ${graphql}
     REST       ${base}/v1/pets
-    Docs       ${base}/docs
-    Key        ${dataDir}/dev-key   (development only; the GraphiQL link contains it)
+    Docs       ${base}/docs#key=${devKey}
+    Key        ${dataDir}/dev-key   (development only; both links contain it)
 
   Press Ctrl-C to stop.
 `

@@ -16,7 +16,7 @@ const LAYERS = [
   ['cli/'],
   ['service.ts'],
   ['app.ts', 'cluster.ts'],
-  ['home/', 'rest/', 'graphql/', 'telemetry/access-log.ts'],
+  ['pages/', 'rest/', 'graphql/', 'telemetry/access-log.ts'],
   ['telemetry/metrics.ts'],
   ['auth/authenticate.ts'],
   ['auth/rate-limit.ts'],

@@ -70,7 +70,10 @@ describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
     const mutation = JSON.stringify({ query: 'mutation { createPet(input: { name: "Tom", categoryId: "7" }) { id } }' })
     const graphql = { method: 'POST', headers: { ...json, traceparent: '00', 'GraphQL-Cost': 'include' } }
     const mutated = await fetchIn(page, `${base}/graphql`, { ...graphql, body: mutation })
-    expect(JSON.parse(mutated.text)).toMatchObject({ data: { createPet: { id: expect.any(String) } }, extensions: { cost: {} } })
+    expect(JSON.parse(mutated.text)).toMatchObject({
+      data: { createPet: { id: expect.any(String) } },
+      extensions: { cost: {} },
+    })
     const query = `${base}/graphql?query=${encodeURIComponent('{ pets { totalCount } }')}`
     const counted = await fetchIn(page, query, { headers: auth })
     expect(JSON.parse(counted.text)).toEqual({ data: { pets: { totalCount: 2 } } })

@@ -1,43 +1,14 @@
-import type { Browser, Locator, Page } from 'playwright-core'
-import { beforeAll, describe, expect } from 'vitest'
-import { testWithService as base } from '../support/harness.ts'
-import { chromiumPath, launch, whySkipped } from './browser.ts'
+import { describe, expect } from 'vitest'
+import { document, paths } from '../rest/document.ts'
+import { chromiumPath, whySkipped } from './browser.ts'
+import { authorize, execute, keyField, open, openOperation, operation, OPERATIONS, test } from './docs-page.ts'
 
 describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launch()
-    return () => browser.close()
-  })
-
-  const test = base.extend<{
-    /** A new page without stored data. The test fails if it logs errors or warnings, throws, or uses another origin. */
-    page: Page
-  }>({
-    // The page is closed before its service stops.
-    page: async ({ service: _running }, use) => {
-      const complaints: string[] = []
-      const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
-      page.on('pageerror', (error) => complaints.push(error.message))
-      page.on('console', (message) => {
-        if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
-      })
-      page.on('request', (request) => {
-        const { protocol, origin } = new URL(request.url())
-        const own = request.isNavigationRequest() || origin === new URL(page.url()).origin
-        if (protocol !== 'data:' && !own) complaints.push(request.url())
-      })
-      await use(page)
-      await page.context().close()
-      expect(complaints).toEqual([])
-    },
-  })
-
   test('shows every operation, and which of them is deprecated', async ({ page, service }) => {
     await open(page, service.base)
     expect(await page.title()).toBe('Pet store API')
     const ids = await page.locator('.opblock').evaluateAll((all) => all.map((one) => one.id.split('-').at(-1)))
-    expect(ids).toEqual(['listPets', 'createPet', 'getPet'])
+    expect(ids).toEqual(OPERATIONS)
     const struck = page.locator('.opblock-summary-path__deprecated')
     expect(await struck.allInnerTexts()).toEqual(['/pets/{petId}'])
     expect(await struck.evaluate((one) => getComputedStyle(one).textDecorationLine)).toBe('line-through')
@@ -93,68 +64,53 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
     expect(await (await service.send('/v1/pets/1')).text()).toContain('"categoryId":9007199254740993')
   })
 
-  test('keeps the key after a reload', async ({ page, service }) => {
+  test('works with the key that GraphiQL has stored, and changes and removes the key of both', async ({
+    page,
+    service,
+  }) => {
+    await page.goto(`${service.base}/graphql#key=${service.key}`)
     await open(page, service.base)
-    await authorize(page, service.key)
+    await openOperation(page, 'listPets')
+    expect(await execute(page, 'listPets')).toMatchObject({ status: '200', body: '[]' })
+    const stored = () => page.evaluate('localStorage.getItem("graphiql:pet-store:key")')
+    await authorize(page, ' pets_other ')
+    expect(await stored()).toBe('pets_other')
+    await authorize(page, '')
+    expect(await stored()).toBeNull()
+    expect(await execute(page, 'listPets')).toMatchObject({ status: '401' })
+  })
+
+  test('takes the key from the link, removes it from the address bar, and keeps it after a reload', async ({
+    page,
+    service,
+  }) => {
+    await open(page, service.base, '#key=<script>')
+    expect(await keyField(page).inputValue()).toBe('')
+    await page.goto('about:blank')
+    await open(page, service.base, `#key=${service.key}`)
+    expect(page.url()).toBe(`${service.base}/docs`)
     await page.reload()
     await openOperation(page, 'listPets')
-    const { status, body } = await execute(page, 'listPets')
-    expect([status, body]).toEqual(['200', '[]'])
+    expect(await execute(page, 'listPets')).toMatchObject({ status: '200', body: '[]' })
   })
 
-  test('is not wider than the screen of a phone, with any section open', async ({ page, service }) => {
-    const overflow = () => page.evaluate('document.documentElement.scrollWidth - innerWidth')
-    await page.setViewportSize({ width: 390, height: 844 })
+  test('contains every header and every error of the document, and those that all operations have only once', async ({
+    page,
+    service,
+  }) => {
     await open(page, service.base)
-    expect(await overflow()).toBe(0)
-    await authorize(page, service.key, async () => expect(await overflow()).toBe(0))
-    for (const id of ['listPets', 'createPet', 'getPet']) {
-      await openOperation(page, id)
-      if (id === 'createPet') await operation(page, id).getByRole('textbox').last().fill('{"name":"T","categoryId":1}')
-      if (id === 'getPet') await operation(page, id).getByPlaceholder('petId').fill('1')
-      expect((await execute(page, id)).status).toMatch(/^20[01]$/)
-      expect(await overflow(), id).toBe(0)
-    }
-    await page.locator('.models').getByRole('button', { name: 'Expand all' }).first().click()
-    await page.locator('.models').getByText('Identifier, assigned by the service.').first().waitFor()
-    expect(await overflow(), 'schemas').toBe(0)
+    for (const id of OPERATIONS) await openOperation(page, id)
+    for (const summary of await page.locator('summary').all()) await summary.click()
+    const text = await page.locator('#reference').innerText()
+    const { headers } = document['components'] as { headers: object } // the shape of an OpenAPI document
+    const examples = Object.values(paths)
+      .flatMap(Object.values)
+      .flatMap(({ responses }) => Object.values(responses))
+      .map((response) => /"code":"([A-Z_]+)"/.exec(JSON.stringify(response))?.[1])
+    const codes = examples.filter((code) => code !== undefined)
+    expect(codes.length).toBeGreaterThan(20)
+    expect([...Object.keys(headers), ...codes].filter((name) => !text.includes(name))).toEqual([])
+    for (const name of ['X-Request-Id', 'Cache-Control', 'RateLimit-Policy', 'UNAUTHENTICATED', 'UNAVAILABLE'])
+      expect(text.split(name), name).toHaveLength(2)
   })
 })
-
-async function open(page: Page, address: string): Promise<void> {
-  await page.goto(`${address}/docs`)
-  await operation(page, 'getPet').waitFor()
-}
-
-function operation(page: Page, id: string): Locator {
-  return page.locator(`#operations-pets-${id}`)
-}
-
-/** Opens the form of an operation. */
-async function openOperation(page: Page, id: string): Promise<void> {
-  await operation(page, id).locator('.opblock-summary-control').click()
-  await operation(page, id).getByRole('button', { name: 'Execute' }).waitFor()
-}
-
-async function authorize(page: Page, key: string, meanwhile = async () => {}): Promise<void> {
-  await page.getByRole('button', { name: 'Authorize', exact: true }).click()
-  await page.getByLabel('auth-bearer-value').fill(key)
-  await meanwhile()
-  await page.getByRole('button', { name: 'Apply credentials' }).click()
-  await page.locator('.auth-btn-wrapper').getByRole('button', { name: 'Close' }).click()
-}
-
-/** Executes an open operation. @returns the response as the page shows it, with the text of its body */
-async function execute(page: Page, id: string): Promise<{ url: string; status: string; body: string }> {
-  const area = operation(page, id)
-  const answered = page.waitForResponse((response) => response.url().includes('/v1/'))
-  await area.getByRole('button', { name: 'Execute' }).click()
-  const response = await answered
-  const shown = area.locator('.live-responses-table')
-  await shown.getByText(`x-request-id: ${await response.headerValue('x-request-id')}`).waitFor()
-  return {
-    url: await area.locator('.request-url .microlight').innerText(),
-    status: (await shown.locator('tbody .response-col_status').innerText()).trim(),
-    body: await shown.locator('.highlight-code code').innerText(),
-  }
-}

@@ -52,6 +52,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     const service = await sandbox.start()
     const key = await devKey(sandbox)
     expect(service.printed).toContain(`http://localhost:${service.port}/graphql#key=${key}\n`)
+    expect(service.printed).toContain(`http://localhost:${service.port}/docs#key=${key}\n`)
     expect(service.printed).toContain(`http://localhost:${service.port}/v1/pets\n`)
     expect(service.printed).toContain(join(sandbox.dataDir, 'dev-key'))
     expect((await stat(join(sandbox.dataDir, 'dev-key'))).mode & 0o777).toBe(0o600)

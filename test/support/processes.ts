@@ -146,12 +146,15 @@ function launch(program: string, args: string[], env: Env) {
   }
 }
 
-/** Removes the key that is printed on purpose: by the keys command, or in the link of the startup banner. */
+/** Removes the key where it is printed on purpose: by the keys command, or in the links of the startup banner. */
 function withoutPrintedKey(stdout: string): string {
-  return stdout.replace(/(?<=^)pets_[0-9a-z]{57}(?=\n$)|(?<=\/graphql#key=)pets_[0-9a-z]{57}(?=\n)/, (key) => {
-    recordKey(key)
-    return ''
-  })
+  return stdout.replace(
+    /(?<=^)pets_[0-9a-z]{57}(?=\n$)|(?<=\/(?:graphql|docs)#key=)pets_[0-9a-z]{57}(?=\n)/g,
+    (key) => {
+      recordKey(key)
+      return ''
+    },
+  )
 }
 
 /** @returns whether the process exists, or the process group if the number is negative. Signal 0 only tests that. */

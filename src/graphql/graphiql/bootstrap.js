@@ -1,29 +1,7 @@
-// Runs before GraphiQL: keeps the API key in localStorage and sends it with every request to this origin.
-//
-// `npm start` prints a link that ends in `#key=<API key>`. Browsers never send the fragment of a URL to the server
-// (RFC 9110 §7.1), so only this script reads the key in it. All other fragments are ignored.
+// Runs before GraphiQL: sends the API key with every request to this origin.
 {
-  // "Clear data" in GraphiQL's settings removes everything named graphiql:, so the key, too.
-  const KEY = 'graphiql:pet-store:key'
   const field = document.getElementById('key')
-  field.value = localStorage.getItem(KEY) ?? ''
-  field.addEventListener('change', () => setKey(field.value.trim()))
-
-  function setKey(key) {
-    field.value = key
-    if (key) localStorage.setItem(KEY, key)
-    else localStorage.removeItem(KEY)
-    document.querySelector('[aria-label^="Re-fetch"]')?.click()
-  }
-
-  function takeKeyFromFragment() {
-    const key = /^#key=(pets_\w+)$/.exec(location.hash)?.[1]
-    if (!key) return
-    history.replaceState(history.state, '', location.pathname + location.search) // removes the key from the address bar
-    setKey(key)
-  }
-  takeKeyFromFragment()
-  addEventListener('hashchange', takeKeyFromFragment) // the link was opened in a tab that already shows the page
+  field.addEventListener('stored', () => document.querySelector('[aria-label^="Re-fetch"]')?.click())
 
   const { fetch } = window
   window.fetch = async (...call) => {
@@ -34,11 +12,6 @@
     }
     return fetch(request)
   }
-
-  // Runs after GraphiQL's own listener of the button "Clear data", which reports nothing.
-  addEventListener('click', () => {
-    if (document.activeElement !== field) field.value = localStorage.getItem(KEY) ?? ''
-  })
 
   // Another service may have stored its tabs at this address. Without a stored query, GraphiQL opens an empty tab on
   // every reload. "Clear data" in its settings clears everything named graphiql: and so restores the examples.

@@ -11,9 +11,23 @@ if (JSON.rawJSON) {
   }
 }
 
-// A list instead of a choice: the Content-Security-Policy allows requests to this server only.
-const ServerList = ({ React: { createElement } }) => ({
+// Swagger UI's style sheet has a dark mode for this class.
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const applyColorScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', applyColorScheme)
+applyColorScheme()
+
+const ShorterDocument = {
+  statePlugins: {
+    spec: {
+      wrapActions: { updateJsonSpec: (update) => (document) => update(document.paths ? condense(document) : document) },
+    },
+  },
+}
+
+const OwnComponents = ({ React: { createElement } }) => ({
   components: {
+    // A list instead of a choice: the Content-Security-Policy allows requests to this server only.
     Servers: ({ servers }) =>
       servers
         .toJS()
@@ -26,16 +40,45 @@ const ServerList = ({ React: { createElement } }) => ({
             description,
           ),
         ),
+    // Text instead of a link: it is in a button, which must not contain controls (WCAG 4.1.2, swagger-ui issue 10704).
+    DeepLink: ({ text }) => createElement('span', null, text),
   },
 })
+
+// What Swagger UI leaves without a name (its issues 10698 and 10709), by selector.
+const NAMES = {
+  '.examples-select-element': 'Example',
+  '.body-param__text': 'Request body',
+  '.highlight-code > .microlight': 'Code',
+  '[data-param-name] :is(input, select)': (control) => control.closest('[data-param-name]').dataset.paramName,
+}
+
+function nameElements() {
+  for (const [selector, name] of Object.entries(NAMES)) {
+    for (const element of document.querySelectorAll(`${selector}:not([aria-label])`)) {
+      element.setAttribute('aria-label', typeof name === 'string' ? name : name(element))
+      if (element.tagName !== 'PRE') continue
+      element.setAttribute('role', 'group')
+      element.tabIndex = 0 // it scrolls, and must do so with the keyboard, too (WCAG 2.1.1)
+    }
+  }
+}
+new MutationObserver(nameElements).observe(document.getElementById('reference'), { childList: true, subtree: true })
+
+function authorize(request) {
+  const key = document.getElementById('key').value.trim()
+  if (key && !request.loadSpec) request.headers.Authorization = `Bearer ${key}`
+  return request
+}
 
 SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#reference',
-  plugins: [ServerList],
+  plugins: [ShorterDocument, OwnComponents],
+  requestInterceptor: authorize,
   deepLinking: true,
   displayRequestDuration: true,
-  persistAuthorization: true,
+  syntaxHighlight: { theme: 'tomorrow-night' }, // the default, agate, has contrasts below 4.5:1
   tryItOutEnabled: true,
   validatorUrl: null,
 })

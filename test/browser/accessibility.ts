@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AxeResults, NodeResult, RunOptions } from 'axe-core'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** WCAG 2.0 to 2.2, levels A and AA. */
+const RUN_OPTIONS: RunOptions = {
+  runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+  resultTypes: ['violations'],
+}
+
+/** A violation in a library's own markup that cannot be mended from outside in a few lines. */
+export interface KnownViolation {
+  /** The rule of axe-core. */
+  id: string
+  /** Matches the selector of every element that may violate it. */
+  target: RegExp
+  /** Why it stays, and the issue of the library. */
+  reason: string
+}
+
+/**
+ * Expects that the page, in its current state, has no violations of WCAG A and AA that axe-core finds, except known
+ * ones. DevTools injects axe-core, so the page's Content-Security-Policy stays in force.
+ */
+export async function expectAccessible(page: Page, { except = [] }: { except?: KnownViolation[] } = {}): Promise<void> {
+  await page.evaluate(AXE)
+  const run = `axe.run(document, ${JSON.stringify(RUN_OPTIONS)})`
+  const { violations } = (await page.evaluate(run)) as AxeResults // what axe.run returns
+  const unknown = violations.flatMap(({ id, nodes }) =>
+    nodes
+      .map((node) => ({ target: node.target.join(' '), summary: summaryOf(node) }))
+      .filter(({ target }) => !except.some((known) => known.id === id && known.target.test(target)))
+      .map(({ target, summary }) => `${id}: ${target}: ${summary}`),
+  )
+  expect(unknown).toEqual([])
+}
+
+function summaryOf({ failureSummary = '' }: NodeResult): string {
+  return failureSummary.replace(/\s+/g, ' ')
+}

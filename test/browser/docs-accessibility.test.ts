@@ -1,0 +1,107 @@
+import { describe, expect } from 'vitest'
+import { expectAccessible } from './accessibility.ts'
+import { chromiumPath, whySkipped } from './browser.ts'
+import {
+  authorize,
+  execute,
+  keyField,
+  open,
+  openOperation,
+  operation,
+  OPERATIONS,
+  PHONE,
+  tabTo,
+  test,
+} from './docs-page.ts'
+
+describe.skipIf(!chromiumPath)(`the API reference for everyone${whySkipped}`, () => {
+  test('with createPet open, is at most 3,500 pixels high, and 6 screens on a phone', async ({ page, service }) => {
+    for (const { width, height, limit } of [
+      { width: 1280, height: 900, limit: 3500 },
+      { ...PHONE, limit: 6 * PHONE.height },
+    ]) {
+      await page.setViewportSize({ width, height })
+      await open(page, service.base)
+      await openOperation(page, 'createPet')
+      expect(await page.evaluate('document.documentElement.scrollHeight'), `${width} wide`).toBeLessThan(limit)
+    }
+  })
+
+  test('is dark while the system is', async ({ page, service }) => {
+    const brightness = async () => {
+      const color = await page
+        .locator('.info p')
+        .first()
+        .evaluate((text) => getComputedStyle(text).color)
+      return Math.min(...(color.match(/\d+/g) ?? []).map(Number))
+    }
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await open(page, service.base)
+    expect(await brightness()).toBeGreaterThan(200)
+    await page.emulateMedia({ colorScheme: 'light' })
+    await expect.poll(brightness).toBeLessThan(80)
+  })
+
+  test.for([
+    { name: 'light', colorScheme: 'light', viewport: { width: 1280, height: 900 } },
+    { name: 'dark', colorScheme: 'dark', viewport: { width: 1280, height: 900 } },
+    { name: 'on a phone', colorScheme: 'light', viewport: PHONE },
+    { name: 'dark on a phone', colorScheme: 'dark', viewport: PHONE },
+  ] as const)(
+    'has no violation of WCAG 2.2 A and AA that axe-core finds: $name',
+    async ({ colorScheme, viewport }, { page, service }) => {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize(viewport)
+      for (const name of ['Rex', 'Tom', 'Żółw', 'Ziggy', 'Biscuit']) await service.post({ name, categoryId: 7 }) // scrolls
+      await open(page, service.base)
+      await expectAccessible(page)
+      await authorize(page, service.key)
+      for (const summary of await page.locator('summary').all()) await summary.click()
+      for (const id of OPERATIONS) {
+        await openOperation(page, id)
+        if (id === 'getPet') await operation(page, id).getByPlaceholder('petId').fill('1')
+        expect(await execute(page, id)).toMatchObject({ status: expect.stringMatching(/^20[01]$/) })
+        await expectAccessible(page)
+        await operation(page, id).locator('.opblock-summary-control').click()
+      }
+      for (const button of await page.locator('.json-schema-2020-12-expand-deep-button').all()) await button.click()
+      await expectAccessible(page)
+    },
+  )
+
+  test('with Tab and Enter alone, one can fill in the key, open an operation and execute it', async ({
+    page,
+    service,
+  }) => {
+    await open(page, service.base)
+    await tabTo(page, keyField(page))
+    await page.keyboard.type(service.key)
+    await tabTo(page, operation(page, 'listPets').locator('.opblock-summary-control'))
+    await page.keyboard.press('Enter')
+    const answered = page.waitForResponse((response) => response.url().includes('/v1/pets'))
+    await tabTo(page, operation(page, 'listPets').getByRole('button', { name: 'Execute' }))
+    await page.keyboard.press('Enter')
+    expect((await answered).status()).toBe(200)
+    await operation(page, 'listPets').locator('.live-responses-table').waitFor()
+  })
+
+  test('is not wider than the screen of a phone, with any section open', async ({ page, service }) => {
+    const overflow = () => page.evaluate('document.documentElement.scrollWidth - innerWidth')
+    await page.setViewportSize(PHONE)
+    await open(page, service.base)
+    expect(await overflow()).toBe(0)
+    for (const summary of await page.locator('summary').all()) await summary.click()
+    expect(await overflow(), 'introduction').toBe(0)
+    await authorize(page, service.key)
+    for (const id of OPERATIONS) {
+      await openOperation(page, id)
+      if (id === 'createPet') await operation(page, id).getByRole('textbox').last().fill('{"name":"T","categoryId":1}')
+      if (id === 'getPet') await operation(page, id).getByPlaceholder('petId').fill('1')
+      expect((await execute(page, id)).status).toMatch(/^20[01]$/)
+      expect(await overflow(), id).toBe(0)
+    }
+    await page.locator('.models').getByRole('button', { name: 'Expand all' }).first().click()
+    await page.locator('.models').getByText('Identifier, assigned by the service.').first().waitFor()
+    expect(await overflow(), 'schemas').toBe(0)
+  })
+})
