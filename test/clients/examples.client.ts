@@ -132,6 +132,15 @@ describe.for(Object.entries({ ...graphqlClients, ...restClients }))('%s', ([name
   })
 })
 
+test('toFormMessages gives each wrong field its message', () => {
+  const fields = [
+    { path: ['input', 'name'], message: 'must be a string' },
+    { path: ['input', 'categoryId'], message: 'must be an int64' },
+  ]
+  const messages = toFormMessages({ code: 'INVALID_ARGUMENT', message: 'both', fields })
+  expect(messages).toEqual({ name: 'must be a string', categoryId: 'must be an int64' })
+})
+
 const isLimited = ({ response }: { response: { status: number } }) => response.status === 429
 
 test('Relay sends hashes of trusted documents only', async ({ service }) => {
