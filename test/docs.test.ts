@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildSchema, parse, validate } from 'graphql'
 import { format, resolveConfig } from 'prettier'
@@ -100,6 +100,21 @@ test('the table of environment variables is generated from src/environment.ts: n
   const options = await resolveConfig(join(root, file))
   await expect(await format(generated, { ...options, parser: 'markdown' })).toMatchFileSnapshot(join(root, file))
 })
+
+test('every client example of docs/clients.md is generated from its file: npm run docs writes it', async () => {
+  const text = pages.get('docs/clients.md') ?? ''
+  const block = /(?<=^<!-- (test\/clients\/examples\/\S+) -->\n\n```\w+\n)[^]*?(?=^```$)/gm
+  const generated = text.replace(block, (_code, file: string) => readFileSync(join(root, file), 'utf8'))
+  const shown = [...text.matchAll(block)].map(([, file = '']) => file)
+  await expect(generated).toMatchFileSnapshot(join(root, 'docs/clients.md'))
+  expect(shown.sort()).toEqual(filesIn('test/clients/examples'))
+})
+
+function filesIn(folder: string): string[] {
+  const entries = readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile())
+  return files.map((file) => relative(root, join(file.parentPath, file.name))).sort()
+}
 
 function defaultOf(schema: z.core.$ZodType): unknown {
   const { defaultValue, innerType } = schema._zod.def as { defaultValue?: unknown; innerType?: z.core.$ZodType } // any kind

@@ -1,12 +1,16 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { apiServers, openapi } from '../../src/rest/openapi/document.ts'
 
 const cwd = fileURLToPath(new URL('.', import.meta.url))
 const run = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd })
 
-/** Runs the code generators. The test run fails if one rejects the schema or an operation. */
+/** Runs the code generators. The test run fails if one rejects the schema, an operation or the OpenAPI document. */
 export default async function generate(): Promise<void> {
   await rm(`${cwd}generated`, { recursive: true, force: true })
   // relay-compiler updates this folder and this file, and requires that they exist.
@@ -14,4 +18,18 @@ export default async function generate(): Promise<void> {
   await writeFile(`${cwd}generated/relay.json`, '{}')
   await run('node_modules/relay-compiler/cli.js', '--noWatchman', 'relay.config.json')
   await run('node_modules/@graphql-codegen/cli/cjs/bin.js', '--config', 'codegen.ts')
+  await saveOpenapi()
+  await run('../../node_modules/openapi-typescript/bin/cli.js', 'generated/openapi.json', '-o', 'generated/openapi.ts')
+  const files = ['-i', './generated/openapi.json', '-o', 'generated/hey-api']
+  await run('node_modules/@hey-api/openapi-ts/bin/run.js', ...files, '--silent', '--no-log-file')
+}
+
+/** The services of the tests are not running yet. A test compares the document with theirs. */
+async function saveOpenapi(): Promise<void> {
+  const document = JSON.stringify(openapi('0.0.0', apiServers({ production: undefined, staging: undefined })))
+  const server = createServer((_req, res) => void res.end(document)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // of a TCP server
+  await run('examples/save-openapi.mjs', `http://127.0.0.1:${port}/openapi.json`, 'generated/openapi.json')
+  server.close()
 }

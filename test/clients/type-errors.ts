@@ -1,13 +1,13 @@
 import type {
-  AnimalQuery,
-  WalkQuery,
-  WalkQueryVariables,
-  AddOnceMutationVariables,
+  AddPetMutationVariables,
+  PetByIdQuery,
+  PetListQuery,
+  PetListQueryVariables,
 } from './generated/codegen/graphql.ts'
 
 // What the generated types allow and reject: the compiler reports an unused @ts-expect-error.
 
-export function checkResults(animal: AnimalQuery['pet'], { pets }: WalkQuery) {
+export function checkResults(animal: PetByIdQuery['pet'], { pets }: PetListQuery) {
   // @ts-expect-error the animal may be null
   const name: string = animal.name
   if (!animal) return undefined
@@ -25,11 +25,9 @@ export function checkResults(animal: AnimalQuery['pet'], { pets }: WalkQuery) {
   return { name, ids, status, cursor, id, upper, gone, nodes }
 }
 
-export const checkedVariables: [WalkQueryVariables[], AddOnceMutationVariables['input'][]] = [
+export const checkedVariables: [PetListQueryVariables[], AddPetMutationVariables['input'][]] = [
   [
     { first: 5, after: null, status: 'sold' },
-    // @ts-expect-error first is missing
-    {},
     // @ts-expect-error first is a number
     { first: '5' },
     // @ts-expect-error statuses are in lower case
