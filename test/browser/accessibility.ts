@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults, NodeResult, RunOptions } from 'axe-core'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -41,4 +41,14 @@ export async function expectAccessible(page: Page, { except = [] }: { except?: K
 
 function summaryOf({ failureSummary = '' }: NodeResult): string {
   return failureSummary.replace(/\s+/g, ' ')
+}
+
+/** Presses Tab until an element has the focus. */
+export async function tabTo(page: Page, target: Locator): Promise<void> {
+  const hasFocus = () => target.evaluate((element) => element === element.ownerDocument.activeElement)
+  for (let presses = 0; presses < 50; presses++) {
+    await page.keyboard.press('Tab')
+    if (await hasFocus()) return
+  }
+  throw new Error(`50 times Tab does not reach ${target}`)
 }

@@ -1,18 +1,7 @@
 import { describe, expect } from 'vitest'
-import { expectAccessible } from './accessibility.ts'
+import { expectAccessible, tabTo } from './accessibility.ts'
 import { chromiumPath, whySkipped } from './browser.ts'
-import {
-  authorize,
-  execute,
-  keyField,
-  open,
-  openOperation,
-  operation,
-  OPERATIONS,
-  PHONE,
-  tabTo,
-  test,
-} from './docs-page.ts'
+import { authorize, execute, keyField, open, openOperation, operation, OPERATIONS, PHONE, test } from './docs-page.ts'
 
 describe.skipIf(!chromiumPath)(`the API reference for everyone${whySkipped}`, () => {
   test('with createPet open, is at most 3,500 pixels high, and 6 screens on a phone', async ({ page, service }) => {

@@ -67,16 +67,6 @@ export async function authorize(page: Page, key: string): Promise<void> {
   await keyField(page).press('Enter')
 }
 
-/** Presses Tab until an element has the focus. */
-export async function tabTo(page: Page, target: Locator): Promise<void> {
-  const hasFocus = () => target.evaluate((element) => element === element.ownerDocument.activeElement)
-  for (let presses = 0; presses < 50; presses++) {
-    await page.keyboard.press('Tab')
-    if (await hasFocus()) return
-  }
-  throw new Error(`50 times Tab does not reach ${target}`)
-}
-
 /** Executes an open operation. @returns the response as the page shows it, with the text of its body */
 export async function execute(page: Page, id: string): Promise<{ url: string; status: string; body: string }> {
   const area = operation(page, id)

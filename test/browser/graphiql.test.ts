@@ -1,7 +1,8 @@
-import type { Browser, Page } from 'playwright-core'
+import { type Browser, devices, type Page } from 'playwright-core'
 import { beforeAll, describe, expect } from 'vitest'
 import { schema } from '../../src/graphql/schema/index.ts'
 import { testWithService as base } from '../support/harness.ts'
+import { expectAccessible, type KnownViolation, tabTo } from './accessibility.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
 describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
@@ -146,6 +147,45 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(await page.evaluate('Object.values(localStorage).join()')).not.toMatch(/pets_/)
   })
 
+  test('has no violation of WCAG 2.2 A and AA that axe-core finds, except in the markup of its tabs', async ({
+    page,
+    link,
+  }) => {
+    await open(page, link)
+    await page.getByRole('button', { name: 'Execute query' }).click()
+    await expectResult(page).toMatchObject({ data: { pets: {} } })
+    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
+    await page.getByRole('link', { name: 'Mutation', exact: true }).waitFor()
+    await expectAccessible(page, { except: [NESTED_TABS] })
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await page.reload()
+    await page.locator('.monaco-editor.vs-dark').first().waitFor()
+    await page.getByRole('link', { name: 'Mutation', exact: true }).waitFor()
+    await expectAccessible(page, { except: [NESTED_TABS] })
+  })
+
+  test('has none on an iPhone either, where nothing covers the text', async ({ service }) => {
+    const page = await browser.newPage(devices['iPhone 13'])
+    await open(page, `${service.base}/graphql#key=${service.key}`)
+    await expectAccessible(page, { except: [NESTED_TABS] })
+    expect(await page.locator('.iPadShowKeyboard').first().isVisible()).toBe(false)
+    await page.context().close()
+  })
+
+  test('with the keyboard alone, one can fill in the key, write a query and execute it', async ({ page, service }) => {
+    await open(page, `${service.base}/graphql`)
+    await tabTo(page, keyField(page))
+    await page.keyboard.type(service.key)
+    await page.keyboard.press('Enter')
+    await tabTo(page, page.getByRole('region', { name: 'Operation Editor' }).locator('.graphiql-editor').first())
+    await page.keyboard.press('Enter') // begins to edit, Escape leaves
+    await page.keyboard.press('ControlOrMeta+A')
+    await page.keyboard.insertText('query Typed { pets { nodes { id } } }')
+    await page.getByRole('tab', { name: 'Typed' }).waitFor()
+    await page.keyboard.press('ControlOrMeta+Enter')
+    await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
+  })
+
   test('forgets the key with "Clear data", at once and after a reload', async ({ page, service, link }) => {
     await open(page, link)
     await page.getByRole('button', { name: 'Open settings dialog' }).click()
@@ -251,6 +291,12 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     await editor(page, 'Operation Editor').locator('.squiggly-error').waitFor()
   })
 })
+
+const NESTED_TABS: KnownViolation = {
+  id: 'nested-interactive',
+  target: /graphiql-tab|li:nth-child/,
+  reason: 'A tab contains its button and the one that closes it: graphql/graphiql issue 3422.',
+}
 
 /** The titles of the tabs of the examples. */
 const examples = ['Animals', 'NextPage', 'OneAnimal', 'AddAnimal', 'Count']
