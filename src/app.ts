@@ -14,7 +14,7 @@ import { graphqlRouter } from './graphql/route.ts'
 import { schemaRouter } from './graphql/schema/route.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
-import { homeRouter } from './pages/route.ts'
+import { homePage } from './pages/route.ts'
 import { errorHandler, notFound } from './http/error-handler.ts'
 import { type Health, healthRouter } from './http/health.ts'
 import { validateRequestHead } from './http/host.ts'
@@ -77,7 +77,7 @@ export function createApp(deps: AppDependencies): Express {
 
   app.use(healthRouter(health))
   app.use(['/docs', '/openapi.json', '/schema.graphql', '/assets'], loadShedder.shedForLag)
-  app.use(homeRouter(), assetsRouter(), docsRouter(version, apiServers(environments)), schemaRouter())
+  app.use(homePage(), assetsRouter(), docsRouter(version, apiServers(environments)), schemaRouter())
   if (deps.metricsPort === undefined) {
     app.use('/metrics', authenticated, requireScope('metrics:read'))
     app.use(metrics.router())

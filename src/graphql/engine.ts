@@ -10,9 +10,6 @@ import { schema } from './schema/index.ts'
 /** Validation stops at this many errors. */
 const MAX_VALIDATION_ERRORS = 5
 
-/** Coercion of variables stops at this many errors, each of which describes the whole value. */
-const MAX_VARIABLE_ERRORS = 10
-
 /** Bound of the parser and validation caches in characters of source text; a syntax tree takes up to 300 times that. */
 const DOCUMENT_CACHE_MAX_CHARS = 250_000
 
@@ -59,8 +56,10 @@ export function createEngine() {
     validate(document: DocumentNode): readonly GraphQLError[] {
       return validate(schema, document, undefined, { maxErrors: MAX_VALIDATION_ERRORS })
     },
+    /** @returns undefined when a variable does not fit its type: invalidVariables says what is wrong */
     coerceVariables({ variableDefinitions = [] }: OperationDefinitionNode, variables: Record<string, unknown> = {}) {
-      return getVariableValues(schema, variableDefinitions, variables, { maxErrors: MAX_VARIABLE_ERRORS })
+      // Each error would describe the whole value, so coercion stops at the first.
+      return getVariableValues(schema, variableDefinitions, variables, { maxErrors: 0 }).coerced
     },
     execute,
   }

@@ -76,8 +76,8 @@ export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependenc
     const analysis = validOperations.get(operation) ?? checkDocument(engine, document, operation)
     validOperations.set(operation, analysis)
 
-    const { coerced, errors } = engine.coerceVariables(operation, variables)
-    if (errors) throw new GraphQLRequestError('INVALID_ARGUMENT', invalidVariables(document, operation, variables))
+    const coerced = engine.coerceVariables(operation, variables)
+    if (!coerced) throw new GraphQLRequestError('INVALID_ARGUMENT', invalidVariables(document, operation, variables))
 
     const cost = { requested: analysis.cost(coerced), limit: costLimit }
     if (cost.requested > cost.limit) throw invalid([limitExceeded('The cost', cost.requested, cost.limit)])

@@ -1,4 +1,10 @@
-import type { DocumentNode, GraphQLInputObjectType, GraphQLInputType, OperationDefinitionNode } from 'graphql'
+import type {
+  DefinitionNode,
+  DocumentNode,
+  GraphQLInputObjectType,
+  GraphQLInputType,
+  OperationDefinitionNode,
+} from 'graphql'
 import type { ValueNode, VariableDefinitionNode } from 'graphql'
 import { coerceInputValue, getNullableType, GraphQLError, isInputObjectType, isInputType, Kind } from 'graphql'
 import { typeFromAST, visit } from 'graphql'
@@ -12,22 +18,25 @@ type Variables = Record<string, unknown>
 /** Maximum number of wrong fields in an error: an input may have any number of unknown members. */
 const MAX_FIELDS = 20
 
+/** Maximum length of an unknown member's name in an error, in characters. */
+const MAX_NAME_LENGTH = 100
+
 /**
  * The error of variables that cannot be coerced. It names every wrong field: by the contract where the type has one, so
  * that a form gets the messages of the REST API and all of them at once, else by graphql-js.
  */
 export function invalidVariables(
   document: DocumentNode,
-  { variableDefinitions = [] }: OperationDefinitionNode,
+  operation: OperationDefinitionNode,
   variables: Variables,
 ): GraphQLError {
   const wrong: (FieldError & { definition: VariableDefinitionNode })[] = []
-  for (const definition of variableDefinitions) {
+  for (const definition of operation.variableDefinitions ?? []) {
     const errors = variableErrors(definition, variables).slice(0, MAX_FIELDS - wrong.length)
     wrong.push(...errors.map((error) => ({ ...error, definition })))
     if (wrong.length === MAX_FIELDS) break
   }
-  const paths = argumentPaths(document)
+  const paths = argumentPaths(document, operation)
   const fields = wrong.map(({ definition: { variable }, path, message }) => {
     const argument = paths.get(variable.name.value) ?? [variable.name.value]
     return { path: [...argument, ...path], message }
@@ -43,7 +52,7 @@ function variableErrors({ variable, type, defaultValue }: VariableDefinitionNode
   const name = variable.name.value
   const inputType = typeFromAST(schema, type)
   if (!isInputType(inputType) || (defaultValue && !Object.hasOwn(variables, name))) return []
-  return valueErrors(variables[name], inputType)
+  return valueErrors(memberOf(variables, name), inputType)
 }
 
 function valueErrors(value: unknown, type: GraphQLInputType): FieldError[] {
@@ -62,24 +71,41 @@ function memberErrors(value: Record<string, unknown>, type: GraphQLInputObjectTy
   const byGraphQL = Object.values(members)
     .filter(({ name }) => !named.has(name))
     .flatMap(({ name, type }) =>
-      valueErrors(value[name], type).map((error) => ({ ...error, path: [name, ...error.path] })),
+      valueErrors(memberOf(value, name), type).map((error) => ({ ...error, path: [name, ...error.path] })),
     )
   const unknown = Object.keys(value).filter((name) => !Object.hasOwn(members, name))
   return [
     ...byContract.map(({ path, message }) => ({ path: path.map(String), message })),
     ...byGraphQL,
-    ...unknown.slice(0, MAX_FIELDS).map((name) => ({ path: [name], message: `is not a field of ${type.name}` })),
+    ...unknown
+      .slice(0, MAX_FIELDS)
+      .map((name) => ({ path: [name.slice(0, MAX_NAME_LENGTH)], message: `is not a field of ${type.name}` })),
   ]
 }
 
-/** Where each variable is used first: the argument, and the members of the input object in it. */
-function argumentPaths(document: DocumentNode): Map<string, string[]> {
+/** A member that the client sent, not one that every object inherits. */
+function memberOf(value: Record<string, unknown>, name: string): unknown {
+  return Object.hasOwn(value, name) ? value[name] : undefined
+}
+
+/** Where an operation uses each variable first: the argument, and the members of the input object in it. */
+function argumentPaths({ definitions }: DocumentNode, operation: OperationDefinitionNode): Map<string, string[]> {
   const paths = new Map<string, string[]>()
   function collect(value: ValueNode, path: string[]): void {
     if (value.kind === Kind.VARIABLE && !paths.has(value.name.value)) paths.set(value.name.value, path)
     if (value.kind !== Kind.OBJECT) return
     for (const { name, value: member } of value.fields) collect(member, [...path, name.value])
   }
-  visit(document, { Argument: ({ name, value }) => collect(value, [name.value]) })
+
+  const used = new Set<DefinitionNode>([operation]) // grows while it is iterated
+  for (const definition of used) {
+    visit(definition, {
+      Argument: ({ name, value }) => collect(value, [name.value]),
+      FragmentSpread({ name: { value: spread } }) {
+        const fragment = definitions.find((one) => one.kind === Kind.FRAGMENT_DEFINITION && one.name.value === spread)
+        if (fragment) used.add(fragment)
+      },
+    })
+  }
   return paths
 }

@@ -7,6 +7,7 @@ const post = (lines: string, body = '') => `POST /v1/pets HTTP/1.1\r\nHost: x\r\
 const hosts = ['a b', 'a/b', 'a@b', 'a?b', 'a#b', '', 'a:b', 'a:123456', '[', '::1', 'a,b', '<x>', 'x\\y', '%00', 'ä']
 const targets = [
   'http://x/v1/pets',
+  'http://[::1/',
   'https://x',
   '*',
   'x',

@@ -95,11 +95,8 @@ async function compare(document: RandomDocument, random: Random, engine: ReturnT
     const variableValues = randomVariables(random)
     const args = { schema, operationName, variableValues }
     const rowsBefore = stores.engine.counts.rows
-    const { coerced, errors } = engine.coerceVariables(operation, variableValues)
-    const actual = errors
-      ? { errors }
-      : await engine.execute(parsed, operation, contextFor(stores.engine), variableValues)
-    if (errors) expect(wrongFields(parsed, operation, variableValues), query).not.toEqual([])
+    const coerced = engine.coerceVariables(operation, variableValues)
+    const actual = coerced && (await engine.execute(parsed, operation, contextFor(stores.engine), variableValues))
     const rows = stores.engine.counts.rows - rowsBefore
     const expected = await referenceExecute({
       ...args,
@@ -107,6 +104,12 @@ async function compare(document: RandomDocument, random: Random, engine: ReturnT
       contextValue: contextFor(stores.reference),
     })
     const request = `execution ${n + 1} of ${operationName} with ${JSON.stringify(variableValues, (_, v) => (typeof v === 'bigint' ? `${v}n` : v))}:\n${query}`
+    if (!actual) {
+      // graphql-js rejects the same variables, and reports an error for each wrong value.
+      expect(expected, request).toEqual({ errors: expect.any(Array) })
+      expect(wrongFields(parsed, operation, variableValues), request).not.toEqual([])
+      continue
+    }
     expect(toComparable(actual), request).toEqual(toComparable(expected))
     if (coerced) expect(analysis.cost(coerced), `cost of ${request}`).toBeGreaterThanOrEqual(rows)
   }

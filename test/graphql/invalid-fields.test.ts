@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { testWithSharedService as test, type TestService } from '../support/harness.ts'
+import { type GraphQLResponseBody, testWithSharedService as test, type TestService } from '../support/harness.ts'
 
 const CREATE = 'mutation ($input: NewPet!, $key: String) { createPet(input: $input, idempotencyKey: $key) { id } }'
 const NAME = 'must have 1 to 255 characters, not only white space'
@@ -78,6 +78,35 @@ describe('createPet names every wrong field, with the message of the REST API', 
     expect((await reject(service, literals)).fields).toEqual([`input.name: ${NAME}`])
   })
 
+  test('in the operation that was selected, also through its fragments', async ({ service }) => {
+    const query = `
+      mutation A($n: String!) { createPet(input: { name: $n, categoryId: 1 }) { id } }
+      query B($n: String!) { pets(before: $n) { ...Page } }
+      query C($n: String!) { ...Pets }
+      fragment Pets on Query { pets(after: $n) { ...Page } }
+      fragment Page on AnimalConnection { nodes { id } }`
+    for (const [operationName, argument] of [
+      ['B', 'before'],
+      ['C', 'after'],
+    ]) {
+      const body = JSON.stringify({ query, operationName, variables: { n: 5 } })
+      const headers = { 'Content-Type': 'application/json' }
+      const response = await service.send('/graphql', { method: 'POST', headers, body })
+      const { errors } = (await response.json()) as GraphQLResponseBody
+      expect(errors?.[0]?.extensions.fields?.map(({ path }) => path)).toEqual([[argument]])
+    }
+  })
+
+  test('and nothing about variables that are absent and optional, whatever their names', async ({ service }) => {
+    const query = 'query ($toString: String, $first: Int) { pets(first: $first, after: $toString) { nodes { id } } }'
+    const fields = ['first: Int cannot represent non-integer value: "x"']
+    expect((await reject(service, query, { first: 'x' })).fields).toEqual(fields)
+    const required = 'mutation ($constructor: NewPet!) { createPet(input: $constructor) { id } }'
+    expect((await reject(service, required, {})).fields).toEqual([
+      'input: Expected non-nullable type "NewPet!" not to be null.',
+    ])
+  })
+
   test('unknown members, at most 20, and no suggestion of a name of the schema', async ({ service }) => {
     const input = { name: 'Rex', categoryId: '7', statu: 'sold', colour: 'red' }
     expect((await reject(service, CREATE, { input })).fields).toEqual([
@@ -86,6 +115,8 @@ describe('createPet names every wrong field, with the message of the REST API', 
     ])
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`nam${i}`, 1]))
     expect((await reject(service, CREATE, { input: { ...input, ...many } })).fields).toHaveLength(20)
+    const long = await reject(service, CREATE, { input: { name: 'a', categoryId: 1, ['x'.repeat(60_000)]: 1 } })
+    expect(JSON.stringify(long).length).toBeLessThan(500)
     expect(
       (await reject(service, CREATE, { input: JSON.parse('{"name":"a","categoryId":"1","__proto__":1}') })).fields,
     ).toEqual(['input.__proto__: is not a field of NewPet'])

@@ -14,6 +14,13 @@ describe('/', () => {
       expect((await fetch(`${service.base}/${link}`, { headers: BROWSER })).status, link).toBe(200)
   })
 
+  test('is no route for other methods, and // is not the page', async ({ service }) => {
+    for (const method of ['POST', 'OPTIONS']) {
+      expect((await fetch(service.base, { method, headers: BROWSER })).status, method).toBe(404)
+    }
+    expect((await fetch(`${service.base}//`, { headers: BROWSER })).status).toBe(404)
+  })
+
   test('is 404 as JSON for programs', async ({ service }) => {
     for (const headers of [{}, { Accept: '*/*' }, { Accept: 'application/json' }]) {
       const response = await fetch(service.base, { headers })

@@ -19,6 +19,8 @@ function preflight(service: TestService, path: string, origin = SHOP, method = '
 }
 
 const addresses = ['/v1/pets', '/v1/pets/1', '/graphql', '/openapi.json', '/docs', '/livez']
+/** Also for addresses whose slash a redirect removes: browsers follow it after the preflight. */
+const preflightAddresses = [...addresses, '/graphql/', '/v1/pets/']
 
 describe('without CORS_ORIGINS', () => {
   test('no response has a CORS header, and a preflight is an OPTIONS request like any other', async ({ service }) => {
@@ -37,7 +39,7 @@ describe('with listed origins', () => {
 
   test('a preflight of a listed origin needs no key, and names what clients may send', async ({ service }) => {
     const peer = await service.startPeer({ corsOrigins })
-    for (const path of addresses) {
+    for (const path of preflightAddresses) {
       const response = await preflight(peer, path)
       expect([path, response.status, await response.text()]).toEqual([path, 204, ''])
       expect(corsHeaders(response)).toEqual({

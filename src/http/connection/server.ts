@@ -26,6 +26,8 @@ export interface RejectedRequest {
   code: ErrorCode
 }
 
+type Handle = (req: IncomingMessage, res: ServerResponse, done: () => void) => void
+
 type OnRejected = (rejected: RejectedRequest) => void
 
 export interface HttpServer {
@@ -54,6 +56,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
   // Cuts clients that do not read their response. Longer than all other timeouts, which send responses.
   server.timeout = Math.max(timeouts.keepAliveMs, timeouts.requestMs) + 5_000
   const connections = new Map<Duplex, Connection>()
+  const handle = app as unknown as Handle // Express types the callback only for its own requests
   // All pipelining clients together get half of the processor.
   const scheduleResume = createPacer(1, 50)
   let shuttingDown = false
@@ -67,7 +70,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
     const connection = connections.get(req.socket)
     connection?.begin(req, res)
     if (shuttingDown) connection?.closeAfterResponse()
-    app(req, res)
+    handle(req, res, () => handleUnrouted(app, req, res))
   }
   server.on('request', serve)
   server.on('checkContinue', serve) // the body reader sends 100 Continue itself
@@ -83,6 +86,13 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
       await drain(server, connections, timeoutMs)
     },
   }
+}
+
+/** Handles what Express passes on: a target that it cannot parse, and an error after the response has begun. */
+function handleUnrouted(app: Express, req: IncomingMessage, res: ServerResponse): void {
+  if (res.headersSent) return void req.socket.destroy()
+  req.url = '*' // no path either: the app rejects it, with its log and metrics
+  app(req, res)
 }
 
 /** Handles what never becomes a request for the app: CONNECT, malformed and slow requests, idle connections. */
