@@ -22,11 +22,11 @@ export async function runCluster(
     shuttingDown = true
     for (const worker of workers()) send(worker, { petstore: 'shutdown' })
   }
-  function onSignal(): void {
-    if (shuttingDown) for (const worker of workers()) worker.process.kill('SIGKILL')
-    else shutDown()
+  function onSignal(signal: string): void {
+    if (!shuttingDown) return shutDown()
+    if (signal !== 'SIGHUP') for (const worker of workers()) worker.process.kill('SIGKILL')
   }
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal).on('SIGHUP', onSignal)
 
   serveMetrics()
   cluster.on('fork', handleWorkerErrors)

@@ -31,15 +31,16 @@ await runProgram(async (env) => {
   }
   const shutdown = shutdownRequested()
   const stop = await Promise.race([start(config, env, log), giveUpStarting(shutdown)])
-  await shutdown
+  log.info({ signal: await shutdown }, 'shutting down')
   await stop()
+  log.info('stopped')
 }, describeEnvironment)
 
 /** Opens the database, builds the service, listens and prints the banner. @returns shuts all of it down */
 async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<() => Promise<void>> {
   const trusted = await readTrustedDocuments(config)
   const tracing = await startConfiguredTracing(env, log)
-  const server = await openDatabaseServer(config)
+  const server = await openDatabaseServer(config, (event) => log.warn(event))
   let stopService: Service['stop'] | undefined
   try {
     const tracer = tracing?.tracer
@@ -71,24 +72,26 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
 }
 
 /**
- * Resolves at the first SIGTERM or SIGINT, or when the primary of the cluster requests a shutdown. A second signal exits
- * immediately. A terminal signals the primary and its workers, so a shutdown message does not count as the first signal.
+ * Resolves at the first SIGTERM, SIGINT or SIGHUP (the terminal was closed), or when the primary of the cluster requests
+ * a shutdown. A second SIGTERM or SIGINT exits immediately. A terminal signals the primary and its workers, so a
+ * shutdown message does not count as the first signal.
+ * @returns the signal; undefined for a message
  */
-function shutdownRequested(): Promise<void> {
+function shutdownRequested(): Promise<string | undefined> {
   return new Promise((resolve) => {
     let signalled = false
-    function onSignal(): void {
-      if (signalled) process.exit(1)
+    function onSignal(signal: string): void {
+      if (signalled && signal !== 'SIGHUP') process.exit(1)
       signalled = true
-      resolve()
+      resolve(signal)
     }
-    process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
-    onShutdown(resolve)
+    process.on('SIGTERM', onSignal).on('SIGINT', onSignal).on('SIGHUP', onSignal)
+    onShutdown(() => resolve(undefined))
   })
 }
 
 /** Rejects if startup takes too long after a signal. It continues until then, to release the embedded PostgreSQL. */
-async function giveUpStarting(shutdown: Promise<void>): Promise<never> {
+async function giveUpStarting(shutdown: Promise<unknown>): Promise<never> {
   await shutdown
   await sleep(START_TIMEOUT_MS)
   throw new OperatorError('Interrupted during startup.')

@@ -57,7 +57,7 @@ const PROGRAMS = ['main.ts', 'cli/']
 
 /** Readers of process.env that are no programs, each with its reason. */
 const ENVIRONMENT_READERS = {
-  'database/embedded.ts': "passes it on to PostgreSQL's programs",
+  'database/postgres-programs.ts': "passes it on to PostgreSQL's programs",
 }
 
 const MAX_FUNCTION_LINES = 50

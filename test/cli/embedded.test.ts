@@ -1,0 +1,82 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect } from 'vitest'
+import { kill, testWithProcess as test } from '../support/processes.ts'
+import { waitUntil } from '../support/timeouts.ts'
+
+const oneLine = /^[^\n]+\n$/
+const isRoot = process.getuid?.() === 0
+
+describe('the embedded PostgreSQL', { concurrent: true }, () => {
+  test('is started again when it dies, is named in the log, and loses nothing', async ({ sandbox }) => {
+    const service = await sandbox.start()
+    const pid = await sandbox.postgresPid()
+    expect(kill(pid ?? 0, 'SIGKILL')).toBe(true)
+    const log = await service.until((text) => text.includes('the embedded PostgreSQL runs again'))
+    expect(log).toContain('the embedded PostgreSQL has stopped: starting it again')
+    expect(await sandbox.postgresPid()).not.toBe(pid)
+    await waitUntil(async () => (await fetch(`${service.base}/readyz`)).status === 200)
+    expect((await service.signal('SIGTERM')).code).toBe(0)
+    expect(await sandbox.postgresPid()).toBeUndefined()
+  })
+
+  test('is stopped with the service when the terminal is closed, which may tell it twice', async ({ sandbox }) => {
+    const service = await sandbox.start()
+    void service.signal('SIGHUP')
+    const { code, stdout } = await service.signal('SIGHUP')
+    expect([code, await sandbox.postgresPid()]).toEqual([0, undefined])
+    expect(stdout).toContain('"signal":"SIGHUP"')
+  })
+
+  test.for(['SIGTERM', 'SIGINT'] as const)(
+    '%s is a line of the log when the shutdown begins, and another when all is done',
+    async (signal, { sandbox }) => {
+      const { stdout } = await (await sandbox.start()).signal(signal)
+      const lines = stdout.trim().split('\n').slice(-2)
+      expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+        { msg: 'shutting down', signal },
+        { msg: 'stopped' },
+      ])
+    },
+  )
+
+  test.skipIf(!isRoot)('of another user is run by root as that user', async ({ sandbox }) => {
+    const service = await sandbox.start()
+    await service.signal('SIGTERM')
+    const folder = join(sandbox.dataDir, 'postgres')
+    const owner = statSync(folder).uid
+    expect(owner).not.toBe(0)
+    expect((await (await sandbox.start()).signal('SIGTERM')).code).toBe(0)
+    expect(statSync(folder).uid).toBe(owner)
+  })
+})
+
+describe(
+  'a DATA_DIR that cannot be used is one line that names the variable and the way out',
+  { concurrent: true },
+  () => {
+    const wayOut = 'Set DATA_DIR to another folder, or DATABASE_URL.\n'
+
+    test('a file, and a folder in /proc', async ({ sandbox }) => {
+      const file = join(sandbox.dataDir, 'file')
+      writeFileSync(file, '')
+      for (const dataDir of [file, join(file, 'below'), '/proc/pets']) {
+        const { code, stdout, stderr } = await sandbox.run('main.js', [], { DATA_DIR: dataDir })
+        expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(oneLine)])
+        expect(stderr).toContain(`DATA_DIR ${dataDir} cannot be used: `)
+        expect(stderr.endsWith(wayOut)).toBe(true)
+      }
+    })
+
+    test.skipIf(!isRoot)("another user's", async ({ sandbox, onTestFinished }) => {
+      const dataDir = mkdtempSync(join(tmpdir(), 'pet-store-other-'))
+      onTestFinished(() => rmSync(dataDir, { recursive: true }))
+      mkdirSync(join(dataDir, 'postgres'))
+      chmodSync(dataDir, 0o755)
+      const { code, stderr } = await sandbox.runAs(65534, 'main.js', { DATA_DIR: dataDir })
+      expect([code, stderr]).toEqual([1, expect.stringMatching(oneLine)])
+      expect(stderr).toBe(`DATA_DIR ${dataDir} cannot be used: it belongs to another user (uid 0). ${wayOut}`)
+    })
+  },
+)
