@@ -28,6 +28,7 @@ import { docsRouter } from './rest/docs/route.ts'
 import { apiServers } from './rest/openapi/document.ts'
 import { petsRouter } from './rest/pets.ts'
 import { observeRequests } from './telemetry/access-log.ts'
+import type { LogError } from './telemetry/error-log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
 interface AppDependencies
@@ -40,6 +41,7 @@ interface AppDependencies
   health: Health
   metrics: Metrics
   log: Logger
+  logError: LogError
   trusted?: TrustedDocuments
   /** Creates spans; none without a tracer. */
   tracer?: Tracer | undefined
@@ -50,7 +52,8 @@ interface AppDependencies
 
 /** The middleware chain and the routes, in the order in which a request passes them. */
 export function createApp(deps: AppDependencies): Express {
-  const { environments, health, keyLimiter, loadShedder, log, metrics, tracer, trusted = TRUSTED_DOCUMENTS_OFF } = deps
+  const { environments, health, keyLimiter, loadShedder, log, metrics, logError } = deps
+  const { tracer, trusted = TRUSTED_DOCUMENTS_OFF } = deps
   const authenticated = authenticate(deps)
   const protect = [loadShedder.shed, authenticated, rateLimit(keyLimiter)]
 
@@ -73,7 +76,7 @@ export function createApp(deps: AppDependencies): Express {
   app.use('/v1', protect, petsRouter(deps))
   app.get('/graphql', loadShedder.shedForLag, graphiql(trusted.mode))
   app.use('/graphql', protect, graphqlRouter({ ...deps, trusted }))
-  app.use('/graphql', graphqlErrorHandler(log))
+  app.use('/graphql', graphqlErrorHandler(logError))
 
   app.use(healthRouter(health))
   app.use(['/docs', '/openapi.json', '/schema.graphql', '/assets'], loadShedder.shedForLag)
@@ -84,12 +87,13 @@ export function createApp(deps: AppDependencies): Express {
   }
 
   app.use(notFound)
-  return app.use(errorHandler(log))
+  return app.use(errorHandler(logError))
 }
 
 /** The app on `METRICS_PORT`, for an internal network: no key. */
-export function createMetricsApp({ metrics, log, timeouts }: Pick<AppDependencies, 'metrics' | 'log' | 'timeouts'>) {
+export function createMetricsApp(deps: Pick<AppDependencies, 'metrics' | 'logError' | 'timeouts'>) {
+  const { metrics, logError, timeouts } = deps
   const app = express().disable('x-powered-by').disable('etag')
   app.use(beginRequest(timeouts.handlerMs), validateRequestHead, metrics.router(), notFound)
-  return app.use(errorHandler(log))
+  return app.use(errorHandler(logError))
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { databaseFailure } from './database/errors.ts'
+import { databaseFailure, isSchemaOutdated } from './database/errors.ts'
 
 export interface ErrorDefinition {
   status: number
@@ -95,6 +95,9 @@ export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): Ap
   const failure = databaseFailure(error)
   if (failure === 'connection-lost' && mayHaveExecuted) return outcomeUnknown(error)
   if (failure) return databaseUnavailable(error)
+  if (isSchemaOutdated(error)) {
+    return new ApiError('UNAVAILABLE', 'The database schema is out of date. Nothing was changed.', { cause: error })
+  }
   return fromUriError(error) ?? new ApiError('INTERNAL', 'Internal server error.', { cause: error })
 }
 

@@ -154,7 +154,6 @@ async function migrateWhenReachable(url: string, log: Logger): Promise<void> {
       return log.info({ applied }, 'schema is up to date')
     } catch (error) {
       if (!databaseFailure(error)) return log.error({ err: error }, 'migration failed: not ready until it is applied')
-      log.warn({ err: error }, 'database not reachable, retrying')
       await sleep(1_000)
     }
   }

@@ -1,5 +1,4 @@
 import type { Tracer } from '@opentelemetry/api'
-import type { Express } from 'express'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
 import { createAnimals } from './animals/service.ts'
@@ -13,9 +12,11 @@ import { type Config, version } from './config.ts'
 import { createDatabase, createPool, type Database, type Pool } from './database/client.ts'
 import { pendingMigrations } from './database/migrate.ts'
 import type { TrustedDocuments } from './graphql/trusted-documents.ts'
-import { createHttpServer, type HttpServer } from './http/connection/server.ts'
+import { createHttpServer } from './http/connection/server.ts'
 import type { Health } from './http/health.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
+import { createDatabaseMonitor } from './telemetry/database-monitor.ts'
+import { createErrorLog } from './telemetry/error-log.ts'
 import { observeRejections } from './telemetry/access-log.ts'
 import { throttledWarning } from './telemetry/logger.ts'
 import { createMetrics, type MetricSources } from './telemetry/metrics.ts'
@@ -63,21 +64,22 @@ export interface Service {
 
 /** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
 export function createService(options: ServiceOptions): Service {
-  const { log, metricsPort, timeouts, now = () => new Date() } = options
-  const { database, rateLimitPool, readinessPool } = createPools(options)
+  const { log, timeouts, now = () => new Date() } = options
+  const { database, rateLimitPool, readinessPool } = createPools(options, () => observed.monitor.check())
   const keyLookup = createKeyLookup(database.pool, now)
   const usage = createUsage(database.prisma)
   const limiters = createLimiters(options, rateLimitPool)
   const loadShedder = createLoadShedder(options.shedding, database.pool)
   const metrics = createMetrics({ ...options, ...limiters, version, pool: database.pool, keyLookup, loadShedder })
   let stopping: Promise<void> | undefined
+  const observed = observeDatabase(options, readinessPool, () => stopping !== undefined)
   const app = createApp({
     ...options,
     ...limiters,
     animals: createAnimals(database.prisma, database.pool),
     keyLookup,
     loadShedder,
-    health: createHealth(readinessPool, () => stopping !== undefined),
+    ...observed,
     metrics,
     now,
     recordUse: ({ keyId }) => usage.recordUse(keyId, now()),
@@ -87,16 +89,14 @@ export function createService(options: ServiceOptions): Service {
     },
   })
   const stopJobs = startJobs(log, usage, database, rateLimitPool)
-  const servers: HttpServer[] = []
-  function listen(handler: Express, port: number, host: string): Promise<number> {
-    const server = createHttpServer(handler, timeouts, observeRejections(log, metrics))
-    servers.push(server)
-    return server.listen(port, host)
-  }
+  const onRejected = observeRejections(log, metrics)
+  const server = createHttpServer(app, timeouts, onRejected)
+  const metricsServer = createHttpServer(createMetricsApp({ ...observed, metrics, timeouts }), timeouts, onRejected)
 
   async function stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void> {
-    await Promise.all(servers.map((server) => server.close(drainDelayMs, drainTimeoutMs)))
+    await Promise.all([server, metricsServer].map((one) => one.close(drainDelayMs, drainTimeoutMs)))
     loadShedder.stop()
+    observed.monitor.stop()
     await stopJobs()
     await Promise.all([database.close(), rateLimitPool?.end(), readinessPool.end()])
   }
@@ -105,17 +105,23 @@ export function createService(options: ServiceOptions): Service {
     database,
     keys: createApiKeys(database, now),
     async start({ port, host }) {
+      observed.monitor.check()
       await connectRateLimitPool(rateLimitPool)
-      if (metricsPort !== undefined) await listen(createMetricsApp({ metrics, log, timeouts }), metricsPort, host)
-      return listen(app, port, host)
+      if (options.metricsPort !== undefined) await metricsServer.listen(options.metricsPort, host)
+      return server.listen(port, host)
     },
     stop: (drainDelayMs, drainTimeoutMs) => (stopping ??= stop(drainDelayMs, drainTimeoutMs)),
   }
 }
 
 /** One pool for requests; one each for the rate-limit store and the readiness probe, which must not wait for it. */
-function createPools({ databaseUrl: url, databasePoolSize, rateLimits, timeouts, log, tracer }: ServiceOptions) {
-  const onIdleError = (err: Error) => log.warn({ err }, 'connection lost')
+function createPools(options: ServiceOptions, onConnectionLost: () => void) {
+  const { databaseUrl: url, databasePoolSize, rateLimits, timeouts, tracer } = options
+  const warn = throttledWarning(options.log, 'connection lost', 1_000)
+  const onIdleError = (error: Error) => {
+    warn({ reason: error.message })
+    onConnectionLost()
+  }
   // Short timeouts: a slow rate-limit store never delays requests.
   const rateLimitMs = timeouts.checkoutMs / 2
   const rateLimitTimeouts = { ...timeouts, checkoutMs: rateLimitMs, queryMs: rateLimitMs }
@@ -137,7 +143,8 @@ async function connectRateLimitPool(pool: Pool | undefined): Promise<void> {
 /** The rate limiters; undefined where the configuration sets no limit. */
 function createLimiters({ rateLimits, log }: ServiceOptions, store: Pool | undefined) {
   const { points, wrongKeys, windowSeconds } = rateLimits
-  const onStoreError = throttledWarning(log, 'rate-limit store unavailable, limiting per process')
+  const warn = throttledWarning(log, 'rate-limit store unavailable, limiting per process', 60_000)
+  const onStoreError = (err: unknown) => warn({ err })
   return {
     keyLimiter: points ? createRateLimiter({ name: 'key', points, windowSeconds, store, onStoreError }) : undefined,
     failedAuthLimiter: wrongKeys
@@ -146,9 +153,15 @@ function createLimiters({ rateLimits, log }: ServiceOptions, store: Pool | undef
   }
 }
 
-function createHealth(readinessPool: Pool, isDraining: () => boolean): Health {
+/** What tells whether the database can be used: the readiness probe and the log. */
+function observeDatabase({ log, databaseUrl }: ServiceOptions, readinessPool: Pool, isDraining: () => boolean) {
   const coalesce = createCoalescer<string[]>()
-  return { isDraining, pendingMigrations: () => coalesce('migrations', () => pendingMigrations(readinessPool)) }
+  const health: Health = {
+    isDraining,
+    pendingMigrations: () => coalesce('migrations', () => pendingMigrations(readinessPool)),
+  }
+  const monitor = createDatabaseMonitor(log, databaseUrl, health.pendingMigrations)
+  return { health, monitor, logError: createErrorLog(log, monitor.check) }
 }
 
 /**

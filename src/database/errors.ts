@@ -13,9 +13,17 @@ export class ConnectionUnavailableError extends Error {
   override readonly cause: Error
 
   constructor(cause: Error) {
-    super('no connection to the database')
+    super(reasonOf(cause)) // Prisma's adapter passes on the message, too
     this.cause = cause
   }
+}
+
+/** The message of an error. That of an AggregateError, such as for a host with several addresses, is in its errors. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error.message) return error.message
+  const messages: string[] = error instanceof AggregateError ? error.errors.map((inner) => reasonOf(inner)) : []
+  return messages.join(', ') || ('code' in error ? String(error.code) : error.name)
 }
 
 /** Prisma's error codes, then the kinds of its adapter's errors, which are all that the error of a raw query has. */

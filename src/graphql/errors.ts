@@ -1,13 +1,13 @@
 import type { Request } from 'express'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
-import type { Logger } from 'pino'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { errorHandler, recordError } from '../http/error-handler.ts'
+import type { LogError } from '../telemetry/error-log.ts'
 
 /** Sends errors from before the execution as a GraphQL response. */
-export function graphqlErrorHandler(log: Logger) {
+export function graphqlErrorHandler(logError: LogError) {
   return errorHandler(
-    log,
+    logError,
     ({ code, message, status }) => ({ errors: [{ message, extensions: { code, status } }] }),
     (req) => accepted(req) || 'application/json',
   )
@@ -43,13 +43,13 @@ export function cleanMessage(message: string): string {
 export function toGraphQLError(
   error: GraphQLError,
   code: ErrorCode | undefined,
-  log: Logger,
+  logError: LogError,
   req: Request,
 ): GraphQLFormattedError {
   const { locations, path, originalError: thrown } = error
   const isOurs = thrown instanceof ApiError || (code === undefined && thrown && !(thrown instanceof GraphQLError))
   const mapped = isOurs ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', cleanMessage(error.message))
-  recordError(log, mapped, req)
+  recordError(logError, mapped, req)
   const { fields } = mapped
   const extensions = { code: mapped.code, status: mapped.status, ...(fields && { fields }) }
   const shown = locations?.slice(0, MAX_LOCATIONS)

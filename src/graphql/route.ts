@@ -1,8 +1,8 @@
 import type { Tracer } from '@opentelemetry/api'
 import { type Request, type Response, Router } from 'express'
-import type { Logger } from 'pino'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
+import type { LogError } from '../telemetry/error-log.ts'
 import { sendJson } from '../http/send-json.ts'
 import { jsonBody } from '../http/body.ts'
 import { allowMethods } from '../http/methods.ts'
@@ -12,13 +12,13 @@ import { paramsFromQuery, type GraphQLParams, paramsFromBody } from './params.ts
 import { traceOperations } from './tracing.ts'
 
 interface GraphQLRouterDependencies extends ExecuteDependencies {
-  log: Logger
+  logError: LogError
   /** Creates a span for each operation; none without a tracer. */
   tracer?: Tracer | undefined
 }
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
-export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDependencies): Router {
+export function graphqlRouter({ logError, tracer, ...dependencies }: GraphQLRouterDependencies): Router {
   const execute = createExecute(dependencies)
 
   async function respond(req: Request, res: Response, params: GraphQLParams): Promise<void> {
@@ -30,7 +30,7 @@ export function graphqlRouter({ log, tracer, ...dependencies }: GraphQLRouterDep
     const failed = data === undefined
     // Clients that name application/json expect a request error as 200 (GraphQL over HTTP, section 6.4.1).
     res.status(failed && !(mediaType.type === 'application/json' && mediaType.explicit) ? 400 : 200)
-    const formatted = errors?.map((error) => toGraphQLError(error, code, log, req))
+    const formatted = errors?.map((error) => toGraphQLError(error, code, logError, req))
     const includeCost = req.headers['graphql-cost'] !== undefined && cost
     const members = [
       ...(formatted ? [`"errors":${JSON.stringify(formatted)}`] : []),

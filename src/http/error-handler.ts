@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express'
-import type { Logger } from 'pino'
 import { ApiError, toApiError } from '../errors.ts'
+import type { LogError } from '../telemetry/error-log.ts'
 import { sendJson } from './send-json.ts'
 
 /** The handler after all routes: no route matched the path. */
@@ -14,13 +14,13 @@ export const notFound: RequestHandler = () => {
  * @param mediaType the media type of that body for this client
  */
 export function errorHandler(
-  log: Logger,
+  logError: LogError,
   formatBody: (error: ApiError) => unknown = ({ body }) => body,
   mediaType: (req: Request) => string = () => 'application/json',
 ): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     const error = toApiError(thrown)
-    recordError(log, error, req)
+    recordError(logError, error, req)
     if (res.headersSent) return next(thrown)
     res.status(error.status)
     for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
@@ -29,9 +29,8 @@ export function errorHandler(
   }
 }
 
-/** Records the error code of the request, and logs the cause of a 5xx, which no response shows. */
-export function recordError(log: Logger, { code, status, message, cause }: ApiError, req: Request): void {
-  req.errorCode ??= code
-  if (status === 500) log.error({ requestId: req.id, err: cause }, 'unexpected error')
-  else if (status > 500 && cause) log.warn({ requestId: req.id, err: cause, code }, message)
+/** Records the error code of the request, and logs the error. */
+export function recordError(logError: LogError, error: ApiError, req: Request): void {
+  req.errorCode ??= error.code
+  logError(error, req.id)
 }

@@ -7,9 +7,6 @@ const FLUSH_INTERVAL_MS = 10
 /** Linux writes up to this many bytes to a pipe atomically (pipe(7)): lines of workers that share the pipe stay whole. */
 const PIPE_BUF = 4_096
 
-/** A warning about something that fails again and again is logged at most once in this time, in milliseconds. */
-const WARN_INTERVAL_MS = 60_000
-
 /** JSON lines, to stdout by default. */
 export function createLogger(level: Config['logLevel'], stream: DestinationStream = bufferedStdout()): Logger {
   const hooks = { streamWrite: redactKeys }
@@ -23,13 +20,26 @@ export async function prettyStream({ production }: Config): Promise<DestinationS
   return pretty({ sync: true, singleLine: true, ignore: 'pid,version', translateTime: 'SYS:HH:MM:ss.l' })
 }
 
-/** @returns logs a message with an error, at most once in WARN_INTERVAL_MS */
-export function throttledWarning(log: Logger, message: string): (error: unknown) => void {
-  let lastMs = -Infinity
-  return (err) => {
-    if (performance.now() - lastMs < WARN_INTERVAL_MS) return
-    lastMs = performance.now()
-    log.warn({ err }, message)
+/**
+ * For what may fail again and again: the first time is logged at once, then at most one line in each interval.
+ * @returns logs a warning with the details of the last time, and the number of times since the last line
+ */
+export function throttledWarning(log: Logger, message: string, intervalMs: number): (details: object) => void {
+  let latest = {}
+  let count = 0
+  let timer: NodeJS.Timeout | undefined
+
+  function write(): void {
+    timer = undefined
+    if (count === 0) return
+    log.warn({ ...latest, count }, message)
+    count = 0
+    timer = setTimeout(write, intervalMs).unref()
+  }
+  return (details) => {
+    latest = details
+    count += 1
+    if (!timer) write()
   }
 }
 

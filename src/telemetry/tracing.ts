@@ -27,7 +27,8 @@ interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'protocol'> {
  * Import this module only to trace: loading the SDK makes Node track a context for every promise.
  */
 export async function startTracing(options: TracingOptions): Promise<Tracing> {
-  const warn = throttledWarning(options.log, 'span export failed')
+  const warnThrottled = throttledWarning(options.log, 'span export failed', 60_000)
+  const warn = (err: unknown) => warnThrottled({ err })
   const noop = () => {}
   setGlobalErrorHandler(warn)
   const logger = { error: warn, warn, info: noop, debug: noop, verbose: noop }

@@ -1,5 +1,4 @@
 import express from 'express'
-import { pino } from 'pino'
 import { vi } from 'vitest'
 import { errorHandler } from '../../src/http/error-handler.ts'
 import { jsonBody } from '../../src/http/body.ts'
@@ -16,7 +15,7 @@ app.get('/large', (_req, res) => {
   res.once('close', () => app.emit('large closed'))
   res.end(Buffer.alloc(50_000_000))
 })
-app.use(errorHandler(pino({ level: 'silent' }), (error) => error.body))
+app.use(errorHandler(() => {}))
 /** Called with each request that the server rejects without the app. */
 export const onRejected = vi.fn<(rejected: RejectedRequest) => void>()
 

@@ -1,0 +1,30 @@
+import type { Logger } from 'pino'
+import { reasonOf } from '../database/errors.ts'
+import { throttledWarning } from './logger.ts'
+
+/** How often failures with the same message are logged, in milliseconds: an outage fails every request. */
+const INTERVAL_MS = 1_000
+
+/** Logs the cause of a 5xx, which no response shows. */
+export type LogError = (error: LoggedError, requestId: string) => void
+
+/** What is logged of an ApiError. */
+interface LoggedError {
+  code: string
+  status: number
+  message: string
+  cause?: unknown
+}
+
+/** @param onDatabaseFailure called for each request that failed because of the database */
+export function createErrorLog(log: Logger, onDatabaseFailure: () => void): LogError {
+  const warnings = new Map<string, (details: object) => void>()
+  return ({ code, status, message, cause }, requestId) => {
+    if (status === 500) log.error({ requestId, err: cause }, 'unexpected error')
+    if (status <= 500 || !cause) return
+    const warn = warnings.get(message) ?? throttledWarning(log, message, INTERVAL_MS)
+    warnings.set(message, warn)
+    warn({ requestId, code, reason: reasonOf(cause) })
+    onDatabaseFailure()
+  }
+}
