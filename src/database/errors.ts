@@ -13,9 +13,16 @@ export class ConnectionUnavailableError extends Error {
   override readonly cause: Error
 
   constructor(cause: Error) {
-    super('no connection to the database')
+    super(reasonOf(cause)) // Prisma's adapter passes on the message, too
     this.cause = cause
   }
+}
+
+/** The message of an error. That of an AggregateError, such as for a host with several addresses, is in its errors. */
+export function reasonOf(error: Error & { code?: unknown }): string {
+  if (error.message) return error.message
+  const messages: string[] = error instanceof AggregateError ? error.errors.map((inner) => reasonOf(inner)) : []
+  return messages.join(', ') || String(error.code)
 }
 
 /** Prisma's error codes, then the kinds of its adapter's errors, which are all that the error of a raw query has. */
