@@ -1,4 +1,5 @@
 // Steps of a build that are skipped while nothing changed, and the TypeScript compiler as such a step.
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -40,12 +41,15 @@ export function runStep({ stamp, inputs, run }) {
   }
 }
 
-/** Compiles a TypeScript project to the folder that its tsconfig.json names; nothing is written if it has an error. */
+/**
+ * Compiles a TypeScript project to the folder that its configuration names; nothing is written if it has an error.
+ * @param options.project its tsconfig.json
+ */
 export function compile({ project, stamp, inputs }) {
   runStep({
     stamp,
-    inputs: () => [join(project, 'tsconfig.json'), 'tsconfig.json', ...inputs()],
-    run: () => emit(join(root, project, 'tsconfig.json')),
+    inputs: () => [project, 'tsconfig.json', ...inputs()],
+    run: () => emit(join(root, project)),
   })
 }
 
@@ -69,6 +73,21 @@ function emit(configFile) {
 function fail(text) {
   process.stderr.write(text)
   process.exit(1)
+}
+
+/** Runs a Node program in the project; exits as it does unless it succeeds. */
+export function runNode(...args) {
+  runVisibly(process.execPath, args)
+}
+
+export function runNpm(...args) {
+  runVisibly('npm', args)
+}
+
+function runVisibly(program, args) {
+  const { status, error } = spawnSync(program, args, { cwd: root, stdio: 'inherit' })
+  if (error) fail(`${error.message}\n`)
+  if (status !== 0) process.exit(status ?? 1)
 }
 
 /** The files of a folder and of its subfolders whose names match. */

@@ -67,4 +67,4 @@ if (process.argv.includes('--client')) process.exit(0)
 
 await import('./build-pages.mjs')
 if (process.argv.includes('--watch')) watch(tsc)
-else compile({ project: 'src', stamp: 'dist/.src.json', inputs: () => list('src', /\.ts$/) })
+else compile({ project: 'src/tsconfig.json', stamp: 'dist/.src.json', inputs: () => list('src', /\.ts$/) })

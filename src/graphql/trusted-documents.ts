@@ -41,9 +41,13 @@ export async function readManifest(file: string): Promise<ReadonlyMap<string, st
     if (wrong) throw new Error(`${wrong[0]} is not the SHA-256 of its document`)
     return new Map(documents)
   } catch (cause) {
-    const reason = cause instanceof z.ZodError ? 'is not an object from SHA-256 to document' : (cause as Error).message
-    throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${reason}`, { cause })
+    throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${reasonOf(cause)}`, { cause })
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof z.ZodError) return 'is not an object from SHA-256 to document'
+  return error instanceof SyntaxError ? 'is not JSON' : (error as Error).message // ours, or of node:fs
 }
 
 /**
