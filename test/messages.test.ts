@@ -51,14 +51,21 @@ test('whatever the body, arguments or parameters are, no message is that of a li
 
   const persisted = record(['sha256Hash']).map((persistedQuery) => ({ persistedQuery }))
   const members = record(['query', 'documentId', 'variables', 'operationName', 'extensions', 'other'])
-  const params = fc.oneof(value, members, fc.oneof(persisted, value).map((extensions) => ({ extensions })))
+  const params = fc.oneof(
+    value,
+    members,
+    fc.oneof(persisted, value).map((extensions) => ({ extensions })),
+  )
   expect(countRejected(params, paramsFromBody)).toBeGreaterThan(500)
   const sizes = record(['first', 'last', 'status'])
   expect(countRejected(sizes, toListQuery)).toBeGreaterThan(500)
 })
 
 test('whatever the environment variables are, no message is that of a library', () => {
-  const text = fc.oneof(fc.string(), fc.constantFrom('0', '-1', 'true', '99999999999', 'http://x', 'a,b', '10.0.0.0/99'))
+  const text = fc.oneof(
+    fc.string(),
+    fc.constantFrom('0', '-1', 'true', '99999999999', 'http://x', 'a,b', '10.0.0.0/99'),
+  )
   const names = Object.keys(Environment.shape).filter((name) => name !== 'DATABASE_URL_FILE')
   const env = fc.constantFrom(...names).chain((name) => text.map((value) => ({ [name]: value })))
   expect(countRejected(env, loadConfig)).toBeGreaterThan(300)
