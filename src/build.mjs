@@ -1,13 +1,13 @@
-// Generates the Prisma client from prisma/schema.prisma, then compiles src/ to dist/. Runs after npm ci and before each
-// start. A production install (npm ci --omit=dev) has neither tool and keeps the dist/ that it was deployed with.
+// Generates the Prisma client from prisma/schema.prisma, compiles src/ to dist/ and builds the pages; skips what is
+// fresh. Runs after npm ci and before each program. A production install (npm ci --omit=dev) has none of the tools and
+// keeps the dist/ that it was deployed with.
 //   --client  only the client      --watch  compile and restart the service on every change
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { compile, list, read, root, runStep } from './build-step.mjs'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
 const require = createRequire(import.meta.url)
 
 /** @returns the file of a package's command; undefined if the package is not installed */
@@ -29,6 +29,21 @@ function run(file, ...args) {
   process.exit(1)
 }
 
+/** Compiles on every change, and starts the service when everything was compiled for the first time. */
+function watch(tsc) {
+  const options = { cwd: root, stdio: ['inherit', 'pipe', 'inherit'] }
+  const compiler = spawn(process.execPath, [tsc, '--project', 'src', '--watch', '--preserveWatchOutput'], options)
+  let service
+  let printed = ''
+  compiler.stdout.on('data', (text) => {
+    process.stdout.write(text)
+    if (service || !/Found 0 errors/.test((printed += text))) return
+    const args = ['--watch', '--enable-source-maps', 'dist/main.js']
+    service = spawn(process.execPath, args, { cwd: root, stdio: 'inherit' }).on('exit', () => compiler.kill())
+  })
+  process.on('SIGINT', () => {}) // the terminal signals both children, too
+}
+
 // The Prisma CLI is installed as `prisma-cli`: `prisma` is an optional peer dependency of @prisma/client, which npm would
 // keep in production, with its 200 MB of dependencies.
 const prisma = command('prisma', 'prisma-cli')
@@ -39,19 +54,17 @@ if (!prisma || !tsc) {
   process.exit(process.env.npm_lifecycle_event === 'postinstall' ? 0 : 1)
 }
 
-const model = join(root, 'prisma/schema.prisma')
-const client = join(root, 'src/database/generated/client.ts')
-if (!existsSync(client) || statSync(client).mtimeMs < statSync(model).mtimeMs) {
-  run(prisma, 'generate', '--config', 'prisma/config.ts', '--no-hints')
-}
+const client = 'src/database/generated'
+runStep({
+  stamp: 'dist/.client.json',
+  inputs: () => ['prisma/schema.prisma', 'prisma/config.ts'],
+  run() {
+    run(prisma, 'generate', '--config', 'prisma/config.ts', '--no-hints')
+    return new Map(list(client, /\.ts$/).map((path) => [path, read(path)]))
+  },
+})
 if (process.argv.includes('--client')) process.exit(0)
 
-run(tsc, '--project', 'src')
-run(fileURLToPath(new URL('build-pages.mjs', import.meta.url)))
-if (process.argv.includes('--watch')) {
-  const options = { cwd: root, stdio: 'inherit' }
-  const compiler = spawn(process.execPath, [tsc, '--project', 'src', '--watch', '--preserveWatchOutput'], options)
-  const service = spawn(process.execPath, ['--watch', '--enable-source-maps', 'dist/main.js'], options)
-  service.on('exit', () => compiler.kill())
-  process.on('SIGINT', () => {}) // the terminal signals both children, too
-}
+await import('./build-pages.mjs')
+if (process.argv.includes('--watch')) watch(tsc)
+else compile({ project: 'src/tsconfig.json', stamp: 'dist/.src.json', inputs: () => list('src', /\.ts$/) })

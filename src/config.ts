@@ -36,12 +36,18 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   if (set.DATABASE_URL_FILE) set.DATABASE_URL ??= readSecret(set.DATABASE_URL_FILE)
   const { success, data, error } = Environment.safeParse(set)
-  if (!success) throw new ConfigError(error.issues.map((i) => `${String(i.path[0])} ${i.message}`).join('; '))
+  if (!success) {
+    const problems = error.issues.map(({ path, message }) => `${String(path[0])} ${message}`)
+    throw new ConfigError([...new Set(problems)].join('; ')) // a list has an issue for each wrong element
+  }
   if (data.NODE_ENV === 'production' && !data.DATABASE_URL) {
     throw new ConfigError('DATABASE_URL must be set in production: the embedded database is for development')
   }
   if (data.TRUSTED_DOCUMENTS !== 'off' && !data.TRUSTED_DOCUMENTS_FILE) {
     throw new ConfigError('TRUSTED_DOCUMENTS_FILE must be set when TRUSTED_DOCUMENTS is not off')
+  }
+  if (data.METRICS_PORT === data.PORT) {
+    throw new ConfigError(`METRICS_PORT must not equal PORT, which is ${data.PORT}`)
   }
   for (const { inner, outer, allowEqual } of timeoutOrder) {
     const sum = inner.reduce((total, name) => total + data[name], 0)

@@ -22,7 +22,10 @@ const START_TIMEOUT_MS = 20_000
 /** How long shutdown waits for the last spans to be sent, in milliseconds. */
 const TRACING_STOP_TIMEOUT_MS = 2_000
 
+const NO_ARGUMENTS = 'The service takes no arguments but --help; environment variables configure it.'
+
 await runProgram(async (env) => {
+  if (process.argv.length > 2) throw new OperatorError(NO_ARGUMENTS)
   const config = loadConfig(env)
   const log = createLogger(config.logLevel, await prettyStream(config))
   if (config.workers > 1 && cluster.isPrimary) {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -47,6 +47,21 @@ describe('timeouts are nested', () => {
 
   test('sums that may be equal to the outer timeout are accepted', () => {
     expect(() => loadConfig({ DATABASE_CHECKOUT_TIMEOUT_MS: '2000', HEADERS_TIMEOUT_MS: '15000' })).not.toThrow()
+  })
+})
+
+describe('METRICS_PORT', () => {
+  test('must not equal PORT, also if that is the default', () => {
+    expect(errorOf({ PORT: '4001', METRICS_PORT: '4001' })).toBe('METRICS_PORT must not equal PORT, which is 4001')
+    expect(errorOf({ METRICS_PORT: '4000' })).toBe('METRICS_PORT must not equal PORT, which is 4000')
+    expect(loadConfig({ PORT: '0', METRICS_PORT: '4000' })).toMatchObject({ port: 0, metricsPort: 4000 })
+  })
+
+  test('a start with both on one port fails before anything else starts', async ({ sandbox }) => {
+    const { code, stdout, stderr } = await sandbox.run('main.js', [], { PORT: '4001', METRICS_PORT: '4001' })
+    const message = 'Configuration: METRICS_PORT must not equal PORT, which is 4001\n'
+    expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: message })
+    expect(await readdir(sandbox.dataDir)).toEqual([])
   })
 })
 
@@ -175,7 +190,7 @@ describe('the program', { concurrent: true }, () => {
     '%s reports invalid arguments before an invalid configuration',
     async (program, { sandbox }) => {
       const { code, stderr } = await sandbox.run(`cli/${program}.js`, ['a', 'b', 'c'], { PORT: 'wrong' })
-      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^Usage: /) })
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^[^\n]+\.\n\nUsage: /) })
     },
   )
 })

@@ -6,9 +6,13 @@ const INT64_MAX = 2n ** 63n - 1n
 
 const int64Message = `must be an integer from ${INT64_MIN} to ${INT64_MAX}`
 
+/** Text is a common mistake. */
+const int64Error = ({ input }: { input: unknown }) =>
+  typeof input === 'string' ? 'must be a JSON integer, not a string' : int64Message
+
 /** An int64: parses a safe integer or a bigint into a bigint. */
 export const Int64 = z
-  .union([z.int({ error: int64Message }), z.bigint()], { error: int64Message })
+  .union([z.int({ error: int64Error }), z.bigint()], { error: int64Error })
   .transform(BigInt)
   .refine((n) => n >= INT64_MIN && n <= INT64_MAX, int64Message)
 const AnimalId = Int64.meta({ description: 'Identifier, assigned by the service.', examples: [42] })

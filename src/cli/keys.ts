@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util'
 import { type ApiKeys, createApiKeys, DEFAULT_SCOPES, type KeyInfo, Scope } from '../auth/api-keys.ts'
 import { loadConfig } from '../config.ts'
 import { createDatabase } from '../database/client.ts'
@@ -6,13 +5,16 @@ import { migrate } from '../database/migrate.ts'
 import { openDatabaseServer } from '../database/open.ts'
 import { describeEnvironment } from '../environment.ts'
 import { OperatorError } from '../operator-error.ts'
+import { parseCommand, UsageError } from './arguments.ts'
 import { runProgram } from './program.ts'
 
+const EXPIRES_FORMS = 'a duration (30m, 24h, 90d), a date (2027-01-31) or a time in UTC (2027-01-31T18:00Z)'
+
 const USAGE = `Usage: npm run --silent keys -- COMMAND
-  create --name NAME [--scopes ${Scope.options.join(',')}] [--expires 90d]
+  create --name NAME [--scopes ${Scope.options.join(',')}] [--expires WHEN]
                   creates a key and prints it on stdout, only this once; NAME has up to 100 characters.
-                  Default scopes: ${DEFAULT_SCOPES.join(',')}. --expires takes a duration (30m, 24h, 90d) or a date
-                  (2027-01-31); without it the key does not expire
+                  Default scopes: ${DEFAULT_SCOPES.join(',')}. WHEN is ${EXPIRES_FORMS};
+                  without it the key does not expire
   list [--json]   lists all keys by prefix
   rotate PREFIX [--overlap 24h]
                   creates a key that replaces another and prints it; the old key remains valid for the overlap and
@@ -20,6 +22,14 @@ const USAGE = `Usage: npm run --silent keys -- COMMAND
   revoke PREFIX   revokes a key; running instances reject it within 5 seconds
   deprecated-usage
                   lists the keys that call the deprecated GET /v1/pets/{petId}, most recent call first`
+
+const COMMANDS = {
+  create: { options: { name: 'NAME', scopes: 'SCOPES', expires: 'WHEN' } },
+  list: { flags: ['json'] },
+  rotate: { arguments: ['PREFIX'], options: { overlap: '24h' } },
+  revoke: { arguments: ['PREFIX'] },
+  'deprecated-usage': {},
+} as const
 
 const MS_PER_UNIT = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -42,46 +52,28 @@ await runProgram(
   () => `${USAGE}\n\n${describeEnvironment()}`,
 )
 
-/** @throws OperatorError with the usage. It repeats no argument: one may be a key */
+/** @throws OperatorError. It repeats no argument that may be a key */
 function parse(args: string[]): Command {
-  const { values, positionals } = parseOptions(args)
-  const [command, prefix = ''] = positionals
-  function requireArguments(count: number, ...allowedOptions: string[]): void {
-    const isAllowed = (option: string) => allowedOptions.includes(option)
-    if (positionals.length !== count + 1 || !Object.keys(values).every(isAllowed)) throw new OperatorError(USAGE)
-  }
+  const { command, positionals, options, flags } = parseCommand(args, COMMANDS, USAGE)
+  const [prefix = ''] = positionals
   switch (command) {
     case 'create':
-      requireArguments(0, 'name', 'scopes', 'expires')
-      return create(values)
+      return create(options)
     case 'list':
-      requireArguments(0, 'json')
-      return values.json ? listJson : list
+      return flags.has('json') ? listJson : list
     case 'rotate':
-      requireArguments(1, 'overlap')
-      return rotate(toPrefix(prefix), toMs(values.overlap ?? '24h'))
+      return rotate(toPrefix(prefix), toOverlapMs(options.overlap ?? '24h'))
     case 'revoke':
-      requireArguments(1)
       return revoke(toPrefix(prefix))
     case 'deprecated-usage':
-      requireArguments(0)
       return showDeprecatedUsage
   }
-  throw new OperatorError(USAGE)
 }
 
-function parseOptions(args: string[]) {
-  const text = { type: 'string' } as const
-  const options = { name: text, scopes: text, expires: text, overlap: text, json: { type: 'boolean' } } as const
-  try {
-    return parseArgs({ args, allowPositionals: true, options })
-  } catch {
-    throw new OperatorError(USAGE)
-  }
-}
-
-function create({ name = '', scopes, expires }: { name?: string; scopes?: string; expires?: string }): Command {
-  if (!/^[^\p{C}]{1,100}$/u.test(name)) throw new OperatorError(USAGE)
+function create({ name, scopes, expires }: Record<string, string | undefined>): Command {
+  if (name === undefined) throw new UsageError('--name is missing.', USAGE)
+  if (!/^[^\p{C}]{1,100}$/u.test(name))
+    throw new OperatorError('--name takes 1 to 100 characters, no control characters.')
   const granted = Scope.array().safeParse(scopes?.split(',') ?? DEFAULT_SCOPES)
   if (!granted.success) throw new OperatorError(`--scopes takes one or more of ${Scope.options.join(',')}.`)
   const expiresAt = expires === undefined ? undefined : toDate(expires)
@@ -139,17 +131,26 @@ function toPrefix(text: string): string {
   throw new OperatorError('PREFIX must be the 13 characters that `list` shows, not a complete key.')
 }
 
-function toMs(text: string): number {
+function toOverlapMs(text: string): number {
+  const ms = toMs(text)
+  if (ms === undefined) throw new OperatorError('--overlap takes a duration: 30m, 24h, 90d.')
+  return ms
+}
+
+/** @returns undefined for text that is no duration */
+function toMs(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? []
-  if (!count) throw new OperatorError('Use a duration such as 30m, 24h or 90d.')
-  return Number(count) * MS_PER_UNIT[unit as keyof typeof MS_PER_UNIT] // the pattern allows no other unit
+  return count === undefined ? undefined : Number(count) * MS_PER_UNIT[unit as keyof typeof MS_PER_UNIT] // no other unit matches
 }
 
 function toDate(text: string): Date {
-  const date = /^\d{4}-\d\d-\d\d(T[\d:.]+Z)?$/.test(text) ? new Date(text) : new Date(Date.now() + toMs(text))
-  const isValidDate =
-    !Number.isNaN(date.getTime()) && (!text.includes('-') || date.toISOString().startsWith(text.slice(0, 10)))
-  if (!isValidDate) throw new OperatorError('--expires takes 30m, 24h, 90d or a date such as 2027-01-31.')
+  const duration = toMs(text)
+  const date = duration === undefined ? new Date(text) : new Date(Date.now() + duration)
+  const hasForm = duration !== undefined || /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text)
+  // 2027-02-31 would be a day in March.
+  const exists =
+    !Number.isNaN(date.getTime()) && (duration !== undefined || date.toISOString().startsWith(text.slice(0, 10)))
+  if (!hasForm || !exists) throw new OperatorError(`--expires takes ${EXPIRES_FORMS}.`)
   if (date.getTime() <= Date.now()) throw new OperatorError('--expires is in the past.')
   return date
 }

@@ -4,6 +4,7 @@ import { listMigrations, migrate, pendingMigrations } from '../database/migrate.
 import { type DatabaseServer, openDatabaseServer } from '../database/open.ts'
 import { describeEnvironment } from '../environment.ts'
 import { OperatorError } from '../operator-error.ts'
+import { parseCommand } from './arguments.ts'
 import { runProgram } from './program.ts'
 
 const USAGE = `Usage: npm run migrate -- COMMAND
@@ -24,18 +25,20 @@ await runProgram(
   () => `${USAGE}\n\n${describeEnvironment()}`,
 )
 
-/** @throws OperatorError with the usage */
-function parse([command, name, ...rest]: string[]): Command {
-  if (rest.length || (name !== undefined) !== (command === 'create')) throw new OperatorError(USAGE)
+/** @throws OperatorError */
+function parse(args: string[]): Command {
+  const commands = { deploy: {}, status: {}, create: { arguments: ['NAME'] } }
+  const { command, positionals } = parseCommand(args, commands, USAGE)
+  const [name = ''] = positionals
   switch (command) {
     case 'deploy':
       return deploy
     case 'status':
       return status
     case 'create':
-      if (name && /^[a-z0-9_]+$/.test(name)) return (server) => create(server, name)
+      if (!/^[a-z0-9_]+$/.test(name)) throw new OperatorError('NAME has only the characters a-z, 0-9 and _.')
+      return (server) => create(server, name)
   }
-  throw new OperatorError(USAGE)
 }
 
 async function deploy({ url }: DatabaseServer): Promise<void> {

@@ -1,4 +1,4 @@
-import { databaseFailure, isSchemaOutdated } from '../database/errors.ts'
+import { databaseFailure, isSchemaOutdated, reasonOf } from '../database/errors.ts'
 import { OperatorError } from '../operator-error.ts'
 
 /**
@@ -22,7 +22,6 @@ function explain(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   if (isSchemaOutdated(error)) return 'The database schema is out of date: npm run migrate -- deploy'
   if (!databaseFailure(error)) return error.stack
-  const { message, code }: NodeJS.ErrnoException = error.cause instanceof Error ? error.cause : error
   // Prisma's message begins with the call that failed; its last line is the reason.
-  return `The database is not available: ${message.trim().split('\n').at(-1) || code}`
+  return `The database is not available: ${reasonOf(error).trim().split('\n').at(-1)}`
 }

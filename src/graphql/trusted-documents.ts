@@ -1,7 +1,16 @@
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { DocumentNode, GraphQLSchema } from 'graphql'
-import { concatAST, parse, print, separateOperations, specifiedRules, validate } from 'graphql'
+import type { DocumentNode, GraphQLSchema, Source } from 'graphql'
+import {
+  concatAST,
+  getLocation,
+  GraphQLError,
+  parse,
+  print,
+  separateOperations,
+  specifiedRules,
+  validate,
+} from 'graphql'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { OperatorError } from '../operator-error.ts'
@@ -32,9 +41,13 @@ export async function readManifest(file: string): Promise<ReadonlyMap<string, st
     if (wrong) throw new Error(`${wrong[0]} is not the SHA-256 of its document`)
     return new Map(documents)
   } catch (cause) {
-    const reason = cause instanceof z.ZodError ? 'is not an object from SHA-256 to document' : (cause as Error).message
-    throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${reason}`, { cause })
+    throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${reasonOf(cause)}`, { cause })
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof z.ZodError) return 'is not an object from SHA-256 to document'
+  return error instanceof SyntaxError ? 'is not JSON' : (error as Error).message // ours, or of node:fs
 }
 
 /**
@@ -65,13 +78,42 @@ export function resolveDocument(
 
 /**
  * Creates a manifest of every operation in the documents, each with the fragments that it uses.
- * @throws OperatorError with a line for each validation error
+ * @throws OperatorError with a line for each error: "FILE:LINE:COLUMN: …"
  */
-export function createManifest(schema: GraphQLSchema, sources: string[]): Record<string, string> {
-  const combined: DocumentNode = concatAST(sources.map((source) => parse(source)))
+export function createManifest(schema: GraphQLSchema, sources: Source[]): Record<string, string> {
+  const combined = concatAST(parseAll(sources))
   const rules = specifiedRules.filter(({ name }) => name !== 'LoneAnonymousOperationRule')
-  const errors = validate(schema, combined, rules)
-  if (errors.length) throw new OperatorError(errors.map((error) => error.message).join('\n'))
+  rejectErrors(validate(schema, combined, rules))
   const texts = Object.values(separateOperations(combined)).map(print)
   return Object.fromEntries(texts.map((text) => [hash('sha256', text), text]).sort())
+}
+
+function parseAll(sources: Source[]): DocumentNode[] {
+  const documents: DocumentNode[] = []
+  const errors: GraphQLError[] = []
+  for (const source of sources) {
+    try {
+      documents.push(parse(source))
+    } catch (error) {
+      if (!(error instanceof GraphQLError)) throw error
+      errors.push(error)
+    }
+  }
+  rejectErrors(errors)
+  return documents
+}
+
+function rejectErrors(errors: readonly GraphQLError[]): void {
+  const lines = errors.map((error) => [positionsOf(error).join(' and '), error.message].filter(Boolean).join(': '))
+  if (lines.length) throw new OperatorError(lines.join('\n'))
+}
+
+/** Every position of an error: that of a name that is used twice has two, which may be in different files. */
+function positionsOf({ nodes, source, positions }: GraphQLError): string[] {
+  const ofNodes = nodes?.flatMap(({ loc }) => (loc ? [{ source: loc.source, start: loc.start }] : []))
+  const all = ofNodes ?? (source ? (positions ?? []).map((start) => ({ source, start })) : [])
+  return all.map(({ source, start }) => {
+    const { line, column } = getLocation(source, start)
+    return `${source.name}:${line}:${column}`
+  })
 }

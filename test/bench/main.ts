@@ -8,7 +8,8 @@ import { compare } from './compare.ts'
 import { startPostgres } from './database.ts'
 import { growth, growthTable } from './growth.ts'
 import { findLoader } from './load/find.ts'
-import { type Options, parseOptions, UsageError } from './options.ts'
+import { OperatorError } from '../../src/operator-error.ts'
+import { type Options, parseOptions } from './options.ts'
 import { outcomeTable } from './overload/outcome.ts'
 import { overload } from './overload/overload.ts'
 import { bench, coresFor, node22 } from './paths.ts'
@@ -20,7 +21,7 @@ try {
   await run(parseOptions(process.argv.slice(2)), cleanup)
 } catch (error) {
   if (!cleanup.interrupted)
-    console.error(error instanceof UsageError || error instanceof WrongResponse ? error.message : error)
+    console.error(error instanceof OperatorError || error instanceof WrongResponse ? error.message : error)
   process.exitCode = 1
 } finally {
   await cleanup.run()

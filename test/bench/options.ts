@@ -1,8 +1,9 @@
-import { parseArgs } from 'node:util'
+import { type Arguments, parseArguments, UsageError } from '../../src/cli/arguments.ts'
+import { OperatorError } from '../../src/operator-error.ts'
 import { variants } from './variants.ts'
 import { workloads } from './workloads.ts'
 
-const usage = `Usage: npm run bench -- [COMMAND] [OPTIONS]
+export const USAGE = `Usage: npm run bench -- [COMMAND] [OPTIONS]
   (no command)        the service against its peers, as ratios
   growth              pages of tables of 1 thousand rows, 100 thousand, and --rows when that is more, say 10000000
   overload            the service at 1, 3 and 10 times what it can do
@@ -16,55 +17,48 @@ const usage = `Usage: npm run bench -- [COMMAND] [OPTIONS]
   --peers A,B         only these beside the service: ${variants.map(({ name }) => name).join(', ')}
   --svg               draws test/bench/result.svg`
 
-/** The command-line arguments are invalid. */
-export class UsageError extends Error {}
+const DEFAULTS = { rounds: '5', seconds: '5', warmup: '3', connections: '50', rows: '100000' }
 
 export type Options = ReturnType<typeof parseOptions>
 
-/** @throws UsageError whose message is the usage */
+/** @throws OperatorError that says what is wrong */
 export function parseOptions(args: string[]) {
-  const { values, positionals } = parse(args)
-  const [command = 'compare', ...rest] = positionals
-  if (!isCommand(command) || rest.length) throw new UsageError(usage)
-  const names = values.peers?.split(',')
-  const unknown = names?.find((name) => !variants.some((variant) => variant.name === name))
-  const beginnings = values.workloads?.split(',') ?? ['']
-  const chosen = workloads.filter(({ name }) => beginnings.some((beginning) => name.startsWith(beginning)))
-  if (unknown || !chosen.length) throw new UsageError(usage)
+  const { command, options, flags } = parse(args)
+  const names = options.peers?.split(',')
+  requireKnown('--peers', names, (name) => [...variants.map(({ name }) => name), 'postgraphile'].includes(name))
+  const beginnings = options.workloads?.split(',')
+  requireKnown('--workloads', beginnings, (text) => workloads.some(({ name }) => name.startsWith(text)))
+  const integer = (name: keyof typeof DEFAULTS) => parseInteger(name, options[name] ?? DEFAULTS[name])
   return {
     command,
-    rounds: parseInteger(values.rounds),
-    seconds: parseInteger(values.seconds),
-    warmup: parseInteger(values.warmup),
-    connections: parseInteger(values.connections),
-    rows: parseInteger(values.rows),
-    workloads: chosen,
+    rounds: integer('rounds'),
+    seconds: integer('seconds'),
+    warmup: integer('warmup'),
+    connections: integer('connections'),
+    rows: integer('rows'),
+    workloads: workloads.filter(({ name }) => beginnings?.some((text) => name.startsWith(text)) ?? true),
     variants: variants.filter(({ name, optional }) => name === 'service' || (names?.includes(name) ?? !optional)),
-    svg: values.svg,
+    svg: flags.has('svg'),
   }
 }
 
-function isCommand(text: string): text is 'compare' | 'growth' | 'overload' {
-  return ['compare', 'growth', 'overload'].includes(text)
+const COMMANDS = ['compare', 'growth', 'overload'] as const
+
+/** The command may be missing. */
+function parse(args: string[]): Arguments & { command: (typeof COMMANDS)[number] } {
+  const values = { rounds: 'N', seconds: 'N', warmup: 'N', connections: 'N', rows: 'N', workloads: 'A,B', peers: 'A,B' }
+  const grammar = { options: values, flags: ['svg'] }
+  const command = COMMANDS.find((name) => name === args[0])
+  if (!command && args[0] && !args[0].startsWith('-')) throw new UsageError(`Unknown command: ${args[0]}.`, USAGE)
+  return { command: command ?? 'compare', ...parseArguments(command ? args.slice(1) : args, grammar, USAGE) }
 }
 
-function parse(args: string[]) {
-  const number = (value: string) => ({ type: 'string', default: value }) as const
-  const options = {
-    ...{ rounds: number('5'), seconds: number('5'), warmup: number('3') },
-    ...{ connections: number('50'), rows: number('100000') },
-    workloads: { type: 'string' },
-    peers: { type: 'string' },
-    svg: { type: 'boolean', default: false },
-  } as const // so that each option's type is known
-  try {
-    return parseArgs({ args, allowPositionals: true, options })
-  } catch {
-    throw new UsageError(usage)
-  }
+function requireKnown(option: string, names: string[] | undefined, isKnown: (name: string) => boolean): void {
+  const unknown = names?.find((name) => !isKnown(name))
+  if (unknown !== undefined) throw new UsageError(`${option} has an unknown name: ${unknown}.`, USAGE)
 }
 
-function parseInteger(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new UsageError(usage)
+function parseInteger(name: string, text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new OperatorError(`--${name} takes a whole number, not ${text}.`)
   return Number(text)
 }

@@ -62,6 +62,18 @@ describe('the keys command', () => {
     expect(await listed(keys, usual)).toMatchObject({ scopes: ['pets:read', 'pets:write'], expiresAt: null })
   })
 
+  test('a key expires at a time, at the end of a duration, or at the start of a day', async ({ keys }) => {
+    for (const [when, start] of [
+      ['2999-01-31T18:00Z', '2999-01-31T18:00:00.000Z'],
+      ['2999-01-31T18:00:30Z', '2999-01-31T18:00:30.000Z'],
+      ['2999-01-31', '2999-01-31T00:00:00.000Z'],
+      ['30m', new Date(Date.now() + hourMs / 2).toISOString().slice(0, 10)],
+    ] as const) {
+      const key = await keys('create', '--name', 'web', '--expires', when)
+      expect(await listed(keys, key)).toMatchObject({ expiresAt: expect.stringMatching(`^${start}`) })
+    }
+  })
+
   test('rotates a key: both work until the end of the overlap, then only the new one', async ({ service, keys }) => {
     const old = await keys('create', '--name', 'web', '--scopes', 'pets:read', '--expires', '30d')
     const key = await keys('rotate', prefixOf(old), '--overlap', '2h')
@@ -124,19 +136,23 @@ describe('the keys command', () => {
   })
 
   const key = mintKey()
+  const EXPIRES =
+    /^--expires takes a duration \(30m, 24h, 90d\), a date \(2027-01-31\) or a time in UTC \(2027-01-31T18:00Z\)/
   test.for([
     [['revoke', key], /^PREFIX must be /],
     [['rotate', key], /^PREFIX must be /],
-    [['rotate', 'pets_12345678', '--overlap', 'soon'], /^Use a duration such as /],
+    [['rotate', 'pets_12345678', '--overlap', 'soon'], /^--overlap takes a duration: 30m, 24h, 90d\.$/m],
     [
       ['create', '--name', 'web', '--scopes', 'pets:all'],
       /^--scopes takes one or more of pets:read,pets:write,metrics:read/,
     ],
     [['create', '--name', 'web', '--scopes', ''], /^--scopes takes /],
-    [['create', '--name', 'web', '--expires', 'later'], /^Use a duration such as /],
+    [['create', '--name', 'web', '--expires', 'later'], EXPIRES],
     [['create', '--name', 'web', '--expires', '2020-01-01'], /^--expires is in the past/],
-    [['create', '--name', 'web', '--expires', '2027-13-01'], /^--expires takes /],
-    [['create', '--name', 'web', '--expires', '2027-02-31'], /^--expires takes /],
+    [['create', '--name', 'web', '--expires', '2027-13-01'], EXPIRES],
+    [['create', '--name', 'web', '--expires', '2027-02-31'], EXPIRES],
+    [['create', '--name', 'web', '--expires', '2027-01-31T18Z'], EXPIRES],
+    [['create', '--name', ''], /^--name takes 1 to 100 characters/],
   ] as const)(
     'reports invalid arguments in one line without using the database: %j',
     async ([args, words], { sandbox }) => {
@@ -159,7 +175,7 @@ describe('the keys command', () => {
     ]) {
       const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, env)
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toMatch(/^Usage: /)
+      expect(stderr).toMatch(/^[^\n]+\.\n\nUsage: /)
       expect(stderr).not.toContain(key.slice(13, 30))
     }
   })

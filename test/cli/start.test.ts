@@ -199,11 +199,27 @@ describe('the keys command', { concurrent: true }, () => {
 
   test('it prints the usage with exit code 1 for invalid arguments, without a database', async ({ sandbox }) => {
     const env = { DATABASE_URL: await unreachableDatabaseUrl() }
-    for (const args of [[], ['create'], ['revoke'], ['create', '--title', 'web']]) {
+    const problems: [string[], string][] = [
+      [[], 'A command is missing.'],
+      [['lst'], 'Unknown command: lst.'],
+      [['create'], '--name is missing.'],
+      [['revoke'], 'PREFIX is missing.'],
+      [['create', '--title', 'web'], '`create` has no such option: --title.'],
+    ]
+    for (const [args, problem] of problems) {
       const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, env)
       expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' })
-      expect(stderr).toMatch(/^Usage: .*\n {2}create --name NAME .*\n(.*\n)* {2}list .*\n(.*\n)* {2}revoke PREFIX .*\n/)
+      expect(stderr).toMatch(
+        /^[^\n]+\n\nUsage: .*\n {2}create --name NAME .*\n(.*\n)* {2}list .*\n(.*\n)* {2}revoke PREFIX .*\n/,
+      )
+      expect(stderr.split('\n')[0]).toBe(problem)
     }
+  })
+
+  test('npm start takes no arguments', async ({ sandbox }) => {
+    const { code, stdout, stderr } = await sandbox.run('main.js', ['--port', '80'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toBe('The service takes no arguments but --help; environment variables configure it.\n')
   })
 })
 

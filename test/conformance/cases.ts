@@ -47,9 +47,9 @@ export const cases: Case[] = [
     source: '§4.1',
     title: 'listPets is 200 with an array of Animal',
     async run(client) {
-      await add(client)
+      await addUnlessReadOnly(client)
       const animals = await list(client, '')
-      ok(animals.length > 0, 'the animal just added is missing')
+      ok(animals.length > 0 || client.readOnly, 'the animal just added is missing')
     },
   },
   {
@@ -64,25 +64,22 @@ export const cases: Case[] = [
     source: '§4.1',
     title: `listPets with limit=${limit} returns at most ${limit} animals`,
     async run(client) {
-      await add(client)
+      await addUnlessReadOnly(client)
       const { length } = await list(client, `?limit=${limit}`)
-      ok(length >= 1 && length <= limit, `${length} animals`)
+      ok((length >= 1 || client.readOnly) && length <= limit, `${length} animals`)
     },
   })),
   ...VALID_STATUSES.map((status): Case => ({
     source: '§4.1',
     title: `listPets with status=${status} returns only animals with this status`,
     async run(client) {
-      const { id } = await add(client, { status })
+      const added = await addUnlessReadOnly(client, { status })
       const animals = await list(client, `?status=${status}&limit=100`)
       ok(
         animals.every((animal) => animal.status === status),
         'an animal with another status',
       )
-      ok(
-        animals.some((animal) => animal.id === id),
-        'the animal just added is missing',
-      )
+      ok(!added || animals.some((animal) => animal.id === added.id), 'the animal just added is missing')
     },
   })),
   ...['limit=0', 'limit=101', 'limit=abc', 'limit=', 'limit=1.5', 'limit=%2B5', 'status=unknown', 'status=', 'cursor=!']
@@ -204,7 +201,9 @@ export const cases: Case[] = [
     source: '§4.3',
     title: 'getPet is 200 with the Animal',
     async run(client) {
-      const animal = await add(client, { status: 'sold' })
+      // Without an animal in the environment, add reports that the case needs to write.
+      const [newest] = client.readOnly ? await list(client, '?limit=1') : []
+      const animal = newest ?? (await add(client, { status: 'sold' }))
       deepStrictEqual(await fetchOne(client, animal.id), animal)
     },
   },
@@ -262,11 +261,18 @@ function rejected(body: string | Uint8Array, status: number, headers?: Record<st
   return async ({ create }: Client) => expectError(await create(body, headers), status)
 }
 
+interface Pet {
+  name?: string
+  categoryId?: string
+  status?: string
+}
+
+async function addUnlessReadOnly(client: Client, pet?: Pet): Promise<ReadAnimal | undefined> {
+  return client.readOnly ? undefined : add(client, pet)
+}
+
 /** Adds an animal. @returns it as the response contains it */
-async function add(
-  client: Client,
-  pet: { name?: string; categoryId?: string; status?: string } = {},
-): Promise<ReadAnimal> {
+async function add(client: Client, pet: Pet = {}): Promise<ReadAnimal> {
   const { name = 'conformance', categoryId = '1', status } = pet
   const statusMember = status === undefined ? '' : `,"status":${JSON.stringify(status)}`
   const response = await client.create(`{"name":${JSON.stringify(name)},"categoryId":${categoryId}${statusMember}}`)

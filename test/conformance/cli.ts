@@ -1,44 +1,76 @@
-import { parseArgs } from 'node:util'
+import { parseArguments } from '../../src/cli/arguments.ts'
+import { OperatorError } from '../../src/operator-error.ts'
 import { cases } from './cases.ts'
-import { createClient } from './client.ts'
+import { createClient, noResponse, ReadOnlyError } from './client.ts'
+import { createReport } from './report.ts'
 
-const usage = `Usage: npm run conformance -- --base-url URL --key KEY [--specification-only]
+const USAGE = `Usage: npm run conformance -- --base-url URL --key KEY [--read-only] [--specification-only]
   Runs the conformance suite against an environment and prints a line for each case. The exit code is 1 if a case fails.
-  URL is the base address, which ends in /v1. The suite adds animals whose names begin with "conformance".
-  --specification-only skips the cases that come from design decisions where the specification is silent.`
+  --base-url URL         the address of the environment, with or without /v1: http://localhost:4000
+  --key KEY              an API key that may read and write
+  --read-only            skips the cases that send anything but GET. Without it the suite adds animals whose names begin
+                         with "conformance"; the API cannot delete them
+  --specification-only   skips the cases that come from design decisions where the specification is silent`
 
-const { baseUrl, key, specificationOnly } = parse()
-const client = createClient(baseUrl, key)
-const selected = cases.filter(({ source }) => source !== 'design' || !specificationOnly)
-let failed = 0
-for (const { source, title, run } of selected) {
-  const problem = await run(client).then(
-    () => undefined,
-    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
-  )
-  if (problem) failed++
-  console.log(`${problem ? 'FAIL' : 'ok  '}  ${source.padEnd(6)}  ${title}`)
-  if (problem)
-    console.log(
-      `              ${[problem.message, problem.cause].filter(Boolean).join(': ').split('\n').join('\n              ')}`,
-    )
+try {
+  if (process.argv.includes('--help')) console.log(USAGE)
+  else process.exitCode = await run(parse(process.argv.slice(2)))
+} catch (error) {
+  if (!(error instanceof OperatorError)) throw error
+  console.error(error.message)
+  process.exitCode = 1
 }
-console.log(`\n${selected.length - failed} passed, ${failed} failed`)
-process.exit(failed ? 1 : 0)
+process.exit() // fetch keeps connections open
 
-function parse() {
-  try {
-    const options = {
-      'base-url': { type: 'string' },
-      key: { type: 'string' },
-      'specification-only': { type: 'boolean' },
-    } as const
-    const { values } = parseArgs({ options })
-    const { 'base-url': address, key: apiKey } = values
-    if (address && apiKey) return { baseUrl: address, key: apiKey, specificationOnly: values['specification-only'] }
-  } catch {
-    // invalid arguments: the usage is printed below
+/** @returns the exit code. @throws OperatorError if the environment sends no response, or rejects the key */
+async function run({ baseUrl, key, readOnly, specificationOnly }: ReturnType<typeof parse>): Promise<number> {
+  const client = createClient(baseUrl, key, { readOnly })
+  await requireAccess()
+  if (!readOnly) {
+    console.log(`This run adds animals named "conformance …" to ${baseUrl}.`)
+    console.log('The API has no operation that deletes them. --read-only adds none.\n')
   }
-  console.error(usage)
-  process.exit(1)
+  const report = createReport()
+  for (const { source, title, run } of cases.filter(({ source }) => source !== 'design' || !specificationOnly)) {
+    const error = await run(client).then(() => undefined, toError)
+    if (error && noResponse(error)) await requireAccess()
+    const outcome = error instanceof ReadOnlyError ? 'skip' : (error ?? 'ok')
+    console.log(report.add({ source, title, outcome }))
+  }
+  console.log(report.summary())
+  return report.failed() ? 1 : 0
+
+  async function requireAccess(): Promise<void> {
+    const response = await client.send('/pets?limit=1').catch((error: unknown) => toError(error))
+    if (response instanceof Error) {
+      throw new OperatorError(`No response from ${baseUrl}/pets: ${noResponse(response) ?? response.message}`)
+    }
+    if (response.status === 401) throw new OperatorError(`${baseUrl}/pets responds 401: the key is not valid there.`)
+  }
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+/** @throws OperatorError */
+function parse(args: string[]) {
+  const grammar = {
+    options: { 'base-url': 'URL', key: 'KEY' },
+    flags: ['read-only', 'specification-only'],
+  }
+  const { options, flags } = parseArguments(args, grammar, USAGE)
+  for (const name of Object.keys(grammar.options)) {
+    if (!options[name]) throw new OperatorError(`--${name} is missing.\n\n${USAGE}`)
+  }
+  const { 'base-url': url = '', key = '' } = options
+  if (!/^https?:\/\/[^?#]+$/.test(url) || !URL.canParse(url)) {
+    throw new OperatorError('--base-url takes a URL such as http://localhost:4000 or https://pets.example/v1.')
+  }
+  return {
+    baseUrl: `${url.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`,
+    key,
+    readOnly: flags.has('read-only'),
+    specificationOnly: flags.has('specification-only'),
+  }
 }

@@ -19,20 +19,40 @@ export interface RequestOptions {
 
 /** Sends requests to one environment, as a black box. */
 export interface Client {
+  /** Whether it sends nothing but GET. */
+  readOnly: boolean
   send(path: string, options?: RequestOptions): Promise<ReceivedResponse>
   /** POST /pets with a body of type application/json. */
   create(body: string | Uint8Array, headers?: Record<string, string>): Promise<ReceivedResponse>
 }
 
+/** A case wanted to write in a run that is read-only. */
+export class ReadOnlyError extends Error {}
+
+/** @returns why there was no response at all; undefined if the error has another cause */
+export function noResponse(error: Error): string | undefined {
+  if (error.name === 'TimeoutError') return 'timeout'
+  if (error.message !== 'fetch failed') return undefined // the message of Node's fetch
+  const { cause } = error
+  const causes: unknown[] = cause instanceof AggregateError ? cause.errors : [cause]
+  return causes.map((reason) => (reason instanceof Error ? reason.message : String(reason))).join(', ')
+}
+
 /**
  * @param baseUrl the environment's base address, which ends in `/v1` (specification §9)
- * @param timeoutMs time limit for each response
+ * @param options.timeoutMs time limit for each response
+ * @param options.readOnly throws ReadOnlyError instead of sending anything but GET
  */
-export function createClient(baseUrl: string, key: string, timeoutMs = 10_000): Client {
+export function createClient(
+  baseUrl: string,
+  key: string,
+  { timeoutMs = 10_000, readOnly = false }: { timeoutMs?: number; readOnly?: boolean } = {},
+): Client {
   async function send(
     path: string,
     { method = 'GET', headers = {}, body, authorization }: RequestOptions = {},
   ): Promise<ReceivedResponse> {
+    if (readOnly && method !== 'GET') throw new ReadOnlyError()
     const auth = authorization === undefined ? `Bearer ${key}` : authorization
     const response = await fetch(baseUrl.replace(/\/$/, '') + path, {
       method,
@@ -46,7 +66,7 @@ export function createClient(baseUrl: string, key: string, timeoutMs = 10_000): 
   }
   const create = (body: string | Uint8Array, headers = {}) =>
     send('/pets', { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } })
-  return { send, create }
+  return { readOnly, send, create }
 }
 
 /** An animal with its integers as strings of digits, since JSON.parse would round them. */

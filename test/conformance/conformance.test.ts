@@ -1,7 +1,24 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { cases } from './cases.ts'
 import { createClient } from './client.ts'
 import { testWithService as test } from '../support/harness.ts'
+import { freePort } from '../support/processes.ts'
+
+/** Runs the command line. */
+function conformance(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('run.mjs', import.meta.url)), ...args])
+  let [stdout, stderr] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })))
+}
+
+const caseLines = (stdout: string) => stdout.match(/^(ok {2}|skip|FAIL) {2}(§|design)/gm) ?? []
 
 describe('the conformance suite', () => {
   test('passes against the service', async ({ service }) => {
@@ -24,5 +41,84 @@ describe('the conformance suite', () => {
       )
     // Cases that still pass: 401 itself, and the headers that every response of getPet has.
     expect(passed.filter((title) => !/401|Deprecation/.test(title))).toEqual([])
+  })
+})
+
+describe('npm run conformance', () => {
+  test('takes a URL with or without /v1, and announces the animals before it adds them', async ({ service }) => {
+    for (const url of [service.base, `${service.base}/`, `${service.base}/v1`, `${service.base}/v1/`]) {
+      const { code, stdout, stderr } = await conformance('--base-url', url, '--key', service.key)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout).toMatch(
+        /^This run adds animals named "conformance …" to \S+\/v1\.\nThe API has no operation that deletes/,
+      )
+      expect(stdout).toMatch(/\n\n\d+ passed, 0 failed\n$/)
+      expect(new Set(caseLines(stdout).map((line) => line.slice(0, 4)))).toEqual(new Set(['ok  ']))
+    }
+  })
+
+  test('--read-only adds nothing, and passes also without an animal', async ({ service }) => {
+    const args = ['--base-url', service.base, '--key', service.key, '--read-only']
+    const { code, stdout, stderr } = await conformance(...args)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).not.toContain('This run adds')
+    expect(stdout).toMatch(/\n\n\d+ passed, 0 failed, \d+ skipped\n$/)
+    expect(caseLines(stdout).filter((line) => line.startsWith('ok')).length).toBeGreaterThan(30)
+    await service.post({ name: 'Rex', categoryId: 1 })
+    expect((await conformance(...args)).code).toBe(0)
+    expect(await (await service.send('/v1/pets')).json()).toHaveLength(1)
+  })
+
+  test('reports once that there is no response, or that the key is not valid', async ({ service }) => {
+    const port = await freePort()
+    const nothing = await conformance('--base-url', `http://127.0.0.1:${port}`, '--key', service.key)
+    const reason = `connect ECONNREFUSED 127.0.0.1:${port}`
+    const message = `No response from http://127.0.0.1:${port}/v1/pets: ${reason}\n`
+    expect(nothing).toEqual({ code: 1, stdout: '', stderr: message })
+    const unauthorized = await conformance('--base-url', service.base, '--key', 'wrong')
+    const stderr = `${service.base}/v1/pets responds 401: the key is not valid there.\n`
+    expect(unauthorized).toEqual({ code: 1, stdout: '', stderr })
+  })
+
+  test('reports once that the environment stopped during the run', async () => {
+    const server = createServer((_req, res) => {
+      res.end('[]')
+      server.close()
+      server.closeAllConnections()
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo // of a TCP server
+    const { code, stdout, stderr } = await conformance('--base-url', `http://127.0.0.1:${port}`, '--key', 'k')
+    expect({ code, failures: caseLines(stdout) }).toEqual({ code: 1, failures: [] })
+    expect(stderr).toMatch(/^No response from [^\n]+\n$/)
+  })
+
+  test('prints equal failures together', async ({ service }) => {
+    const notTheApi = `${service.base}/docs` // so every response is 404
+    const { code, stdout } = await conformance('--base-url', notTheApi, '--key', service.key)
+    expect(code).toBe(1)
+    const groups = stdout.match(/^\d+ cases? failed: .*$/gm) ?? []
+    const failed = caseLines(stdout).filter((line) => line.startsWith('FAIL')).length
+    expect(failed).toBeGreaterThan(50)
+    expect(groups.length).toBeLessThan(failed / 3)
+    expect(groups.reduce((sum, group) => sum + Number.parseInt(group, 10), 0)).toBe(failed)
+  })
+
+  test('says what is wrong with its arguments before the usage; --help exits with 0', async () => {
+    const problems: [string[], string][] = [
+      [[], '--base-url is missing.'],
+      [['--base-url', 'http://localhost:4000'], '--key is missing.'],
+      [['--base-ur', 'x'], 'The command has no such option: --base-ur.'],
+      [
+        ['--base-url', 'localhost:4000', '--key', 'k'],
+        '--base-url takes a URL such as http://localhost:4000 or https://pets.example/v1.',
+      ],
+    ]
+    for (const [args, problem] of problems) {
+      const { code, stdout, stderr } = await conformance(...args)
+      expect([code, stdout, stderr.split('\n')[0]]).toEqual([1, '', problem])
+    }
+    const help = { code: 0, stdout: expect.stringMatching(/^Usage: npm run conformance /), stderr: '' }
+    expect(await conformance('--help')).toEqual(help)
   })
 })

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { Source } from 'graphql'
 import { describe, expect } from 'vitest'
 import { createManifest, readManifest, type TrustedDocuments } from '../../src/graphql/trusted-documents.ts'
 import { schema } from '../../src/graphql/schema/index.ts'
+import { OperatorError } from '../../src/operator-error.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 
 const folder = new URL('./operations/', import.meta.url)
-const sources = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'))
+const sources = readdirSync(folder).map((file) => new Source(readFileSync(new URL(file, folder), 'utf8'), file))
 const manifest = createManifest(schema, sources)
 const idOf = (name: string) => Object.keys(manifest).find((hash) => manifest[hash]?.includes(` ${name}(`)) ?? ''
 const trusted = (mode: TrustedDocuments['mode']) => ({ trusted: { mode, byHash: new Map(Object.entries(manifest)) } })
@@ -17,6 +19,20 @@ async function send(service: TestService, body: object) {
   return { status: response.status, body: await response.json() }
 }
 
+/** @returns the lines of the error that rejects documents, sorted */
+function errorsOf(documents: Record<string, string>): string[] {
+  try {
+    createManifest(
+      schema,
+      Object.entries(documents).map(([file, text]) => new Source(text, file)),
+    )
+  } catch (error) {
+    if (error instanceof OperatorError) return error.message.split('\n').sort()
+    throw error
+  }
+  return []
+}
+
 describe('the manifest', () => {
   test('contains every operation with only the fragments that it uses', () => {
     expect(Object.keys(manifest)).toHaveLength(3)
@@ -25,7 +41,22 @@ describe('the manifest', () => {
   })
 
   test('is not created from documents that are invalid in the schema', () => {
-    expect(() => createManifest(schema, ['query A { pett { id } }'])).toThrow(/^Cannot query field "pett"/)
+    const documents = {
+      'a.graphql': 'query A {\n  pett { id }\n}',
+      'b.graphql': '{ pets { nodes { nme } } }\nquery A { __typename }',
+    }
+    expect(errorsOf(documents)).toEqual([
+      'a.graphql:1:7 and b.graphql:2:7: There can be only one operation named "A".',
+      'a.graphql:2:3: Cannot query field "pett" on type "Query". Did you mean "pet" or "pets"?',
+      'b.graphql:1:18: Cannot query field "nme" on type "Animal". Did you mean "name"?',
+    ])
+  })
+
+  test('names the position of every syntax error', () => {
+    expect(errorsOf({ 'a.graphql': 'query {', 'b.gql': '{ __typename }', 'c.gql': '# nothing\n' })).toEqual([
+      'a.graphql:1:8: Syntax Error: Expected Name, found <EOF>.',
+      'c.gql:2:1: Syntax Error: Unexpected <EOF>.',
+    ])
   })
 
   test('is rejected if it does not map hashes to documents', async () => {

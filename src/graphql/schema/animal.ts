@@ -39,8 +39,8 @@ const PET_FIELDS: Record<keyof NewPet, PetField> = {
         resolve: ({ categoryId }) => categoryId.toString(),
       }),
     input: (t) => t.id({ required: true, description: `The category: ${INT64}.` }),
-    // Text that is not an int64 stays, so that the contract rejects it with its message.
-    toContract: (id) => (typeof id === 'string' ? (parseInt64(id) ?? id) : id),
+    // An ID may be text. NaN, as other text is no number, is what the contract rejects with its message for numbers.
+    toContract: (id) => (typeof id === 'string' ? (parseInt64(id) ?? Number.NaN) : id),
   },
   status: {
     output: (t) => t.expose('status', { type: Status, nullable: true, description: 'Null: no status.' }),

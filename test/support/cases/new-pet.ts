@@ -170,7 +170,7 @@ export const INVALID_PETS: InvalidPetCase[] = [
     ...invalidCategoryId('1e19', '§4.2'),
     message: /^categoryId: must be an integer from -9223372036854775808/,
   },
-  invalidCategoryId('"1"', 'design'),
+  { ...invalidCategoryId('"1"', 'design'), message: /^categoryId: must be a JSON integer, not a string$/ },
   ...NON_STRING_STATUSES.map((value) => invalidStatus(value, '§4.2')),
   ...INVALID_STATUSES.map((status) => invalidStatus(JSON.stringify(status), '§4.2')),
   invalidStatus('null', 'design'),

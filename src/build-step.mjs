@@ -1,0 +1,144 @@
+// Steps of a build that are skipped while nothing changed, and the TypeScript compiler as such a step.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+const require = createRequire(import.meta.url)
+
+/** What every step depends on: npm writes the second file at each installation. */
+const PACKAGES = ['package.json', 'package-lock.json', 'node_modules/.package-lock.json']
+
+/** Files that change while they are compiled are compiled again, but not forever. */
+const MAX_RUNS = 3
+
+/**
+ * Runs a step of a build, unless neither its inputs nor its outputs have changed since it last completed. Contents are
+ * compared, not times: a checkout or a copy may make a file older. The stamp is written last and describes the outputs
+ * that the step returned, so an interrupted step, another build at the same time or a manual change is noticed.
+ * Paths are relative to the project.
+ * @param step.stamp file that records the inputs and outputs
+ * @param step.inputs returns the paths of the inputs
+ * @param step.run returns the outputs, as a map from path to content. An output of the previous run that is missing in it
+ *   is deleted
+ */
+export function runStep({ stamp, inputs, run }) {
+  for (let runs = 0; ; runs++) {
+    const paths = inputs()
+    const [fingerprint, changes] = [fingerprintOf(paths), changeTimes(paths)]
+    const previous = readStamp(stamp)
+    if (previous.inputs === fingerprint && isIntact(previous.outputs)) return
+    if (runs === MAX_RUNS) fail('The files change while they are built.\n')
+    const outputs = run()
+    const isStable = changeTimes(inputs()) === changes
+    for (const path of Object.keys(previous.outputs)) if (!outputs.has(path)) rmSync(join(root, path), { force: true })
+    for (const [path, content] of outputs) replace(path, content)
+    const hashes = Object.fromEntries([...outputs].map(([path, content]) => [path, sha256(content)]))
+    replace(stamp, JSON.stringify({ inputs: isStable ? fingerprint : '', outputs: hashes }))
+  }
+}
+
+/**
+ * Compiles a TypeScript project to the folder that its configuration names; nothing is written if it has an error.
+ * @param options.project its tsconfig.json
+ */
+export function compile({ project, stamp, inputs }) {
+  runStep({
+    stamp,
+    inputs: () => [project, 'tsconfig.json', ...inputs()],
+    run: () => emit(join(root, project)),
+  })
+}
+
+/** Prints the errors of a project and exits with code 1, or returns the compiled files. */
+function emit(configFile) {
+  const ts = require('typescript')
+  const format = { getCurrentDirectory: () => root, getCanonicalFileName: (name) => name, getNewLine: () => '\n' }
+  function requireNone(errors) {
+    if (errors.length) fail(ts.formatDiagnostics(errors, format))
+  }
+  const host = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: (error) => requireNone([error]) }
+  const { fileNames, options, errors } = ts.getParsedCommandLineOfConfigFile(configFile, {}, host)
+  requireNone(errors)
+  const program = ts.createProgram(fileNames, options)
+  requireNone(ts.getPreEmitDiagnostics(program))
+  const outputs = new Map()
+  program.emit(undefined, (file, text) => outputs.set(relative(root, file), text))
+  return outputs
+}
+
+function fail(text) {
+  process.stderr.write(text)
+  process.exit(1)
+}
+
+/** Runs a Node program in the project; exits as it does unless it succeeds. */
+export function runNode(...args) {
+  runVisibly(process.execPath, args)
+}
+
+export function runNpm(...args) {
+  runVisibly('npm', args)
+}
+
+function runVisibly(program, args) {
+  const { status, error } = spawnSync(program, args, { cwd: root, stdio: 'inherit' })
+  if (error) fail(`${error.message}\n`)
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+/** The files of a folder and of its subfolders whose names match. */
+export function list(folder, pattern) {
+  const names = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+  return names.filter((name) => pattern.test(name)).map((name) => join(folder, name))
+}
+
+function fingerprintOf(paths) {
+  const files = [...new Set([...PACKAGES, ...paths])].sort()
+  return sha256(JSON.stringify(files.map((path) => [path, sha256(read(path) ?? '')])))
+}
+
+/** When each file was last written or replaced, which no program can set. Tells whether one changed during a run. */
+function changeTimes(paths) {
+  const times = paths.map((path) => [path, statSync(join(root, path), { throwIfNoEntry: false })?.ctimeMs])
+  return JSON.stringify(times.sort())
+}
+
+function isIntact(outputs) {
+  return Object.entries(outputs).every(([path, hash]) => sha256(read(path) ?? '') === hash)
+}
+
+function readStamp(stamp) {
+  try {
+    return JSON.parse(read(stamp) ?? '')
+  } catch {
+    return { inputs: '', outputs: {} }
+  }
+}
+
+/** Replaces a file by another in one moment: a program that starts meanwhile must not read half of it. */
+function replace(path, content) {
+  if (read(path)?.equals(Buffer.from(content))) return
+  const file = join(root, path)
+  const temporary = `${file}.${process.pid}`
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(temporary, content)
+  renameSync(temporary, file)
+}
+
+/** @returns undefined for a file that does not exist */
+export function read(path) {
+  try {
+    return readFileSync(join(root, path))
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function sha256(content) {
+  return createHash('sha256').update(content).digest('hex')
+}

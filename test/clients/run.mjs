@@ -1,0 +1,19 @@
+// npm run clients: installs the clients and runs every example against the service.
+import { runNode, runNpm } from '../../src/build-step.mjs'
+
+const USAGE = `Usage: npm run clients
+  Installs the GraphQL and REST clients in test/clients/ and runs every example of docs/clients.md against the service.
+  It takes no arguments.`
+
+const args = process.argv.slice(2)
+if (args.includes('--help')) {
+  console.log(USAGE)
+  process.exit(0)
+}
+if (args.length) {
+  console.error(`npm run clients takes no arguments.\n\n${USAGE}`)
+  process.exit(1)
+}
+runNode('src/build.mjs')
+runNpm('ci', '--prefix', 'test/clients', '--no-audit', '--no-fund')
+runNode('node_modules/vitest/vitest.mjs', 'run', '--config', 'test/clients/vitest.config.ts')
