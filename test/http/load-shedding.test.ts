@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
-import { startScript } from '../support/assets.ts'
+import { docsScript } from '../support/assets.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 import { waitFor, waitUntil } from '../support/timeouts.ts'
 
@@ -28,7 +28,7 @@ async function whileQueueFull(service: TestService, queueLength: number, work: (
 }
 
 const neverShed = ['/livez', '/readyz', '/metrics']
-const pages = ['/graphql', '/docs', startScript, '/openapi.json']
+const pages = ['/graphql', '/docs', docsScript, '/openapi.json']
 const html = { Accept: 'text/html' }
 
 describe('with more requests waiting for the database than the limit', () => {

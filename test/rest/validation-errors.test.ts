@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { startScript } from '../support/assets.ts'
+import { docsScript } from '../support/assets.ts'
 import { INVALID_PETS, MALFORMED_BODIES } from '../support/cases/new-pet.ts'
 import { testWithSharedService as test } from '../support/harness.ts'
 
@@ -120,7 +120,7 @@ describe('paths and methods', () => {
     expect(response.headers.get('content-type')).toMatch(/^application\/json/)
   })
 
-  test.for(['/livez', '/readyz', '/docs', '/openapi.json', startScript])(
+  test.for(['/livez', '/readyz', '/docs', '/openapi.json', docsScript])(
     '%s allows GET, HEAD and OPTIONS only, and ignores Range and If-Match',
     async (path, { service }) => {
       const post = await service.send(path, { method: 'POST' })

@@ -8,7 +8,7 @@ export const assets = files.filter((file) => !/\.(br|gz)$/.test(file)).map((file
 export const largestAsset = assets.toSorted((a, b) => sizeOf(b) - sizeOf(a))[0] ?? ''
 
 /** An asset that is small. */
-export const startScript = assets.find((path) => path.includes('/start-')) ?? '/assets/start.js'
+export const docsScript = assets.find((path) => /^\/assets\/docs-.*\.js$/.test(path)) ?? ''
 
 function sizeOf(path: string): number {
   return statSync(new URL(`../../dist/public${path}`, import.meta.url)).size
