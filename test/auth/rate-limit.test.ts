@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { createRateLimiter, deleteExpiredWindows, MAX_CLIENTS } from '../../src/auth/rate-limiter.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
-import { waitFor } from '../support/timeouts.ts'
+import { waitFor, waitUntil } from '../support/timeouts.ts'
 
 const defaults = loadConfig({}).rateLimits
 const HOUR_MS = 3_600_000
@@ -141,9 +141,10 @@ describe('a rate limit that instances share', () => {
         (await query(service, 'SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()')).rows[0]
           .count,
       )
+    await fetch(`${service.base}/readyz`) // through the connection of the readiness probe
     const before = await connections()
     await startLimited(service, 20, shared)
-    expect(await connections()).toBe(before + 2)
+    await waitUntil(async () => (await connections()) === before + 3) // that of its readiness probe, too
   })
 
   test('counts down across instances and APIs, and is exhausted in all of them', async ({ service }) => {

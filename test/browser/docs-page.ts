@@ -27,6 +27,7 @@ export const test = testWithService
     page: async ({ browser, service: _running }, use) => {
       const complaints: string[] = []
       const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+      page.setDefaultTimeout(150_000) // machines may be slow
       page.on('pageerror', (error) => complaints.push(error.message))
       page.on('console', (message) => {
         if (['error', 'warning'].includes(message.type())) complaints.push(message.text())

@@ -25,6 +25,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     problems: async ({}, use) => use([]),
     page: async ({ service, problems }, use) => {
       const page = await browser.newPage({ permissions: ['clipboard-read', 'clipboard-write'] })
+      page.setDefaultTimeout(150_000) // machines may be slow
       page.on('pageerror', (error) => problems.push(error.message))
       page.on('console', (message) => {
         if (['error', 'warning'].includes(message.type())) problems.push(message.text())

@@ -260,9 +260,9 @@ describe('the span of a statement', () => {
     const statuses = spans.map(({ name, status, attributes }) => [name, status.code, attributes['error.type']])
     expect(statuses).toEqual([
       ['POST /graphql', SpanStatusCode.UNSET, undefined], // a 200 response that contains errors
-      ['query', SpanStatusCode.ERROR, 'INTERNAL'],
+      ['query', SpanStatusCode.ERROR, 'UNAVAILABLE'],
       ['SELECT public.animal', SpanStatusCode.ERROR, '42P01'],
-      ['GET /v1/pets', SpanStatusCode.ERROR, 'INTERNAL'],
+      ['GET /v1/pets', SpanStatusCode.ERROR, 'UNAVAILABLE'],
       ['SELECT public.animal', SpanStatusCode.ERROR, '42P01'],
     ])
     expect(spans.at(-1)?.attributes['db.response.status_code']).toBe('42P01')
