@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../support/processes.ts'
+import { freePort, INHERITED } from '../support/processes.ts'
 import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
 import type { Defer } from './assertions.ts'
 
@@ -45,7 +45,7 @@ export async function startInstance(
   const child = spawn(process.execPath, [program], {
     cwd: dir,
     env: {
-      PATH: process.env.PATH ?? '',
+      ...INHERITED,
       LOG_LEVEL: 'warn',
       RATE_LIMIT_POINTS: '0',
       HOST: '127.0.0.1',

@@ -12,6 +12,12 @@ import { GENEROUS_TIMEOUTS, waitUntil } from './timeouts.ts'
 
 type Env = Record<string, string>
 
+/**
+ * What the environment of the tests gives to every program that they start: PATH, to find setpriv, and NODE_OPTIONS, by
+ * which `npm run nodes` makes deprecations errors.
+ */
+export const INHERITED: Env = { PATH: process.env.PATH ?? '', NODE_OPTIONS: process.env.NODE_OPTIONS ?? '' }
+
 export interface ProgramResult {
   code: number | null
   stdout: string
@@ -107,12 +113,12 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
   }
 }
 
-/** Starts a program of dist/ with only these environment variables, and collects its output. */
+/** Starts a program of dist/ with only these environment variables and the inherited ones, and collects its output. */
 function launch(program: string, args: string[], env: Env, uid?: number) {
   const file = fileURLToPath(new URL(`../../dist/${program}`, import.meta.url))
   const child = spawn(process.execPath, [file, ...args], {
     cwd: tmpdir(), // outside the project, since the programs must not depend on the working directory
-    env: { PATH: process.env.PATH ?? '', ...env }, // PATH is needed to find setpriv
+    env: { ...INHERITED, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true, // a process group of its own
     ...(uid !== undefined && { uid }),

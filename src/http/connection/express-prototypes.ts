@@ -4,8 +4,9 @@ import type { Express } from 'express'
 /**
  * Classes for `http.createServer` whose objects already have the prototypes that Express sets.
  *
- * Express changes the prototype of both, which costs Node 20 and 22 some 0.07 ms a request: V8 drops its inline caches
- * (expressjs/express#5998, nodejs/node#37457). With these classes the change has no effect.
+ * Express changes the prototype of both, which costs Node 20 and 22 some 0.1 ms a request: V8 drops its inline caches
+ * (expressjs/express#5998, nodejs/node#37457). With these classes the change has no effect. Node 24 and newer do not need
+ * them (docs/decisions/0023-node-lines.md).
  */
 export function expressPrototypes(app: Express): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
   class Request extends IncomingMessage {}
