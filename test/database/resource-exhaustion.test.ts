@@ -70,7 +70,7 @@ test('a statement that is too slow is ended: 503, and nothing was written', asyn
   await expectPoolHealthy(service)
 })
 
-test('with one available connection: 2xx or 503, as many animals as 201, and all succeed once there are more', async ({
+test('with one connection beside that of the readiness probe: 2xx or 503, as many animals as 201, and all succeed once there are more', async ({
   onTestFinished,
 }) => {
   const databaseUrl = await cloneDatabase()
@@ -83,7 +83,7 @@ test('with one available connection: 2xx or 503, as many animals as 201, and all
   })
   await withClient(
     (client) =>
-      client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret' CONNECTION LIMIT 1;
+      client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret' CONNECTION LIMIT 2;
         GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}`),
     nameOf(databaseUrl),
   )
