@@ -101,7 +101,7 @@ function fingerprintOf(paths) {
   return sha256(JSON.stringify(files.map((path) => [path, sha256(read(path) ?? '')])))
 }
 
-/** When each file was last written or replaced, which no program can set. Tells whether one changed during a run. */
+/** The ctime of each file, which no program can set: it differs when a file changed during a run. */
 function changeTimes(paths) {
   const times = paths.map((path) => [path, statSync(join(root, path), { throwIfNoEntry: false })?.ctimeMs])
   return JSON.stringify(times.sort())
@@ -119,7 +119,7 @@ function readStamp(stamp) {
   }
 }
 
-/** Replaces a file by another in one moment: a program that starts meanwhile must not read half of it. */
+/** Replaces a file atomically: a program that starts at the same time must not read half of it. */
 function replace(path, content) {
   if (read(path)?.equals(Buffer.from(content))) return
   const file = join(root, path)

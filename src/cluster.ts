@@ -18,12 +18,13 @@ export async function runCluster(
   let shuttingDown = false
   let exitCode = 0
 
-  function shutDown(): void {
+  function shutDown(signal?: string): void {
     shuttingDown = true
+    log.info({ signal }, 'shutting down')
     for (const worker of workers()) send(worker, { petstore: 'shutdown' })
   }
   function onSignal(signal: string): void {
-    if (!shuttingDown) return shutDown()
+    if (!shuttingDown) return shutDown(signal)
     if (signal !== 'SIGHUP') for (const worker of workers()) worker.process.kill('SIGKILL')
   }
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal).on('SIGHUP', onSignal)
@@ -43,7 +44,9 @@ export async function runCluster(
       if (!shuttingDown && listening.has(worker)) return void cluster.fork()
       exitCode ||= code ?? 1
       if (!shuttingDown) shutDown()
-      if (workers().length === 0) resolve(exitCode)
+      if (workers().length > 0) return
+      log.info('stopped')
+      resolve(exitCode)
     })
   })
 }

@@ -34,9 +34,10 @@ await runProgram(async (env) => {
   }
   const shutdown = shutdownRequested()
   const stop = await Promise.race([start(config, env, log), giveUpStarting(shutdown)])
-  log.info({ signal: await shutdown }, 'shutting down')
+  const logLevel = cluster.isWorker ? 'debug' : 'info' // the primary logs the shutdown of all
+  log[logLevel]({ signal: await shutdown }, 'shutting down')
   await stop()
-  log.info('stopped')
+  log[logLevel]('stopped')
 }, describeEnvironment)
 
 /** Opens the database, builds the service, listens and prints the banner. @returns shuts all of it down */

@@ -153,7 +153,7 @@ function createLimiters({ rateLimits, log }: ServiceOptions, store: Pool | undef
   }
 }
 
-/** What tells whether the database can be used: the readiness probe and the log. */
+/** The readiness probe, and the log of outages, which share one connection and one query. */
 function observeDatabase({ log, databaseUrl }: ServiceOptions, readinessPool: Pool, isDraining: () => boolean) {
   const coalesce = createCoalescer<string[]>()
   const health: Health = {

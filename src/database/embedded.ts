@@ -28,7 +28,8 @@ interface Usage {
  * Uses the PostgreSQL server of a data folder: initialises the folder when it is new, starts the server when it is not
  * running (with crash recovery if necessary), and shares it when another process started it.
  * @param settings PostgreSQL settings for the start, as `name=value`
- * @param report is told when the server has stopped by itself, and when it runs again; without it, it stays stopped
+ * @param report called with a message when the server has stopped by itself, and when it runs again. Without it, a server
+ *   that stops is not started again
  * @throws OperatorError
  */
 export async function useEmbeddedPostgres(

@@ -44,9 +44,9 @@ export function allowOrigins(origins: AllowedOrigins): RequestHandler {
  * as a failure of the network, so this comes before authentication, rate limits and load shedding.
  */
 export const respondToPreflight: RequestHandler = (req, res, next) => {
+  if (!isPreflight(req)) return next()
   // Browsers follow a redirect of the request itself, such as /graphql/ to /graphql, but none of its preflight.
-  const path = req.path.replace(/(?<=.)\/$/, '')
-  if (!isPreflight(req) || routeOf(path) === 'other') return next()
+  if (routeOf(req.path.replace(/(?<=.)\/$/, '')) === 'other') return next()
   // For an origin that is not allowed, the absence of Access-Control-Allow-Origin says so.
   if (res.hasHeader('Access-Control-Allow-Origin')) {
     res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST')

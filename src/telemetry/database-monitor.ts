@@ -1,17 +1,18 @@
 import type { Logger } from 'pino'
 import { reasonOf } from '../database/errors.ts'
 
-/** How often a database that cannot be used is tried again, in milliseconds. */
-const RETRY_MS = 1_000
+/** The least time between two checks of the database, in milliseconds: an outage fails every request. */
+const INTERVAL_MS = 1_000
 
 export interface DatabaseMonitor {
-  /** Tries the database, unless it is being tried already. Call it when the database may not be available. */
+  /** Checks the database soon. Call it whenever the database may not be available. */
   check(): void
   stop(): void
 }
 
 /**
- * Tells in the log when the database cannot be used, why, and when it can be used again: one line each.
+ * Logs when the database becomes unavailable, the reason, and when it is available again. Checks it once in each
+ * INTERVAL_MS while it is unavailable, and otherwise only when `check` is called.
  * @param databaseUrl only its host is logged
  * @param pendingMigrations rejects when the database is not available
  */
@@ -22,35 +23,40 @@ export function createDatabaseMonitor(
 ): DatabaseMonitor {
   const { host } = new URL(databaseUrl)
   let problem: string | undefined
-  let since = 0
-  let trying = false
-  let timer: NodeJS.Timeout | undefined
+  let unavailableSince = 0
+  /** Whether `check` was called since the last check began. */
+  let requested = false
+  let running = false
   let stopped = false
+  let timer: NodeJS.Timeout | undefined
 
-  async function tryDatabase(): Promise<void> {
-    const found = await findProblem(pendingMigrations)
-    trying = false
-    if (stopped) return
-    if (found && !problem) {
-      since = performance.now()
-      log.warn({ host, reason: found }, 'the database cannot be used')
-    }
+  function record(found: string | undefined): void {
+    if (found && !problem) unavailableSince = performance.now()
+    if (found && found !== problem) log.warn({ host, reason: found }, 'database unavailable')
     if (!found && problem) {
-      log.warn({ host, seconds: Math.round((performance.now() - since) / 1_000) }, 'the database can be used again')
+      const seconds = Math.round((performance.now() - unavailableSince) / 1_000)
+      log.warn({ host, seconds }, 'database available again')
     }
     problem = found
-    if (problem) timer = setTimeout(check, RETRY_MS).unref()
   }
 
-  function check(): void {
-    if (trying || stopped) return
-    clearTimeout(timer)
-    trying = true
-    void tryDatabase()
+  async function run(): Promise<void> {
+    running = true
+    requested = false
+    const found = await findProblem(pendingMigrations)
+    if (stopped) return
+    record(found)
+    timer = setTimeout(() => {
+      running = false
+      if (problem || requested) void run()
+    }, INTERVAL_MS).unref()
   }
 
   return {
-    check,
+    check() {
+      requested = true
+      if (!running && !stopped) void run()
+    },
     stop() {
       stopped = true
       clearTimeout(timer)
@@ -58,7 +64,7 @@ export function createDatabaseMonitor(
   }
 }
 
-/** @returns why the database cannot be used; undefined when it can */
+/** @returns why the database is unavailable; undefined when it is available */
 async function findProblem(pendingMigrations: () => Promise<string[]>): Promise<string | undefined> {
   try {
     const { length } = await pendingMigrations()

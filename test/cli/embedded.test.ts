@@ -21,7 +21,7 @@ describe('the embedded PostgreSQL', { concurrent: true }, () => {
     expect(await sandbox.postgresPid()).toBeUndefined()
   })
 
-  test('is stopped with the service when the terminal is closed, which may tell it twice', async ({ sandbox }) => {
+  test('is stopped with the service when the terminal is closed, also when two SIGHUP arrive', async ({ sandbox }) => {
     const service = await sandbox.start()
     void service.signal('SIGHUP')
     const { code, stdout } = await service.signal('SIGHUP')

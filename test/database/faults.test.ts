@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
+import { startBehindProxy } from '../support/behind-proxy.ts'
 import {
   cloneDatabase,
   dropDatabase,
@@ -116,17 +117,8 @@ describe('the connection to the database', () => {
     await dropDatabase(databaseUrl)
   })
 
-  test('silent while a connection is opened: a write is 503, since it was never sent', async ({
-    service,
-    onTestFinished,
-  }) => {
-    const stops: (() => Promise<void>)[] = []
-    const proxy = await startTcpProxy(service.databaseUrl)
-    onTestFinished(async () => {
-      await proxy.down()
-      await Promise.all(stops.map((stop) => stop()))
-    })
-    const peer = await startService(proxy.url, stops, { key: service.key, timeouts: { checkoutMs: 3_000 } })
+  test('silent while a connection is opened: a write is 503, since it was never sent', async ({ service }) => {
+    const { peer, proxy } = await startBehindProxy(service, { timeouts: { checkoutMs: 3_000 } })
     await peer.send('/v1/pets') // caches the key
     proxy.hold('responses')
     proxy.cut()

@@ -59,7 +59,7 @@ test('/schema.graphql is the whole schema, without a key', async ({ service }) =
   expect([again.status, etag]).toEqual([304, expect.stringMatching(/^"[\da-f]{64}"$/)])
 })
 
-test('with TRUSTED_DOCUMENTS=only a browser is told why there is no GraphiQL', async ({ service }) => {
+test('with TRUSTED_DOCUMENTS=only the response to a browser says why there is no GraphiQL', async ({ service }) => {
   const peer = await service.startPeer({ trusted: { mode: 'only', byHash: new Map() } })
   const response = await fetch(`${peer.base}/graphql`, { headers: BROWSER })
   expect([response.status, await response.json()]).toMatchObject([

@@ -138,9 +138,9 @@ describe('with listed origins', () => {
   test('429 and 503 can be read by a page, and neither limit counts preflights', async ({ service }) => {
     const { rateLimits } = loadConfig({})
     const limited = await service.startPeer({ corsOrigins, rateLimits: { ...rateLimits, points: 1 } })
-    const ask = (peer: TestService) => peer.send('/v1/pets', { headers: { Origin: SHOP } })
-    await ask(limited)
-    const tooMany = await ask(limited)
+    const list = (peer: TestService) => peer.send('/v1/pets', { headers: { Origin: SHOP } })
+    await list(limited)
+    const tooMany = await list(limited)
     expect([tooMany.status, tooMany.headers.get('access-control-allow-origin')]).toEqual([429, SHOP])
     expect((await preflight(limited, '/v1/pets')).status).toBe(204)
 

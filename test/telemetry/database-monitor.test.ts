@@ -1,0 +1,63 @@
+import { pino } from 'pino'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createDatabaseMonitor } from '../../src/telemetry/database-monitor.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
+afterEach(() => void vi.useRealTimers())
+
+/** A monitor of a database that is unavailable while it has a problem. */
+function createMonitor() {
+  const state = { problem: undefined as string | undefined, checks: 0, lines: [] as Record<string, unknown>[] }
+  const log = pino({}, { write: (line: string) => void state.lines.push(JSON.parse(line)) })
+  const monitor = createDatabaseMonitor(log, 'postgresql://user:secret@db.example:5433/pets', async () => {
+    state.checks += 1
+    if (state.problem) throw new Error(state.problem)
+    return []
+  })
+  return { state, monitor }
+}
+
+test('however often a check is requested, the database is checked once a second', async () => {
+  for (const problem of [undefined, 'refused']) {
+    const { state, monitor } = createMonitor()
+    state.problem = problem
+    for (let ms = 0; ms < 3_500; ms += 10) {
+      monitor.check()
+      await vi.advanceTimersByTimeAsync(10)
+    }
+    expect(state.checks).toBe(4)
+    monitor.stop()
+  }
+})
+
+test('an available database is checked only on request, also on one that arrives right after a check', async () => {
+  const { state, monitor } = createMonitor()
+  monitor.check()
+  await vi.advanceTimersByTimeAsync(100)
+  state.problem = 'refused'
+  monitor.check()
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(state.lines).toMatchObject([
+    { level: 40, msg: 'database unavailable', host: 'db.example:5433', reason: 'refused' },
+  ])
+  state.problem = undefined
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(state.checks).toBe(3)
+  expect(state.lines[1]).toMatchObject({ level: 40, msg: 'database available again', seconds: 1 })
+  expect(JSON.stringify(state.lines)).not.toContain('secret')
+})
+
+test('another reason is logged, the same one is not; after stop nothing is checked', async () => {
+  const { state, monitor } = createMonitor()
+  state.problem = 'refused'
+  monitor.check()
+  await vi.advanceTimersByTimeAsync(5_000)
+  state.problem = 'no such database'
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(state.lines.map(({ reason }) => reason)).toEqual(['refused', 'no such database'])
+  monitor.stop()
+  const { checks } = state
+  monitor.check()
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(state.checks).toBe(checks)
+})
