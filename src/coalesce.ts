@@ -39,28 +39,6 @@ export function createCoalescer<T>(): Coalesce<T> {
   }
 }
 
-/**
- * Batches concurrent lookups by id: one read finds all ids that were requested since the previous read started.
- * @param readAll reads values by their ids; an id that has no value is left out
- */
-export function createBatcher<Id, T>(
-  readAll: (ids: Set<Id>) => Promise<Map<Id, T>>,
-): (id: Id) => Promise<T | undefined> {
-  const coalesce = createCoalescer<Map<Id, T>>()
-  let pendingIds = new Set<Id>()
-
-  function readPending(): Promise<Map<Id, T>> {
-    const ids = pendingIds
-    pendingIds = new Set()
-    return readAll(ids)
-  }
-
-  return async (id) => {
-    pendingIds.add(id)
-    return (await coalesce('pending', readPending)).get(id)
-  }
-}
-
 function nextEventLoopTick(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
 }

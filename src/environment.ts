@@ -104,7 +104,7 @@ export const Environment = z.object({
     'IP addresses or networks of proxies trusted to set `X-Forwarded-For`, such as `10.0.0.0/8, loopback`. Unset: the header is ignored.',
   ),
   SHED_QUEUE_LENGTH: integerOr(1000, 0, 1_000_000).describe(
-    'Reject new requests (503) when more requests than this wait for a database connection. 0 disables the limit.',
+    'Reject new requests (503) when more requests than this wait for a database connection or for the next batch. 0 disables the limit.',
   ),
   SHED_QUEUE_MS: integerOr(500, 0, 600_000).describe(
     'Reject new requests (503) when the estimated wait for a database connection exceeds this time. 0 disables the limit.',

@@ -69,14 +69,14 @@ export function createService(options: ServiceOptions): Service {
   const keyLookup = createKeyLookup(database.pool, now)
   const usage = createUsage(database.prisma)
   const limiters = createLimiters(options, rateLimitPool)
-  const loadShedder = createLoadShedder(options.shedding, database.pool)
-  const metrics = createMetrics({ ...options, ...limiters, version, pool: database.pool, keyLookup, loadShedder })
+  const loadShedder = createLoadShedder(options.shedding, database)
+  const metrics = createMetrics({ ...options, ...limiters, ...database, version, keyLookup, loadShedder })
   let stopping: Promise<void> | undefined
   const observed = observeDatabase(options, readinessPool, () => stopping !== undefined)
   const app = createApp({
     ...options,
     ...limiters,
-    animals: createAnimals(database.prisma, database.pool),
+    animals: createAnimals(database.prisma, database.statements),
     keyLookup,
     loadShedder,
     ...observed,

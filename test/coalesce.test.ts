@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createBatcher, createCoalescer } from '../src/coalesce.ts'
+import { createCoalescer } from '../src/coalesce.ts'
 
 /** A value whose reads the test completes. A read returns the value at its start. */
 function createStore() {
@@ -103,15 +103,4 @@ test('no result is older than its request, for any interleaving of reads and wri
     }),
     { numRuns: 50 },
   )
-})
-
-test('batched lookups share one read, which starts after all of them', async () => {
-  const batches: number[][] = []
-  const load = createBatcher(async (ids: Set<number>) => {
-    batches.push([...ids])
-    return new Map([...ids].filter((id) => id < 3).map((id) => [id, `value ${id}`]))
-  })
-  expect(await Promise.all([1, 2, 1, 3].map(load))).toEqual(['value 1', 'value 2', 'value 1', undefined])
-  expect(await load(2)).toBe('value 2')
-  expect(batches).toEqual([[1, 2, 3], [2]])
 })

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /** Minimum and maximum int64. */
-const INT64_MIN = -(2n ** 63n)
-const INT64_MAX = 2n ** 63n - 1n
+export const INT64_MIN = -(2n ** 63n)
+export const INT64_MAX = 2n ** 63n - 1n
 
 const int64Message = `must be an integer from ${INT64_MIN} to ${INT64_MAX}`
 

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import type { PrismaClient } from '../database/generated/client.ts'
+import type { Statements } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
 import { Animal, NewPet } from './animal.ts'
-import { INSERTED_COLUMNS, type RunStatement, SELECT_LIST } from './queries.ts'
+import { insertedColumns, SELECT_LIST, toAnimal, toRow } from './queries.ts'
 
 /** How long a key is kept, in hours. After that, the same key creates another animal. */
 export const IDEMPOTENCY_HOURS = 24
@@ -17,83 +18,138 @@ export interface IdempotencyRequest {
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255
 const IDEMPOTENCY_KEY_PATTERN = new RegExp(`^[!-~]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`)
 
+const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
+
 /**
- * Claims the key and inserts the animal.
- * 1. Atomic: one statement, so a crash leaves both or neither.
- * 2. Concurrent requests with the same key, on any instance: the one that gets the advisory lock proceeds.
- * 3. A used key stays unchanged, even if the request that used it committed after this statement began.
+ * Claims keys and inserts their animals, or reads the animals of keys that were used.
+ * 1. Atomic: one statement, so a crash leaves both or neither of a key and its animal.
+ * 2. Concurrent requests with the same key, on any instance: the one that gets the advisory lock proceeds. No statement
+ *    waits for another one, so two batches cannot deadlock.
+ * 3. A used key stays unchanged, even if the request that used it committed after this statement began: ON CONFLICT sees
+ *    that row although it is not in `used`, and the request gets neither a new nor a used animal.
  * 4. An expired key is claimed again.
  */
 const CLAIM_AND_INSERT = `
-  WITH claim AS MATERIALIZED (
-    SELECT pg_try_advisory_xact_lock(hashtextextended($1::bigint || ' ' || $2::text, 0)) AS locked
-  ), claimed_key AS (
+  WITH request AS MATERIALIZED (
+    SELECT *, pg_try_advisory_xact_lock(lock) AS locked
+    FROM json_to_recordset($1::json)
+      AS request (n int, lock bigint, api_key_id bigint, key text, fingerprint text, pet json)
+  ), used AS (
+    SELECT request.n AS request_n, existing.fingerprint, ${SELECT_LIST}
+    FROM request
+    JOIN idempotency_key AS existing USING (api_key_id, key)
+    JOIN animal ON animal.id = existing.animal_id
+    WHERE existing.${IS_KEPT}
+  ), claimed AS (
     INSERT INTO idempotency_key AS existing (api_key_id, key, fingerprint, animal_id)
-    SELECT $1, $2, $3::bytea, nextval('animal_id_seq') FROM claim WHERE locked
+    SELECT api_key_id, key, decode(fingerprint, 'hex'), nextval('animal_id_seq')
+    FROM request
+    WHERE locked AND n NOT IN (SELECT request_n FROM used)
+    ORDER BY n
     ON CONFLICT (api_key_id, key) DO UPDATE
       SET fingerprint = excluded.fingerprint, animal_id = excluded.animal_id, created_at = excluded.created_at
-      WHERE existing.created_at < now() - make_interval(hours => ${IDEMPOTENCY_HOURS})
-    RETURNING animal_id
+      WHERE NOT existing.${IS_KEPT}
+    RETURNING api_key_id, key, animal_id
   ), created AS (
-    INSERT INTO animal (id, ${INSERTED_COLUMNS.map(({ column }) => column).join(', ')})
-    SELECT animal_id, ${INSERTED_COLUMNS.map(({ column }) => `pet.${column}`).join(', ')}
-    FROM claimed_key, json_populate_record(NULL::animal, $4::json) AS pet
-    RETURNING ${SELECT_LIST}
+    INSERT INTO animal (id, ${insertedColumns()})
+    SELECT claimed.animal_id, ${insertedColumns('pet.')}
+    FROM claimed
+    JOIN request USING (api_key_id, key)
+    CROSS JOIN json_populate_record(NULL::animal, request.pet) AS pet
   )
-  SELECT claim.locked, created.* FROM claim LEFT JOIN created ON true`
+  SELECT request.n, claimed.animal_id AS "createdId", used.*
+  FROM request
+  LEFT JOIN claimed USING (api_key_id, key)
+  LEFT JOIN used ON used.request_n = request.n`
 
-const SELECT_EXISTING = `
-  SELECT idempotency_key.fingerprint, ${SELECT_LIST}
-  FROM idempotency_key JOIN animal ON animal.id = idempotency_key.animal_id
-  WHERE idempotency_key.api_key_id = $1 AND idempotency_key.key = $2`
+/** A row of CLAIM_AND_INSERT: `createdId` is null unless the animal was created, the rest unless the key was used. */
+type Claim = { n: number; createdId: bigint | null } & ((Animal & { fingerprint: Buffer }) | { fingerprint: null })
+
+/** An animal to create once. */
+interface Claimant extends IdempotencyRequest {
+  pet: NewPet
+  fingerprint: Buffer
+}
+
+/** The animal, and whether an earlier request created it. */
+export interface Created {
+  animal: Animal
+  replayed: boolean
+}
 
 /**
  * createPet with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A repeat returns the first animal; a
  * concurrent request with the same key is rejected instead of waiting on a connection.
  *
- * @returns the animal, and whether an earlier request created it
- * @throws ApiError ABORTED while another request with the key is in flight, IDEMPOTENCY_KEY_REUSED when the key was
- *   used for another animal, INVALID_ARGUMENT for a malformed key
+ * @returns a function that throws ApiError ABORTED while another request with the key is in flight,
+ *   IDEMPOTENCY_KEY_REUSED when the key was used for another animal, INVALID_ARGUMENT for a malformed key
  */
-export async function createOnce(
-  run: RunStatement,
-  { clientId, key }: IdempotencyRequest,
-  pet: NewPet,
-): Promise<{ animal: Animal; replayed: boolean }> {
-  if (!IDEMPOTENCY_KEY_PATTERN.test(key)) {
-    const message = `must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`
-    const fields = [{ path: ['idempotencyKey'], message }]
-    throw new ApiError('INVALID_ARGUMENT', `Idempotency-Key: ${message}`, { fields })
-  }
-  const row = toText(Object.fromEntries(INSERTED_COLUMNS.map(({ field, column }) => [column, pet[field]])))
-  const [claim] = await run<Claim>(CLAIM_AND_INSERT, [clientId, key, fingerprintOf(pet), row])
-  if (!claim?.locked) throw inFlight()
-  if (claim.id !== null) return { animal: toAnimal(claim), replayed: false }
+export function createOnce({ batch }: Statements) {
+  const claim = batch({
+    text: CLAIM_AND_INSERT,
+    toValues: (claimants: Claimant[]) => [JSON.stringify(claimants.map(toParameter))],
+    toOutputs(rows: Claim[], claimants) {
+      const byNumber = new Map(rows.map((row) => [row.n, row]))
+      return claimants.map((_claimant, n) => byNumber.get(n))
+    },
+  })
+  /** Client and key of each request in flight: a statement contains a key only once. */
+  const inFlight = new Set<string>()
 
-  const [existing] = await run<Animal & { fingerprint: Buffer }>(SELECT_EXISTING, [clientId, key])
-  if (!existing) throw inFlight() // pruned in between: the retry creates an animal
-  if (!fingerprintOf(pet).equals(existing.fingerprint) && !fingerprintOf1_0(pet).equals(existing.fingerprint)) {
+  return async ({ clientId, key }: IdempotencyRequest, pet: NewPet): Promise<Created> => {
+    if (!IDEMPOTENCY_KEY_PATTERN.test(key)) throw malformedKey()
+    const id = `${clientId} ${key}`
+    if (inFlight.has(id)) throw keyInFlight()
+    inFlight.add(id)
+    try {
+      const fingerprint = fingerprintOf(pet)
+      return toCreated(await claim({ clientId, key, pet, fingerprint }), pet, fingerprint)
+    } finally {
+      inFlight.delete(id)
+    }
+  }
+}
+
+function toParameter({ clientId, key, pet, fingerprint }: Claimant, n: number) {
+  return {
+    n,
+    lock: String(hash('sha256', `${clientId} ${key}`, 'buffer').readBigInt64BE()),
+    api_key_id: String(clientId),
+    key,
+    fingerprint: fingerprint.toString('hex'),
+    pet: toRow(pet),
+  }
+}
+
+function toCreated(claim: Claim | undefined, pet: NewPet, fingerprint: Buffer): Created {
+  if (claim?.createdId != null) return { animal: toAnimal(claim.createdId, pet), replayed: false }
+  if (!claim?.fingerprint) throw keyInFlight()
+  if (!fingerprint.equals(claim.fingerprint) && !fingerprintOf1_0(pet).equals(claim.fingerprint)) {
     throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body.')
   }
-  return { animal: toAnimal(existing), replayed: true }
+  return { animal: toAnimal(claim.id, claim), replayed: true }
 }
 
-/** `id` is null when no animal was created. */
-type Claim = { locked: boolean } & (Animal | { id: null })
-
-/** The members of Animal, without the other columns of the row. */
-function toAnimal<Row extends Animal>(row: Row): Animal {
-  return Object.fromEntries(Object.keys(Animal.shape).map((field) => [field, row[field as keyof Animal]])) as Animal // has every member
+function malformedKey(): ApiError {
+  const message = `must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`
+  const fields = [{ path: ['idempotencyKey'], message }]
+  return new ApiError('INVALID_ARGUMENT', `Idempotency-Key: ${message}`, { fields })
 }
 
-function inFlight(): ApiError {
+function keyInFlight(): ApiError {
   return new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
 }
 
-/** Deletes expired keys, by the database's clock like createOnce. @returns their number */
+/**
+ * Deletes expired keys, by the database's clock like createOnce. It skips keys that are being claimed again, because a
+ * statement that waited for several of them could deadlock with this one.
+ * @returns their number
+ */
 export async function pruneIdempotencyKeys(prisma: PrismaClient): Promise<number> {
-  return prisma.$executeRaw`
-    DELETE FROM idempotency_key WHERE created_at < now() - make_interval(hours => ${IDEMPOTENCY_HOURS}::int)`
+  return prisma.$executeRawUnsafe(`
+    DELETE FROM idempotency_key WHERE (api_key_id, key) IN (
+      SELECT api_key_id, key FROM idempotency_key WHERE NOT ${IS_KEPT} FOR UPDATE SKIP LOCKED
+    )`)
 }
 
 /**

@@ -1,6 +1,5 @@
-import { hash } from 'node:crypto'
-import pg, { type Pool } from 'pg'
-import { Animal, NewPet, PAGE_SIZE, type PetStatus } from './animal.ts'
+import type { Statements } from '../database/statements.ts'
+import { Animal, INT64_MAX, INT64_MIN, NewPet, type PetStatus } from './animal.ts'
 
 /** Selects the animals with a status between two ids (both exclusive), starting at the newest or at the oldest. */
 export interface ListQuery {
@@ -13,84 +12,159 @@ export interface ListQuery {
 }
 
 /** The members of NewPet with their columns: schema.prisma maps camelCase to snake_case. */
-export const INSERTED_COLUMNS = Object.keys(NewPet.shape).map((field) => ({
+const INSERTED_COLUMNS = Object.keys(NewPet.shape).map((field) => ({
   field: field as keyof NewPet, // a key of the type's own schema
   column: columnOf(field),
 }))
+
+/** The members of Animal that are int64. In JSON they are text, because JSON.parse rounds numbers. */
+const INT64_MEMBERS = new Set(
+  Object.entries(Animal.shape).flatMap(([field, schema]) => (schema.safeParse(0n).success ? [field] : [])),
+)
 
 /** Every member of Animal, for SELECT and RETURNING. */
 export const SELECT_LIST = Object.keys(Animal.shape)
   .map((field) => `animal.${columnOf(field)} AS "${field}"`)
   .join(', ')
 
-const SELECT = `SELECT ${SELECT_LIST} FROM "public"."animal"`
-const INSERT = `INSERT INTO "public"."animal" (${INSERTED_COLUMNS.map(({ column }) => column).join(', ')}) VALUES (${INSERTED_COLUMNS.map((_, n) => `$${n + 1}`).join(', ')}) RETURNING ${SELECT_LIST}`
+const SELECT_BY_IDS = `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id = ANY($1::bigint[])`
 
-/** BIGINT as bigint; all other types as pg reads them. */
-const types = {
-  getTypeParser: (oid: number): ((text: string) => unknown) =>
-    oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid),
-}
-
-/** Names of the prepared statements by their text. */
-const statementNames = new Map<string, string>()
-
-/** Runs a prepared statement. @returns its rows; the caller names their type, which a test compares with Prisma's */
-export type RunStatement = <Row>(text: string, values: unknown[]) => Promise<Row[]>
+/** The ids are in the order of arrival: INSERT evaluates default values after ORDER BY. */
+const INSERT_ALL = `
+  INSERT INTO "public"."animal" (${insertedColumns()})
+  SELECT ${insertedColumns('pet.')}
+  FROM json_populate_recordset(NULL::"public"."animal", $1::json) WITH ORDINALITY AS pet
+  ORDER BY pet.ordinality
+  RETURNING id`
 
 /**
- * Runs statements that are prepared once per connection, which takes 20 to 50 % of the CPU time of the same query
- * through Prisma. Values are parameters, so there are few texts, and PostgreSQL's generic plan fits every execution.
+ * Selects several pages. Each is one row with an array for every column: to read a row for every animal would take twice
+ * the time.
  */
-export function createRunStatement(pool: Pool): RunStatement {
-  return async <Row>(text: string, values: unknown[]) => {
-    const name = statementNames.get(text) ?? nameStatement(text)
-    const config: pg.QueryConfig = { name, text, values, types: types as pg.CustomTypesConfig } // pg's type wants any
-    const { rows } = await pool.query(config)
-    return rows as Row[] // as the text selects them
+function selectPages(byStatus: boolean, backward: boolean): string {
+  // Only the index on (status, id) has the order of a row comparison. With `status = …` a generic plan may walk along the
+  // primary key instead, until it has found enough animals of a rare status.
+  const key = byStatus ? '(status, id)' : 'id'
+  const bound = (name: string) => (byStatus ? `(page.status, page.${name})` : `page.${name}`)
+  const direction = backward ? 'ASC' : 'DESC'
+  const columns = Object.keys(Animal.shape).map((field) => {
+    const value = `animal.${columnOf(field)}${INT64_MEMBERS.has(field) ? '::text' : ''}`
+    return `json_agg(${value}) AS "${field}"`
+  })
+  return `
+    SELECT page.n, animals.*
+    FROM json_to_recordset($1::json) AS page (n int, status pet_status, oldest bigint, newest bigint, size int)
+    CROSS JOIN LATERAL (
+      SELECT ${columns.join(', ')}
+      FROM (
+        SELECT * FROM "public"."animal"
+        WHERE ${key} >= ${bound('oldest')} AND ${key} <= ${bound('newest')}
+        ORDER BY ${byStatus ? `status ${direction}, ` : ''}id ${direction}
+        LIMIT page.size
+      ) AS animal
+    ) AS animals`
+}
+
+/** A page that selectPages selects; the ids are inclusive. */
+interface PageQuery {
+  status: PetStatus | undefined
+  oldest: bigint
+  newest: bigint
+  size: number
+}
+
+/** A row of selectPages: the values of each member, or null on an empty page. */
+type PageRow = { n: number } & Record<keyof Animal, unknown[] | null>
+
+export type Queries = ReturnType<typeof createQueries>
+
+/** The queries of both APIs. Concurrent callers share a statement. */
+export function createQueries({ batch }: Statements) {
+  const batchPages = (byStatus: boolean, backward: boolean) =>
+    batch({
+      text: selectPages(byStatus, backward),
+      toValues: (pages: PageQuery[]) => [JSON.stringify(pages.map(toParameter))],
+      toOutputs: toPages,
+    })
+  const all = { forward: batchPages(false, false), backward: batchPages(false, true) }
+  const byStatus = { forward: batchPages(true, false), backward: batchPages(true, true) }
+
+  return {
+    /** The animals of a page and one more if there is one: newest first, or oldest first when `backward`. */
+    async list({ status, limit, olderThan, newerThan, backward }: ListQuery): Promise<Animal[]> {
+      const newest = olderThan === undefined ? INT64_MAX : olderThan - 1n
+      const oldest = newerThan === undefined ? INT64_MIN : newerThan + 1n
+      if (oldest > newest) return [] // so both are int64 below
+      const { [backward ? 'backward' : 'forward']: page } = status ? byStatus : all
+      return page({ status, oldest, newest, size: limit + 1 })
+    },
+
+    /** The animal with this id, if there is one. */
+    byId: batch({
+      text: SELECT_BY_IDS,
+      toValues: (ids: bigint[]) => [`{${ids.join()}}`],
+      toOutputs(animals: Animal[], ids) {
+        const found = new Map(animals.map((animal) => [animal.id, animal]))
+        return ids.map((id) => found.get(id))
+      },
+    }),
+
+    /** Inserts an animal. @returns the row, after the commit */
+    create: batch({
+      text: INSERT_ALL,
+      toValues: (pets: NewPet[]) => [JSON.stringify(pets.map(toRow))],
+      toOutputs: (rows: { id: bigint }[], pets) => pets.map((pet, n) => toAnimal(rows[n]?.id, pet)),
+    }),
   }
 }
 
-export function createQueries(run: RunStatement) {
-  return {
-    /** The animals of a page and one more if there is one: newest first, or oldest first when `backward`. */
-    list({ status, limit: size, olderThan, newerThan, backward = false }: ListQuery): Promise<Animal[]> {
-      const values: unknown[] = []
-      const conditions = [
-        ...(status ? [`status = $${values.push(status)}::pet_status`] : []),
-        ...(olderThan === undefined ? [] : [`id < $${values.push(olderThan)}`]),
-        ...(newerThan === undefined ? [] : [`id > $${values.push(newerThan)}`]),
-      ]
-      // Inlined for the default page size: PostgreSQL only keeps a generic plan if it knows the row count, and planning
-      // takes as long as the rest of the query.
-      const limit = size === PAGE_SIZE.default ? size + 1 : `$${values.push(size + 1)}`
-      const where = conditions.length ? `WHERE ${conditions.join(' AND ')} ` : ''
-      return run(`${SELECT} ${where}ORDER BY id ${backward ? 'ASC' : 'DESC'} LIMIT ${limit}`, values)
-    },
+/** The columns of NewPet, as a list in SQL. @param prefix of each column, such as `pet.` */
+export function insertedColumns(prefix = ''): string {
+  return INSERTED_COLUMNS.map(({ column }) => prefix + column).join(', ')
+}
 
-    /** The animals with these ids, in any order. */
-    byIds(ids: Iterable<bigint>): Promise<Animal[]> {
-      return run(`${SELECT} WHERE id = ANY($1::bigint[])`, [`{${[...ids].join()}}`])
-    },
-
-    /** Inserts an animal. @returns the row, after the commit */
-    async create(pet: NewPet): Promise<Animal> {
-      const values = INSERTED_COLUMNS.map(({ field }) => pet[field] ?? null)
-      const [row] = await run<Animal>(INSERT, values)
-      if (!row) throw new Error('INSERT returned no row')
-      return row
-    },
+/** The columns of an animal for json_populate_recordset, which reads numbers exactly from text. */
+export function toRow(pet: NewPet): Record<string, unknown> {
+  const row: Record<string, unknown> = {}
+  for (const { field, column } of INSERTED_COLUMNS) {
+    const value = pet[field]
+    row[column] = typeof value === 'bigint' ? String(value) : value
   }
+  return row
+}
+
+/** The animal with an id and the members of NewPet, from a NewPet or a stored animal. */
+export function toAnimal(id: bigint | undefined, pet: { [Field in keyof NewPet]: unknown }): Animal {
+  if (id === undefined) throw new Error('INSERT returned no id')
+  const animal: Record<string, unknown> = { id }
+  for (const { field } of INSERTED_COLUMNS) animal[field] = pet[field] ?? null
+  return animal as Animal // has every member
+}
+
+function toParameter({ status, oldest, newest, size }: PageQuery, n: number) {
+  return { n, status, oldest: String(oldest), newest: String(newest), size }
+}
+
+function toPages(rows: PageRow[], pages: PageQuery[]): Animal[][] {
+  const found = new Map(rows.map((row) => [row.n, toAnimals(row)]))
+  return pages.map((_page, n) => found.get(n) ?? [])
+}
+
+/** The animals of a page from its columns. */
+function toAnimals(row: PageRow): Animal[] {
+  const members = Object.keys(Animal.shape) as (keyof Animal)[] // the keys of the type's own schema
+  const animals: Record<string, unknown>[] = (row.id ?? []).map(() => ({}))
+  for (const member of members) {
+    const isInt64 = INT64_MEMBERS.has(member)
+    row[member]?.forEach((value, n) => {
+      const animal = animals[n]
+      if (animal) animal[member] = isInt64 && value !== null ? BigInt(String(value)) : value
+    })
+  }
+  return animals as Animal[] // with every member
 }
 
 /** The column of a member. */
 export function columnOf(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-}
-
-/** The name is a hash of the text, so a connection shared through a pooler never runs another client's statement. */
-function nameStatement(text: string): string {
-  const name = `animal_${hash('sha256', text).slice(0, 32)}`
-  statementNames.set(text, name)
-  return name
 }

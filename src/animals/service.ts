@@ -1,10 +1,9 @@
-import type { Pool } from 'pg'
 import type { PrismaClient } from '../database/generated/client.ts'
+import type { Statements } from '../database/statements.ts'
 import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
-import { createOnce, type IdempotencyRequest } from './idempotency.ts'
-import { createBatcher } from '../coalesce.ts'
-import { createQueries, createRunStatement, type ListQuery } from './queries.ts'
+import { type Created, createOnce, type IdempotencyRequest } from './idempotency.ts'
+import { createQueries, type ListQuery } from './queries.ts'
 
 export interface Page {
   /** Newest first, in both directions. */
@@ -15,10 +14,13 @@ export interface Page {
 
 export type Animals = ReturnType<typeof createAnimals>
 
-/** The operations on animals, for both APIs. They validate ids and idempotency keys; callers validate other inputs. */
-export function createAnimals(prisma: PrismaClient, pool: Pool) {
-  const run = createRunStatement(pool)
-  const queries = createQueries(run)
+/**
+ * The operations on animals, for both APIs. They validate ids and idempotency keys; callers validate other inputs.
+ * Concurrent requests share statements.
+ */
+export function createAnimals(prisma: PrismaClient, statements: Statements) {
+  const queries = createQueries(statements)
+  const createKeyed = createOnce(statements)
 
   /** listPets (§4.1): one page. The time that it takes does not depend on the position of the page. */
   async function list(query: ListQuery): Promise<Page> {
@@ -34,19 +36,16 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
   }
 
   /**
-   * getPet (§4.3). Concurrent requests share one query, also for different animals.
+   * getPet (§4.3).
    * @param petId as the client sent it
    * @throws ApiError NOT_FOUND when no animal has this id or it is not an int64
    */
   async function get(petId: string): Promise<Animal> {
     const id = parseInt64(petId)
-    const animal = id === undefined ? undefined : await byId(id)
+    const animal = id === undefined ? undefined : await queries.byId(id)
     if (!animal) throw new ApiError('NOT_FOUND')
     return animal
   }
-
-  /** Reads an animal in one query with all others that are requested at the same time. */
-  const byId = createBatcher(async (ids: Set<bigint>) => indexById(await queries.byIds(ids)))
 
   /**
    * createPet (§4.2). Resolves after the commit.
@@ -54,9 +53,9 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
    * @throws ApiError UNAVAILABLE when the animal was certainly not created, DEADLINE_EXCEEDED when the outcome is
    *   unknown, and with `once` the errors of createOnce
    */
-  async function create(pet: NewPet, once?: IdempotencyRequest): Promise<{ animal: Animal; replayed: boolean }> {
+  async function create(pet: NewPet, once?: IdempotencyRequest): Promise<Created> {
     try {
-      if (once) return await createOnce(run, once, pet)
+      if (once) return await createKeyed(once, pet)
       return { animal: await queries.create(pet), replayed: false }
     } catch (error) {
       throw toApiError(error, { mayHaveExecuted: true })
@@ -64,8 +63,4 @@ export function createAnimals(prisma: PrismaClient, pool: Pool) {
   }
 
   return { list, count, get, create }
-}
-
-function indexById(animals: Animal[]): Map<bigint, Animal> {
-  return new Map(animals.map((animal) => [animal.id, animal]))
 }

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { ConnectionUnavailableError } from './errors.ts'
 import { PrismaClient } from './generated/client.ts'
 import { createWaitEstimator } from './queue-wait.ts'
+import { createStatements, type Statements } from './statements.ts'
 import { tracedClient } from './tracing.ts'
 
 /** Timeouts in milliseconds: to obtain a connection, for a lock, for a statement in the server, for its response. */
@@ -28,6 +29,9 @@ interface PoolOptions {
 export interface Database {
   prisma: PrismaClient
   pool: Pool
+  statements: Statements
+  /** Requests that wait for a connection or for the next batch. */
+  waitingCount(): number
   /** Closes every connection; the object cannot be used again. */
   close(): Promise<void>
 }
@@ -44,6 +48,22 @@ export class Pool extends pg.Pool {
   /** How long a new request would wait for a connection, in milliseconds. */
   expectedWaitMs(): number {
     return this.#estimator.expectedMs()
+  }
+
+  /** Runs `work` on a connection, which is closed if that fails: nobody knows its state. */
+  async withConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.connect()
+    const ignore = () => {} // a lost connection rejects the query, too
+    client.on('error', ignore)
+    let succeeded = false
+    try {
+      const result = await work(client)
+      succeeded = true
+      return result
+    } finally {
+      client.release(!succeeded)
+      client.off('error', ignore)
+    }
   }
 
   override connect(): Promise<pg.PoolClient>
@@ -85,9 +105,12 @@ export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer
 export function createDatabase(options: PoolOptions): Database {
   const pool = createPool(options)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
+  const statements = createStatements(pool)
   return {
     prisma,
     pool,
+    statements,
+    waitingCount: () => pool.waitingCount + statements.waitingCount(),
     async close() {
       await prisma.$disconnect()
       await pool.end()

@@ -1,9 +1,21 @@
-import { type Span, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api'
+import { type Context, context, createContextKey, type Span, SpanKind } from '@opentelemetry/api'
+import { SpanStatusCode, trace, type Tracer } from '@opentelemetry/api'
 import pg from 'pg'
 
 /** pg's overloads of `query` as one: text or object, with or without values, with a callback or a promise. */
 interface Queryable {
   query(...args: unknown[]): unknown
+}
+
+const SHARED_BY = createContextKey('requests that share a statement')
+
+/**
+ * Runs `work` in the trace of the first request that shares its statement. The requests of the others are linked to the
+ * statement's span.
+ * @param sharedBy the contexts of all requests; read when the statement is sent
+ */
+export function traceShared<T>(first: Context, sharedBy: () => Context[], work: () => T): T {
+  return context.with(first.setValue(SHARED_BY, sharedBy), work)
 }
 
 /**
@@ -20,6 +32,7 @@ export function tracedClient(tracer: Tracer): typeof pg.Client {
 
     const attributes = { ...queryAttributes(text), ...connectionAttributes(this) }
     const span = tracer.startSpan(attributes['db.query.summary'], { kind: SpanKind.CLIENT, attributes })
+    linkRequests(span)
     const callback = args.at(-1)
     if (typeof callback === 'function') {
       const onResult = (error: unknown, ...result: unknown[]): unknown => {
@@ -38,6 +51,15 @@ export function tracedClient(tracer: Tracer): typeof pg.Client {
 
   Object.assign(TracedClient.prototype, { query: tracedQuery })
   return TracedClient
+}
+
+/** Links each request that shares a statement to its span, and records their number. */
+function linkRequests(span: Span): void {
+  const sharedBy = context.active().getValue(SHARED_BY) as (() => Context[]) | undefined // traceShared sets it
+  const requests = sharedBy?.() ?? []
+  if (requests.length < 2) return
+  span.setAttribute('db.operation.batch.size', requests.length)
+  for (const request of requests) trace.getSpan(request)?.addLink({ context: span.spanContext() })
 }
 
 /** The text of a statement; undefined for a cursor or another object that submits itself. */

@@ -32,17 +32,17 @@ export interface LoadShedder {
 /**
  * Sheds new requests under overload (503), before any work is done for them, so that requests already admitted finish
  * in time.
- * @param pool the requests that wait for a database connection, and the expected wait of a new one in milliseconds
+ * @param database the requests that wait for a connection, and the expected wait of a new one in milliseconds
  */
 export function createLoadShedder(
   { queueLength, queueMs, delayMs }: LoadSheddingLimits,
-  pool: { waitingCount: number; expectedWaitMs(): number },
+  { pool, waitingCount }: { pool: { expectedWaitMs(): number }; waitingCount(): number },
 ): LoadShedder {
   const counts = { queue: 0, event_loop: 0 }
   const lag = createLagMeter()
 
   function queueReason(): Reason | undefined {
-    if (queueLength && pool.waitingCount > queueLength) return 'queue'
+    if (queueLength && waitingCount() > queueLength) return 'queue'
     return queueMs && pool.expectedWaitMs() > queueMs ? 'queue' : undefined
   }
 

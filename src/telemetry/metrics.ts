@@ -8,7 +8,9 @@ import { allowMethods } from '../http/methods.ts'
 /** Values that other modules count, read when the metrics are scraped. */
 export interface MetricSources {
   version: string
-  pool: { totalCount: number; idleCount: number; waitingCount: number }
+  pool: { totalCount: number; idleCount: number }
+  /** Requests that wait for the database. */
+  waitingCount(): number
   databasePoolSize: number
   keyLookup: { counts: Counts }
   loadShedder: { counts: Counts }
@@ -122,7 +124,7 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   gauge('petstore_database_connections', 'Open database connections.', () => pool.totalCount)
   gauge('petstore_database_connections_busy', 'Busy connections.', () => pool.totalCount - pool.idleCount)
   gauge('petstore_database_connections_max', 'Pool size.', () => sources.databasePoolSize)
-  gauge('petstore_database_queue_length', 'Requests waiting for a connection.', () => pool.waitingCount)
+  gauge('petstore_database_queue_length', 'Requests waiting for a connection.', sources.waitingCount)
   counter('petstore_key_lookups_total', 'Key lookups: cache hits and misses.', 'result', () => keyLookup.counts)
   counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', 'reason', () => loadShedder.counts)
   counter('petstore_rate_limited_total', 'Rate-limited requests by rate limiter.', 'budget', () => ({

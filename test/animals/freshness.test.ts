@@ -1,22 +1,22 @@
 import { expect } from 'vitest'
 import { type TestService, testWithService as test } from '../support/harness.ts'
+import { interceptStatements } from '../support/statements.ts'
 
 /** Delays the result of the next query for animals until `release` is called. */
-function delayNextResult({ database }: TestService) {
-  const query = database.pool.query.bind(database.pool) as (q: { text: string }) => Promise<unknown>
+function delayNextResult(service: TestService) {
   let release = () => {}
   const released = new Promise<void>((resolve) => (release = resolve))
   let see = () => {}
   const seen = new Promise<void>((resolve) => (see = resolve))
   let isDelayed = false
-  database.pool.query = (async (q: { text: string }) => {
-    const result = await query(q)
-    if (isDelayed || !q.text.startsWith('SELECT animal')) return result
+  interceptStatements(service, async ({ text }, send) => {
+    const result = await send()
+    if (isDelayed || !/^\s*SELECT[^]*"animal"/.test(text)) return result
     isDelayed = true
     see()
     await released
     return result
-  }) as never // stands in for all of pg's overloads
+  })
   return {
     release,
     /** Resolves when the database has returned the result. */

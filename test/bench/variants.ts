@@ -36,6 +36,7 @@ export const variants: Variant[] = [
   { name: 'service', title: 'this service', apis: both, ...service },
   { name: 'service-2', title: 'this service, 2 workers', apis: both, ...service, ...workers(2), optional: true },
   { name: 'raw', title: 'node:http + pg', ...rest('raw') },
+  { name: 'raw-batched', title: 'node:http + pg, batched', ...rest('raw'), env: { BATCHED: 'true' } },
   { name: 'nest', title: 'NestJS + Prisma', ...rest('nest') },
   { name: 'nest-tuned', title: 'NestJS on Fastify + Prisma, tuned', ...rest('nest'), ...tuned },
   { name: 'mercurius-pg', title: 'Mercurius JIT + pg', ...graphql('mercurius-pg') },

@@ -123,7 +123,7 @@ describe('the connection to the database', () => {
     proxy.hold('responses')
     proxy.cut()
     await waitUntil(() => peer.database.pool.totalCount === 0)
-    const creations = [createByRest, createByGraphQL].flatMap((create) => [create(peer), create(peer, 'key')])
+    const creations = [createByRest, createByGraphQL].flatMap((create) => [create(peer), create(peer, create.name)])
     for (const outcome of await Promise.all(creations)) expect(outcome).toEqual({ code: 'UNAVAILABLE', status: 503 })
   })
 

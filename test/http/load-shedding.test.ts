@@ -12,18 +12,28 @@ async function expectShed(response: Response): Promise<void> {
   expect(JSON.stringify(await response.json())).toContain('"UNAVAILABLE"')
 }
 
-/** Runs `work` while a lock blocks every connection of the pool and one request more than the limit is queued. */
+const BLOCKED = "SELECT FROM pg_locks WHERE relation = 'animal'::regclass AND NOT granted"
+
+/** Runs `work` while a lock blocks every connection of the pool and one request more than the limit waits. */
 async function whileQueueFull(service: TestService, queueLength: number, work: () => Promise<void>): Promise<void> {
-  const { pool } = service.database
+  const { pool, waitingCount } = service.database
   await withClient(async (client) => {
     await service.send('/v1/pets') // caches the key
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-    const queued = Array.from({ length: 4 + queueLength + 1 }, (_, n) => service.send(`/v1/pets?limit=${n + 1}`))
-    await waitUntil(() => pool.waitingCount > queueLength)
+    const sent: Promise<Response>[] = []
+    const sendNext = () => sent.push(service.send(`/v1/pets?limit=${sent.length + 1}`))
+    for (let busy = 1; busy <= pool.options.max; busy++) {
+      sendNext()
+      await waitUntil(async () => Number((await client.query(BLOCKED)).rowCount) >= busy)
+    }
+    for (let waiting = 1; waiting <= queueLength + 1; waiting++) {
+      sendNext()
+      await waitUntil(() => waitingCount() === waiting)
+    }
     await work()
-    expect(pool.waitingCount).toBe(queueLength + 1) // no request obtained a connection
+    expect(waitingCount()).toBe(queueLength + 1) // no request obtained a connection
     await client.query('ROLLBACK')
-    expect((await Promise.all(queued)).map(({ status }) => status)).toEqual(queued.map(() => 200))
+    expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 200))
   }, databaseOf(service))
 }
 

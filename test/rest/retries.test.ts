@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/animals/idempotency.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
 const pet = { name: 'Rex', categoryId: 1, status: 'sold' }
 const idempotencyKey = (key: string) => ({ 'Idempotency-Key': key })
@@ -83,19 +84,25 @@ describe('an Idempotency-Key', () => {
     }
   })
 
-  test('of a request in flight is 409', async ({ service }) => {
-    await service.post(pet)
+  test('of a request in flight is 409, on the same and on another instance', async ({ service }) => {
+    const other = await service.startPeer()
     await inDatabase(service, async (client) => {
-      await client.query(
-        `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended((SELECT id FROM api_key)::text || ' k', 0))`,
-      )
-      expect(await (await service.post(pet, idempotencyKey('k'))).json()).toMatchObject({
-        code: 'ABORTED',
-        status: 409,
-      })
-      await client.query('ROLLBACK')
+      await client.query(`
+        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NEW; END $$;
+        CREATE TRIGGER wait BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION wait();
+        SELECT pg_advisory_lock(1)`)
+      const first = service.post(pet, idempotencyKey('k'))
+      const waits = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+      await waitUntil(async () => (await client.query(waits)).rowCount === 1)
+      for (const instance of [service, other]) {
+        const repeat = await instance.post(pet, idempotencyKey('k'))
+        expect(await repeat.json()).toMatchObject({ code: 'ABORTED', status: 409 })
+      }
+      await client.query('SELECT pg_advisory_unlock(1)')
+      expect((await first).status).toBe(201)
     })
-    expect((await service.post(pet, idempotencyKey('k'))).status).toBe(201)
+    expect((await other.post(pet, idempotencyKey('k'))).headers.get('idempotent-replayed')).toBe('true')
   })
 
   test('expires after 24 hours, and is then deleted', async ({ service }) => {

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
 
 /** The environment of every peer, with the variable names of the service, and the key. */
-export const { PORT = '', HOST = '', DATABASE_URL = '', DATABASE_POOL_SIZE = '', BENCH_KEY = '', TUNED } = process.env
+export const {
+  PORT = '',
+  HOST = '',
+  DATABASE_URL = '',
+  DATABASE_POOL_SIZE = '',
+  BENCH_KEY = '',
+  TUNED,
+  BATCHED,
+} = process.env
 
 export const port = Number(PORT)
 export const host = HOST
@@ -10,6 +18,9 @@ export const poolSize = Number(DATABASE_POOL_SIZE)
 
 /** Whether the one line is in that makes this peer faster. */
 export const tuned = TUNED === 'true'
+
+/** Whether one statement serves all requests that wait. */
+export const batched = BATCHED === 'true'
 
 const known = new Set([hash(BENCH_KEY)])
 

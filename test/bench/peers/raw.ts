@@ -1,10 +1,11 @@
 /** What Node can do: its own HTTP server, SQL by hand, and nothing between them. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { host, isAllowed, port } from './peer.ts'
+import { batched, host, isAllowed, port } from './peer.ts'
+import { createBatchedPgStore } from './pg-batched-store.ts'
 import { createPgStore } from './pg-store.ts'
 import type { NewAnimal } from './store.ts'
 
-const store = createPgStore<number>({ numbers: true })
+const store = batched ? createBatchedPgStore() : createPgStore<number>({ numbers: true })
 
 async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
   if (!isAllowed(req.headers.authorization)) return send(res, 401, { message: 'No key' })

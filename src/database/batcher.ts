@@ -1,0 +1,142 @@
+import { type Context, context } from '@opentelemetry/api'
+import pg from 'pg'
+import { databaseFailure } from './errors.ts'
+import { traceShared } from './tracing.ts'
+
+/** How long a batch waits for the previous one, in milliseconds: a statement that hangs delays no other. */
+const MAX_WAIT_MS = 100
+
+/** Maximum number of inputs of one statement. */
+export const MAX_BATCH_SIZE = 100
+
+/** Size of the first batches, whose time is not known. */
+const INITIAL_SIZE = 8
+
+/** A batch that takes longer than this, in milliseconds, is followed by smaller ones. */
+const SLOW_BATCH_MS = 200
+
+/**
+ * Executes one statement for several inputs.
+ * @param take returns the inputs; call it once, when there is a connection to send them
+ * @returns an output for each input, in the same order
+ */
+type Execute<Input, Output> = (take: () => Input[]) => Promise<Output[]>
+
+interface Waiter<Input, Output> {
+  input: Input
+  /** Of the request, for its trace. */
+  context: Context
+  resolve(output: Output): void
+  reject(error: unknown): void
+}
+
+/**
+ * Executes one statement for all inputs that wait. While a batch is in flight, inputs wait for the next one, unless that
+ * is full. An input never joins a statement that has been sent, so a read is never older than its request, on any number
+ * of instances. Nothing is cached.
+ *
+ * A statement that fails rejects each of its inputs with the same error. If PostgreSQL rejected what the statement
+ * contains, which rolls it back, each input is executed again alone: one input does not fail the others.
+ */
+export class Batcher<Input, Output> {
+  readonly #execute: Execute<Input, Output>
+  readonly #waiting: Waiter<Input, Output>[] = []
+  /** Grows while batches are fast, so that a statement stays far below its timeout on a database of any speed. */
+  #maxSize = INITIAL_SIZE
+  /** Number of batches that wait for a connection. */
+  #unsent = 0
+  /** Number of batches that were sent less than MAX_WAIT_MS ago and have not ended. */
+  #inFlight = 0
+
+  constructor(execute: Execute<Input, Output>) {
+    this.#execute = execute
+  }
+
+  /** Requests that wait for a statement, besides one for each batch that waits for a connection of the pool. */
+  get waitingCount(): number {
+    return Math.max(0, this.#waiting.length - this.#unsent)
+  }
+
+  /** @returns the output of the next statement for this input */
+  execute(input: Input): Promise<Output> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ input, context: context.active(), resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  #schedule(): void {
+    for (;;) {
+      const uncovered = this.#waiting.length - this.#unsent * this.#maxSize
+      const mayWait = uncovered < this.#maxSize && this.#unsent + this.#inFlight > 0
+      if (uncovered <= 0 || mayWait) return
+      const first = this.#waiting[this.#unsent * this.#maxSize]
+      this.#unsent += 1
+      // After all requests that have arrived: they are one batch.
+      setImmediate(() => void this.#sendNext(first?.context ?? context.active()))
+    }
+  }
+
+  async #sendNext(parent: Context): Promise<void> {
+    const failed = await this.#send(parent, () => {
+      this.#unsent -= 1
+      return this.#waiting.splice(0, this.#maxSize)
+    })
+    this.#schedule()
+    for (const waiter of failed) await this.#send(waiter.context, () => [waiter])
+  }
+
+  /** Sends one statement. @returns the inputs to execute again, each alone */
+  async #send(parent: Context, takeWaiters: () => Waiter<Input, Output>[]): Promise<Waiter<Input, Output>[]> {
+    let batch: Waiter<Input, Output>[] | undefined
+    let end = () => {}
+    const take = () => {
+      batch = takeWaiters()
+      end = this.#begin(batch.length)
+      return batch.map(({ input }) => input)
+    }
+    const sharedBy = () => batch?.map((waiter) => waiter.context) ?? []
+    try {
+      const outputs = await traceShared(parent, sharedBy, () => this.#execute(take))
+      end()
+      batch?.forEach(({ resolve }, n) => resolve(outputs[n] as Output)) // as long as the batch
+      return []
+    } catch (error) {
+      end()
+      batch ??= takeWaiters() // there was no connection
+      if (batch.length > 1 && isRejectedByDatabase(error)) return batch
+      batch.forEach(({ reject }) => reject(error))
+      return []
+    }
+  }
+
+  /** Counts a batch as in flight. @returns call it when the batch has ended */
+  #begin(size: number): () => void {
+    const sentAt = performance.now()
+    let counted = true
+    const release = () => {
+      if (counted) this.#inFlight -= 1
+      counted = false
+    }
+    this.#inFlight += 1
+    const timer = setTimeout(() => {
+      release()
+      this.#schedule()
+    }, MAX_WAIT_MS).unref()
+    return () => {
+      clearTimeout(timer)
+      release()
+      this.#adaptSize(size, performance.now() - sentAt)
+    }
+  }
+
+  #adaptSize(size: number, ms: number): void {
+    if (ms > SLOW_BATCH_MS) this.#maxSize = Math.max(1, Math.floor(size / 2))
+    else if (ms < SLOW_BATCH_MS / 2) this.#maxSize = Math.min(MAX_BATCH_SIZE, Math.max(this.#maxSize, size * 2))
+  }
+}
+
+/** Whether PostgreSQL rejected a statement for what it contains, not because the database is unavailable. */
+function isRejectedByDatabase(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && databaseFailure(error) === undefined
+}

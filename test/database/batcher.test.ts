@@ -1,0 +1,194 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import pg from 'pg'
+import { describe, expect, test } from 'vitest'
+import { Batcher, MAX_BATCH_SIZE } from '../../src/database/batcher.ts'
+
+/** A batcher whose statements the test sends and ends. */
+function createHarness() {
+  const statements: { send(): number[]; succeed(): void; fail(error: Error): void }[] = []
+  const batcher = new Batcher<number, string>(
+    (take) =>
+      new Promise((resolve, reject) => {
+        let inputs: number[] = []
+        statements.push({
+          send: () => (inputs = take()),
+          succeed: () => resolve(inputs.map((input) => `output ${input}`)),
+          fail: reject,
+        })
+      }),
+  )
+  return {
+    batcher,
+    statements,
+    /** Waits until this number of statements have been started; returns the last of them. */
+    async statement(n: number) {
+      while (statements.length < n) await sleep(1)
+      return statements[n - 1]!
+    },
+    /** Executes batches that succeed at once, until a batch may have the maximum size. */
+    async warmUp() {
+      for (let size = 1; size <= MAX_BATCH_SIZE; size *= 2) {
+        const outputs = Array.from({ length: size }, (_, n) => batcher.execute(n))
+        await sleep(5)
+        for (const statement of statements.splice(0)) {
+          statement.send()
+          statement.succeed()
+        }
+        await Promise.all(outputs)
+      }
+    },
+  }
+}
+
+const rejected = Object.assign(new pg.DatabaseError('violates check constraint', 0, 'error'), { code: '23514' })
+const terminated = Object.assign(new pg.DatabaseError('terminating connection', 0, 'error'), { code: '57P01' })
+
+describe('inputs that wait', () => {
+  test('share a statement, and each gets its own output', async () => {
+    const { batcher, statement, warmUp, statements } = createHarness()
+    await warmUp()
+    const outputs = Promise.all([3, 1, 3].map((input) => batcher.execute(input)))
+    const first = await statement(1)
+    expect(first.send()).toEqual([3, 1, 3])
+    first.succeed()
+    expect(await outputs).toEqual(['output 3', 'output 1', 'output 3'])
+    expect(statements).toHaveLength(1)
+  })
+
+  test('join a statement that waits for a connection, and none that has been sent', async () => {
+    const { batcher, statement, warmUp } = createHarness()
+    await warmUp()
+    const before = [batcher.execute(1)]
+    const first = await statement(1)
+    before.push(batcher.execute(2))
+    expect(first.send()).toEqual([1, 2])
+    const after = batcher.execute(3)
+    first.succeed()
+    expect(await Promise.all(before)).toEqual(['output 1', 'output 2'])
+    const second = await statement(2)
+    expect(second.send()).toEqual([3])
+    second.succeed()
+    expect(await after).toBe('output 3')
+  })
+
+  test('wait for a statement that hangs for a tenth of a second', async () => {
+    const { batcher, statement, warmUp } = createHarness()
+    await warmUp()
+    void batcher.execute(1)
+    ;(await statement(1)).send()
+    const next = batcher.execute(2)
+    const second = await statement(2) // while the first has not ended
+    expect(second.send()).toEqual([2])
+    second.succeed()
+    expect(await next).toBe('output 2')
+  })
+
+  test('are split into batches of the maximum size, which wait for nothing but a connection', async () => {
+    const { batcher, statement, warmUp } = createHarness()
+    await warmUp()
+    const outputs = Promise.all(Array.from({ length: 2 * MAX_BATCH_SIZE + 1 }, (_, n) => batcher.execute(n)))
+    const [first, second] = [await statement(1), await statement(2)]
+    expect([first.send().length, second.send().length]).toEqual([MAX_BATCH_SIZE, MAX_BATCH_SIZE])
+    expect(batcher.waitingCount).toBe(1)
+    first.succeed()
+    second.succeed()
+    const third = await statement(3)
+    expect(third.send()).toEqual([2 * MAX_BATCH_SIZE])
+    third.succeed()
+    expect((await outputs).at(-1)).toBe(`output ${2 * MAX_BATCH_SIZE}`)
+    expect(batcher.waitingCount).toBe(0)
+  })
+
+  test('are fewer in a statement after a slow one, and more after fast ones', async () => {
+    const { batcher, statement, statements, warmUp } = createHarness()
+    await warmUp()
+    const slow = Promise.all(Array.from({ length: 8 }, (_, n) => batcher.execute(n)))
+    const first = await statement(1)
+    first.send()
+    await sleep(250)
+    first.succeed()
+    await slow
+    statements.length = 0
+    void Array.from({ length: 9 }, (_, n) => batcher.execute(n))
+    const [second] = [await statement(1), await statement(2)]
+    expect(second.send()).toEqual([0, 1, 2, 3])
+  })
+})
+
+describe('a failed statement', () => {
+  test('that was not sent for lack of a connection, or broke off, rejects all of its inputs, once', async () => {
+    const { batcher, statement, statements, warmUp } = createHarness()
+    await warmUp()
+    for (const [n, sent] of [false, true].entries()) {
+      const outputs = Promise.allSettled([1, 2].map((input) => batcher.execute(input)))
+      const failing = await statement(n + 1)
+      if (sent) failing.send()
+      failing.fail(terminated)
+      expect(await outputs).toEqual(Array.from({ length: 2 }, () => ({ status: 'rejected', reason: terminated })))
+    }
+    await sleep(10)
+    expect(statements).toHaveLength(2)
+  })
+
+  test('that PostgreSQL rejected is executed again for each input alone', async () => {
+    const { batcher, statement, warmUp } = createHarness()
+    await warmUp()
+    const outputs = Promise.allSettled([1, 2, 3].map((input) => batcher.execute(input)))
+    const all = await statement(1)
+    all.send()
+    all.fail(rejected)
+    for (const input of [1, 2, 3]) {
+      const alone = await statement(input + 1)
+      expect(alone.send()).toEqual([input])
+      if (input === 2) alone.fail(rejected)
+      else alone.succeed()
+    }
+    expect(await outputs).toEqual([
+      { status: 'fulfilled', value: 'output 1' },
+      { status: 'rejected', reason: rejected },
+      { status: 'fulfilled', value: 'output 3' },
+    ])
+  })
+
+  test('whose result cannot be read is not executed again: it may have written', async () => {
+    const { batcher, statement, statements, warmUp } = createHarness()
+    await warmUp()
+    const outputs = Promise.allSettled([1, 2].map((input) => batcher.execute(input)))
+    const failing = await statement(1)
+    failing.send()
+    failing.fail(new TypeError('not a row'))
+    expect((await outputs).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    await sleep(10)
+    expect(statements).toHaveLength(1)
+  })
+})
+
+test('every input is sent exactly once, gets its own output, and no batch is too large, in any interleaving', async () => {
+  const step = fc.record({ count: fc.integer({ min: 1, max: 150 }), pauseMs: fc.nat(2) })
+  const durations = fc.array(fc.nat(5), { minLength: 1 })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 12 }), durations, async (steps, durationsMs) => {
+      const sent: number[] = []
+      let statements = 0
+      const batcher = new Batcher<number, number>(async (take) => {
+        const ms = durationsMs[statements++ % durationsMs.length] ?? 0
+        await sleep(ms) // for a connection
+        const inputs = take()
+        expect(inputs.length).toBeLessThanOrEqual(MAX_BATCH_SIZE)
+        sent.push(...inputs)
+        await sleep(ms)
+        return inputs.map((input) => -input)
+      })
+      const outputs: Promise<number>[] = []
+      for (const { count, pauseMs } of steps) {
+        for (let n = 0; n < count; n++) outputs.push(batcher.execute(outputs.length))
+        if (pauseMs) await sleep(pauseMs - 1)
+      }
+      expect(await Promise.all(outputs)).toEqual(outputs.map((_output, input) => -input))
+      expect(sent.toSorted((a, b) => a - b)).toEqual(outputs.map((_output, input) => input))
+      expect(batcher.waitingCount).toBe(0)
+    }),
+    { numRuns: 40 },
+  )
+})
