@@ -5,10 +5,22 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { compile, list, read, root, runStep } from './build-step.mjs'
 
 const require = createRequire(import.meta.url)
+
+process.on('uncaughtException', explainAccess)
+
+/** One line for files of another user: when root has built, nobody else can replace dist/. Rethrows any other error. */
+function explainAccess(error) {
+  if (!error.path || !['EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error
+  const path = relative(root, error.path)
+  console.error(
+    `The build cannot use ${path} (${error.code}): build as the owner of dist/, or delete dist/ and build again.`,
+  )
+  process.exit(1)
+}
 
 /** @returns the file of a package's command; undefined if the package is not installed */
 function command(name, packageName = name) {

@@ -1,19 +1,28 @@
 import { databaseFailure, isSchemaOutdated, reasonOf } from '../database/errors.ts'
 import { OperatorError } from '../operator-error.ts'
 
+/** What a program does with the environment variables and its arguments. */
+type Run = (env: NodeJS.ProcessEnv, args: string[]) => Promise<void>
+
+/** Executes the program of this process, then exits, with code 1 after an error. See `execute`. */
+export async function runProgram(run: Run, help: () => string): Promise<never> {
+  if (!(await execute(run, help, process.env, process.argv.slice(2)))) process.exitCode = 1
+  process.exit() // whatever timers are left
+}
+
 /**
- * Runs a program to its end, then exits, with code 1 after an error. `--help` prints the help and does nothing else.
- * @param run receives the environment variables. An OperatorError that it throws is printed as its message
+ * Executes a program. `--help` prints the help and does nothing else. Of an OperatorError only the message is printed.
+ * @returns whether it succeeded
  */
-export async function runProgram(run: (env: NodeJS.ProcessEnv) => Promise<void>, help: () => string): Promise<never> {
+export async function execute(run: Run, help: () => string, env: NodeJS.ProcessEnv, args: string[]): Promise<boolean> {
   try {
-    if (process.argv.includes('--help')) console.log(help())
-    else await run(process.env)
+    if (args.includes('--help')) console.log(help())
+    else await run(env, args)
+    return true
   } catch (error) {
     console.error(explain(error))
-    process.exitCode = 1
+    return false
   }
-  process.exit() // whatever timers are left
 }
 
 /** One line for what an operator can act on; the stack of any other error. */

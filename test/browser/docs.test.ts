@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { document, paths } from '../rest/document.ts'
-import { chromiumPath, whySkipped } from './browser.ts'
-import { authorize, execute, keyField, open, openOperation, operation, OPERATIONS, test } from './docs-page.ts'
+import { chromiumPath, testInBrowser as test, whySkipped } from './browser.ts'
+import { authorize, execute, keyField, open, openOperation, operation, OPERATIONS } from './docs-page.ts'
 
 describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, () => {
   test('shows every operation, and which of them is deprecated', async ({ page, service }) => {

@@ -1,47 +1,17 @@
-import { type Browser, devices, type Page } from 'playwright-core'
-import { beforeAll, describe, expect } from 'vitest'
+import { devices, type Page } from 'playwright-core'
+import { describe, expect } from 'vitest'
 import { schema } from '../../src/graphql/schema/index.ts'
-import { testWithService as base } from '../support/harness.ts'
 import { expectAccessible, type KnownViolation, tabTo } from './accessibility.ts'
-import { chromiumPath, launch, whySkipped } from './browser.ts'
+import { chromiumPath, launch, testInBrowser, whySkipped } from './browser.ts'
+
+const test = testInBrowser.extend<{
+  /** The link that `npm start` prints, with the key of the test. */
+  link: string
+}>({
+  link: async ({ service }, use) => use(`${service.base}/graphql#key=${service.key}`),
+})
 
 describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launch()
-    return () => browser.close()
-  })
-
-  const test = base.extend<{
-    /** Problems of the page: logged errors and warnings, exceptions, and requests to other origins. */
-    problems: string[]
-    /** A new page without stored data. It is closed before the service stops. */
-    page: Page
-    /** The link that `npm start` prints, with the key of the test. */
-    link: string
-  }>({
-    // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
-    // oxlint-disable-next-line no-empty-pattern
-    problems: async ({}, use) => use([]),
-    page: async ({ service, problems }, use) => {
-      const page = await browser.newPage({ permissions: ['clipboard-read', 'clipboard-write'] })
-      page.setDefaultTimeout(150_000) // machines may be slow
-      page.on('pageerror', (error) => problems.push(error.message))
-      page.on('console', (message) => {
-        if (['error', 'warning'].includes(message.type())) problems.push(message.text())
-      })
-      page.on('request', (request) => {
-        const { protocol, origin } = new URL(request.url())
-        if (!/^(data|blob):$/.test(protocol) && origin !== service.base) problems.push(origin)
-      })
-      await use(page)
-      await page.context().close()
-      // Chromium logs every 401 as an error, which is expected on a page without a key.
-      expect(problems.filter((complaint) => !complaint.includes('status of 401'))).toEqual([])
-    },
-    link: async ({ service }, use) => use(`${service.base}/graphql#key=${service.key}`),
-  })
-
   test('works without errors, and its Content-Security-Policy blocks requests to other origins', async ({
     page,
     service,
@@ -166,11 +136,12 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
   })
 
   test('has none on an iPhone either, where nothing covers the text', async ({ service }) => {
+    const browser = await launch()
     const page = await browser.newPage(devices['iPhone 13'])
     await open(page, `${service.base}/graphql#key=${service.key}`)
     await expectAccessible(page, { except: [NESTED_TABS] })
     expect(await page.locator('.iPadShowKeyboard').first().isVisible()).toBe(false)
-    await page.context().close()
+    await browser.close()
   })
 
   test('with the keyboard alone, one can fill in the key, write a query and execute it', async ({ page, service }) => {

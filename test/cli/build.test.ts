@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -91,7 +91,16 @@ class Project {
 
   start(hooks: Hooks = {}, ...args: string[]) {
     const env = { ...process.env, HOOKS: JSON.stringify(hooks) }
-    const child = spawn(process.execPath, ['src/build.mjs', ...args], { cwd: this.#folder, env })
+    return this.#collect(spawn(process.execPath, ['src/build.mjs', ...args], { cwd: this.#folder, env }))
+  }
+
+  /** Builds as another user, who may read the project. */
+  startAs(uid: number) {
+    chmodSync(this.#folder, 0o755)
+    return this.#collect(spawn(process.execPath, ['src/build.mjs'], { cwd: this.#folder, uid }))
+  }
+
+  #collect(child: ChildProcessWithoutNullStreams) {
     let stderr = ''
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
     const exited = new Promise<{ code: number | null; stderr: string }>((resolve) =>
@@ -221,6 +230,19 @@ describe('the build', { concurrent: true }, () => {
     await project.build()
     expect(project.read('dist/main.js')).toContain('main = 2')
   })
+
+  test.skipIf(process.getuid?.() !== 0)(
+    'a dist/ of another user is used while it is fresh; otherwise one line names the file and the way out',
+    async ({ project }) => {
+      await project.build()
+      expect(await project.startAs(65534).exited).toEqual({ code: 0, stderr: '' })
+      project.write('src/main.ts', 'export const main = 2')
+      chmodSync(project.path('log'), 0o666) // of this test's compiler
+      const line = /^The build cannot use dist\/main\.js\S* \(EACCES\): build as the owner of dist\/[^\n]*\n$/
+      expect(await project.startAs(65534).exited).toEqual({ code: 1, stderr: expect.stringMatching(line) })
+      expect(await project.build()).toEqual(['tsc'])
+    },
+  )
 
   test('without the tools it keeps the dist/ that exists, and names what is missing without one', async ({
     project,

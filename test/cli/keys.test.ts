@@ -1,15 +1,21 @@
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-key.ts'
 import type { KeyInfo } from '../../src/auth/api-keys.ts'
+import { keysHelp, runKeys } from '../../src/cli/keys-command.ts'
 import { type TestService, testWithService as base } from '../support/harness.ts'
-import { unreachableDatabaseUrl, type Sandbox, withSandbox } from '../support/processes.ts'
+import { type ProgramResult, runHere, type Sandbox, unreachableDatabaseUrl, withSandbox } from '../support/processes.ts'
+
+/** Executes the keys command in this process: start.test.ts starts the program. */
+function runCommand(args: string[], databaseUrl: string): Promise<ProgramResult> {
+  return runHere(runKeys, args, { DATABASE_URL: databaseUrl }, keysHelp)
+}
 
 const test = base.extend<{ sandbox: Sandbox; keys: (...args: string[]) => Promise<string> }>({
   sandbox: withSandbox,
-  /** Runs the keys command on the database of the running service. @returns its stdout */
-  keys: async ({ sandbox, service }, use) => {
+  /** Executes the keys command on the database of the running service. @returns its stdout */
+  keys: async ({ service }, use) => {
     await use(async (...args) => {
-      const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, { DATABASE_URL: service.databaseUrl })
+      const { code, stdout, stderr } = await runCommand(args, service.databaseUrl)
       expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: expect.stringMatching(/^([^\n]+\n)?$/) })
       return stdout.trim()
     })
@@ -95,15 +101,15 @@ describe('the keys command', () => {
     sandbox,
   }) => {
     const env = { DATABASE_URL: service.databaseUrl }
-    const rotate = (key: string) => sandbox.run('cli/keys.js', ['rotate', prefixOf(key)], env)
-    const both = await Promise.all([rotate(service.key), rotate(service.key)])
+    const rotate = ['rotate', prefixOf(service.key)]
+    const both = await Promise.all([1, 2].map(() => sandbox.run('cli/keys.js', rotate, env)))
     const [won, lost] = both.sort((a, b) => (a.code ?? 0) - (b.code ?? 0))
     const next = won?.stdout.trim() ?? ''
     const alreadyRotated = `${prefixOf(service.key)} was rotated already: its successor is ${prefixOf(next)}.\n`
     expect([won?.code, lost]).toEqual([0, { code: 1, stdout: '', stderr: alreadyRotated }])
     const all = await keys('list', '--json')
     expect(await listed(keys, next)).toMatchObject({ expiresAt: null })
-    expect(await rotate(service.key)).toEqual({ code: 1, stdout: '', stderr: alreadyRotated })
+    expect(await runCommand(rotate, service.databaseUrl)).toEqual({ code: 1, stdout: '', stderr: alreadyRotated })
     expect(await keys('list', '--json')).toBe(all)
   })
 
@@ -125,12 +131,12 @@ describe('the keys command', () => {
     ])
   })
 
-  test('revokes a key permanently', async ({ service, keys, sandbox }) => {
+  test('revokes a key permanently', async ({ service, keys }) => {
     const key = await keys('create', '--name', 'web')
     await keys('revoke', prefixOf(key))
     expect((await get(service, key)).status).toBe(401)
     for (const command of ['revoke', 'rotate']) {
-      const again = await sandbox.run('cli/keys.js', [command, prefixOf(key)], { DATABASE_URL: service.databaseUrl })
+      const again = await runCommand([command, prefixOf(key)], service.databaseUrl)
       expect(again).toEqual({ code: 1, stdout: '', stderr: `No active key has the prefix ${prefixOf(key)}.\n` })
     }
   })
@@ -153,19 +159,15 @@ describe('the keys command', () => {
     [['create', '--name', 'web', '--expires', '2027-02-31'], EXPIRES],
     [['create', '--name', 'web', '--expires', '2027-01-31T18Z'], EXPIRES],
     [['create', '--name', ''], /^--name takes 1 to 100 characters/],
-  ] as const)(
-    'reports invalid arguments in one line without using the database: %j',
-    async ([args, words], { sandbox }) => {
-      const env = { DATABASE_URL: await unreachableDatabaseUrl() }
-      const { code, stdout, stderr } = await sandbox.run('cli/keys.js', [...args], env)
-      expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^[^\n]+\n$/) })
-      expect(stderr).toMatch(words)
-      expect(stderr).not.toContain(key.slice(13, 30))
-    },
-  )
+  ] as const)('reports invalid arguments in one line without using the database: %j', async ([args, words]) => {
+    const { code, stdout, stderr } = await runCommand([...args], await unreachableDatabaseUrl())
+    expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(/^[^\n]+\n$/) })
+    expect(stderr).toMatch(words)
+    expect(stderr).not.toContain(key.slice(13, 30))
+  })
 
-  test('a key in the wrong argument is not printed', async ({ sandbox }) => {
-    const env = { DATABASE_URL: await unreachableDatabaseUrl() }
+  test('a key in the wrong argument is not printed', async () => {
+    const databaseUrl = await unreachableDatabaseUrl()
     for (const args of [
       [key],
       ['create', key],
@@ -173,15 +175,15 @@ describe('the keys command', () => {
       ['revoke', `--${key}`],
       ['create', '--name', 'web', key],
     ]) {
-      const { code, stdout, stderr } = await sandbox.run('cli/keys.js', args, env)
+      const { code, stdout, stderr } = await runCommand(args, databaseUrl)
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
       expect(stderr).toMatch(/^[^\n]+\.\n\nUsage: /)
       expect(stderr).not.toContain(key.slice(13, 30))
     }
   })
 
-  test('--help prints the usage and every variable', async ({ sandbox }) => {
-    const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['--help'])
+  test('--help prints the usage and every variable', async () => {
+    const { code, stdout, stderr } = await runCommand(['--help'], await unreachableDatabaseUrl())
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^Usage: .*\n {2}create --name NAME /)
     expect(stdout).toContain('\n  DATABASE_URL_FILE\n')

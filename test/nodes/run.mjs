@@ -36,13 +36,14 @@ function test(line) {
   const { version } = require(`node${line}/package.json`)
   console.log(`\nNode ${version}`)
   const start = performance.now()
-  const { status } = spawnSync(node, [vitest, 'run', '--config', 'test/vitest.config.ts', ...passedOn], {
+  const { status, signal } = spawnSync(node, [vitest, 'run', '--config', 'test/vitest.config.ts', ...passedOn], {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, NODE_OPTIONS, PATH: dirname(node) + delimiter + process.env.PATH },
   })
   const seconds = Math.round((performance.now() - start) / 1000)
-  return { passed: status === 0, summary: `Node ${version}: ${status === 0 ? 'passed' : 'failed'} (${seconds} s)` }
+  const outcome = signal ? `killed by ${signal}` : status === 0 ? 'passed' : 'failed'
+  return { passed: status === 0, summary: `Node ${version}: ${outcome} (${seconds} s)` }
 }
 
 const results = (named.length ? named : lines).map(test)

@@ -5,7 +5,8 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { inject, test } from 'vitest'
+import { inject, test, vi } from 'vitest'
+import { execute } from '../../src/cli/program.ts'
 import { dropDatabase, withClient } from './harness.ts'
 import { recordKey, recordOutput } from './output.ts'
 import { GENEROUS_TIMEOUTS, waitUntil } from './timeouts.ts'
@@ -149,6 +150,23 @@ function launch(program: string, args: string[], env: Env, uid?: number) {
       return exited
     },
   }
+}
+
+/** Executes a command of a program in this process: most of what a start of the program takes is loading its modules. */
+export async function runHere(
+  run: Parameters<typeof execute>[0],
+  args: string[],
+  env: Env,
+  help = () => '',
+): Promise<ProgramResult> {
+  const printed = { log: '', error: '' }
+  const spies = (['log', 'error'] as const).map((name) =>
+    vi.spyOn(console, name).mockImplementation((text: unknown) => void (printed[name] += `${text}\n`)),
+  )
+  const succeeded = await execute(run, help, { ...GENEROUS_TIMEOUTS, ...env }, args)
+  for (const spy of spies) spy.mockRestore()
+  recordOutput(withoutPrintedKey(printed.log) + printed.error)
+  return { code: succeeded ? 0 : 1, stdout: printed.log, stderr: printed.error }
 }
 
 /** Removes the key where it is printed on purpose: by the keys command, or in the links of the startup banner. */

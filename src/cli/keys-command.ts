@@ -1,0 +1,168 @@
+import { type ApiKeys, createApiKeys, DEFAULT_SCOPES, type KeyInfo, Scope } from '../auth/api-keys.ts'
+import { loadConfig } from '../config.ts'
+import { createDatabase } from '../database/client.ts'
+import { migrate } from '../database/migrate.ts'
+import { openDatabaseServer } from '../database/open.ts'
+import { describeEnvironment } from '../environment.ts'
+import { OperatorError } from '../operator-error.ts'
+import { parseCommand, UsageError } from './arguments.ts'
+
+const EXPIRES_FORMS = 'a duration (30m, 24h, 90d), a date (2027-01-31) or a time in UTC (2027-01-31T18:00Z)'
+
+const USAGE = `Usage: npm run --silent keys -- COMMAND
+  create --name NAME [--scopes ${Scope.options.join(',')}] [--expires WHEN]
+                  creates a key and prints it on stdout, only this once; NAME has up to 100 characters.
+                  Default scopes: ${DEFAULT_SCOPES.join(',')}. WHEN is ${EXPIRES_FORMS};
+                  without it the key does not expire
+  list [--json]   lists all keys by prefix
+  rotate PREFIX [--overlap 24h]
+                  creates a key that replaces another and prints it; the old key remains valid for the overlap and
+                  cannot be rotated again
+  revoke PREFIX   revokes a key; running instances reject it within 5 seconds
+  deprecated-usage
+                  lists the keys that call the deprecated GET /v1/pets/{petId}, most recent call first`
+
+const COMMANDS = {
+  create: { options: { name: 'NAME', scopes: 'SCOPES', expires: 'WHEN' } },
+  list: { flags: ['json'] },
+  rotate: { arguments: ['PREFIX'], options: { overlap: '24h' } },
+  revoke: { arguments: ['PREFIX'] },
+  'deprecated-usage': {},
+} as const
+
+const MS_PER_UNIT = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+type Command = (keys: ApiKeys) => Promise<void>
+
+/** Executes one command, and prints its result. @throws OperatorError */
+export async function runKeys(env: NodeJS.ProcessEnv, args: string[]): Promise<void> {
+  const command = parse(args)
+  const config = loadConfig(env)
+  const server = await openDatabaseServer(config)
+  const database = createDatabase({ url: server.url, size: 1, timeouts: config.timeouts })
+  try {
+    if (server.embedded && config.migrateOnStart) await migrate(server.url)
+    await command(createApiKeys(database))
+  } finally {
+    await database.close()
+    await server.release()
+  }
+}
+
+export function keysHelp(): string {
+  return `${USAGE}\n\n${describeEnvironment()}`
+}
+
+/** @throws OperatorError. It repeats no argument that may be a key */
+function parse(args: string[]): Command {
+  const { command, positionals, options, flags } = parseCommand(args, COMMANDS, USAGE)
+  const [prefix = ''] = positionals
+  switch (command) {
+    case 'create':
+      return create(options)
+    case 'list':
+      return flags.has('json') ? listJson : list
+    case 'rotate':
+      return rotate(toPrefix(prefix), toOverlapMs(options.overlap ?? '24h'))
+    case 'revoke':
+      return revoke(toPrefix(prefix))
+    case 'deprecated-usage':
+      return showDeprecatedUsage
+  }
+}
+
+function create({ name, scopes, expires }: Record<string, string | undefined>): Command {
+  if (name === undefined) throw new UsageError('--name is missing.', USAGE)
+  if (!/^[^\p{C}]{1,100}$/u.test(name))
+    throw new OperatorError('--name takes 1 to 100 characters, no control characters.')
+  const granted = Scope.array().safeParse(scopes?.split(',') ?? DEFAULT_SCOPES)
+  if (!granted.success) throw new OperatorError(`--scopes takes one or more of ${Scope.options.join(',')}.`)
+  const expiresAt = expires === undefined ? undefined : toDate(expires)
+  const options = { scopes: [...new Set(granted.data)], expiresAt }
+  return async (keys) => console.log(await keys.issue(name, options))
+}
+
+function rotate(prefix: string, overlapMs: number): Command {
+  return async (keys) => {
+    const key = await keys.rotate(prefix, overlapMs)
+    if (!key) throw new OperatorError(`No active key has the prefix ${prefix}.`)
+    console.log(key)
+    const end = formatMinute(new Date(Date.now() + overlapMs))
+    console.error(`${prefix} remains valid until ${end} UTC, or until its own earlier expiry.`)
+  }
+}
+
+function revoke(prefix: string): Command {
+  return async (keys) => {
+    if (!(await keys.revoke(prefix))) throw new OperatorError(`No active key has the prefix ${prefix}.`)
+    console.error(`Revoked ${prefix}.`)
+  }
+}
+
+async function list(keys: ApiKeys): Promise<void> {
+  const columns: [string, (key: KeyInfo) => string][] = [
+    ['PREFIX', (key) => key.prefix],
+    ['NAME', (key) => key.name],
+    ['SCOPES', (key) => key.scopes.join(',')],
+    ['CREATED (UTC)', (key) => formatMinute(key.createdAt)],
+    ['EXPIRES', (key) => formatMinute(key.expiresAt)],
+    ['REVOKED', (key) => formatMinute(key.revokedAt)],
+    ['LAST USED', (key) => formatMinute(key.lastUsedAt)],
+    ['CALLS OF getPet', (key) => String(key.deprecatedCalls)],
+  ]
+  const rows = (await keys.list()).map((key) => columns.map(([, cell]) => cell(key)))
+  console.log(table([columns.map(([title]) => title), ...rows]))
+}
+
+async function listJson(keys: ApiKeys): Promise<void> {
+  const rows = (await keys.list()).map((key) => ({ ...key, deprecatedCalls: Number(key.deprecatedCalls) }))
+  console.log(JSON.stringify(rows, null, 2))
+}
+
+async function showDeprecatedUsage(keys: ApiKeys): Promise<void> {
+  const callers = (await keys.list()).filter((key) => key.deprecatedCalls > 0n)
+  callers.sort((a, b) => Number(b.deprecatedLastCallAt) - Number(a.deprecatedLastCallAt))
+  const rows = callers.map((k) => [k.prefix, k.name, String(k.deprecatedCalls), formatMinute(k.deprecatedLastCallAt)])
+  console.log(table([['PREFIX', 'NAME', 'CALLS OF getPet', 'LAST (UTC)'], ...rows]))
+}
+
+/** Accepts no complete key: a key is a secret, and other users can read the arguments of a process. */
+function toPrefix(text: string): string {
+  if (/^pets_[0-9a-z]{8}$/.test(text)) return text
+  throw new OperatorError('PREFIX must be the 13 characters that `list` shows, not a complete key.')
+}
+
+function toOverlapMs(text: string): number {
+  const ms = toMs(text)
+  if (ms === undefined) throw new OperatorError('--overlap takes a duration: 30m, 24h, 90d.')
+  return ms
+}
+
+/** @returns undefined for text that is no duration */
+function toMs(text: string): number | undefined {
+  const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? []
+  return count === undefined ? undefined : Number(count) * MS_PER_UNIT[unit as keyof typeof MS_PER_UNIT] // no other unit matches
+}
+
+function toDate(text: string): Date {
+  const duration = toMs(text)
+  const date = duration === undefined ? new Date(text) : new Date(Date.now() + duration)
+  const hasForm = duration !== undefined || /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text)
+  // 2027-02-31 would be a day in March.
+  const exists =
+    !Number.isNaN(date.getTime()) && (duration !== undefined || date.toISOString().startsWith(text.slice(0, 10)))
+  if (!hasForm || !exists) throw new OperatorError(`--expires takes ${EXPIRES_FORMS}.`)
+  if (date.getTime() <= Date.now()) throw new OperatorError('--expires is in the past.')
+  return date
+}
+
+function formatMinute(date: Date | null): string {
+  return date?.toISOString().slice(0, 16).replace('T', ' ') ?? '-'
+}
+
+/** Pads each column to its widest cell; columns are two spaces apart. */
+function table(rows: string[][]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const pad = (cell: string, column: number) => cell.padEnd(widths[column] ?? 0)
+  return rows.map((row) => row.map(pad).join('  ').trimEnd()).join('\n')
+}
