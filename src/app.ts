@@ -2,9 +2,11 @@ import { parse as parseQuery } from 'node:querystring'
 import type { Tracer } from '@opentelemetry/api'
 import express, { type Express } from 'express'
 import type { Logger } from 'pino'
+import type { Feed } from './animals/feed.ts'
 import type { Animals } from './animals/service.ts'
 import { authenticate, type AuthenticateDependencies, requireScope } from './auth/authenticate.ts'
 import type { Caller } from './auth/api-keys.ts'
+import type { KeyMonitor } from './auth/key-monitor.ts'
 import { rateLimit } from './auth/rate-limit.ts'
 import type { RateLimiter } from './auth/rate-limiter.ts'
 import { type Config, version } from './config.ts'
@@ -12,6 +14,7 @@ import { graphqlErrorHandler } from './graphql/errors.ts'
 import { graphiql } from './graphql/graphiql/route.ts'
 import { graphqlRouter } from './graphql/route.ts'
 import { schemaRouter } from './graphql/schema/route.ts'
+import type { Streams } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { homePage } from './pages/route.ts'
@@ -36,6 +39,9 @@ interface AppDependencies
     AuthenticateDependencies,
     Pick<Config, 'environments' | 'corsOrigins' | 'trustedProxies' | 'metricsPort' | 'timeouts'> {
   animals: Animals
+  feed: Feed
+  streams: Streams
+  keyMonitor: KeyMonitor
   keyLimiter: RateLimiter | undefined
   loadShedder: LoadShedder
   health: Health

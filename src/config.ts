@@ -80,6 +80,7 @@ function toConfig(data: Variables) {
     },
     trustedProxies: data.TRUSTED_PROXIES,
     shedding: { queueLength: data.SHED_QUEUE_LENGTH, queueMs: data.SHED_QUEUE_MS, delayMs: data.SHED_DELAY_MS },
+    streamLimits: { total: data.STREAM_LIMIT, perKey: data.STREAM_LIMIT_PER_KEY },
     metricsPort: data.METRICS_PORT,
     timeouts: {
       lockMs: data.DATABASE_LOCK_TIMEOUT_MS,
@@ -90,6 +91,7 @@ function toConfig(data: Variables) {
       requestMs: data.REQUEST_TIMEOUT_MS,
       headersMs: data.HEADERS_TIMEOUT_MS,
       keepAliveMs: data.KEEP_ALIVE_TIMEOUT_MS,
+      streamWriteMs: data.STREAM_WRITE_TIMEOUT_MS,
     },
     logLevel: data.LOG_LEVEL,
     drainDelayMs: data.DRAIN_DELAY_MS,

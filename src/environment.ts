@@ -69,7 +69,7 @@ export const Environment = z.object({
   DATABASE_URL_FILE: z.string().optional().describe('File that contains `DATABASE_URL` (for container secrets).'),
   DATA_DIR: z.string().default('.data').describe('Directory of the embedded PostgreSQL and of the development key.'),
   DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe(
-    'Maximum number of database connections for the requests of one process. The readiness probe uses one more, `RATE_LIMIT_STORE=database` two more.',
+    'Maximum number of database connections for the requests of one process. The readiness probe uses one more, `RATE_LIMIT_STORE=database` and open subscriptions two more each.',
   ),
   MIGRATE_ON_START: optionalBoolean.describe(
     'Apply pending migrations at startup. Unset: `true` without `DATABASE_URL`, `false` with it.',
@@ -139,6 +139,15 @@ export const Environment = z.object({
   ),
   KEEP_ALIVE_TIMEOUT_MS: timeout(65_000).describe(
     'How long an idle connection stays open; must exceed the keep-alive timeout of the load balancer.',
+  ),
+  STREAM_LIMIT: integerOr(10_000, 0, 1_000_000).describe(
+    'Maximum number of open subscriptions of one process; further ones get 503. 0 disables the limit.',
+  ),
+  STREAM_LIMIT_PER_KEY: integerOr(5_000, 0, 1_000_000).describe(
+    'Maximum number of open subscriptions of one API key and process; further ones get 429. 0 disables the limit.',
+  ),
+  STREAM_WRITE_TIMEOUT_MS: timeout(30_000).describe(
+    'How long the client of a subscription may take no data that is ready, before its connection is closed.',
   ),
   DRAIN_DELAY_MS: integerOr(0, 0, 600_000).describe(
     'How long the service continues to accept requests after SIGTERM while `/readyz` returns 503, so that load balancers stop routing to it.',

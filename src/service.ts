@@ -1,27 +1,32 @@
 import type { Tracer } from '@opentelemetry/api'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
+import { createFeed, wakeAfterCreate } from './animals/feed.ts'
 import { createAnimals } from './animals/service.ts'
 import { createApp, createMetricsApp } from './app.ts'
-import { type ApiKeys, createApiKeys } from './auth/api-keys.ts'
+import { type ApiKeys, type Caller, createApiKeys } from './auth/api-keys.ts'
 import { createRateLimiter, deleteExpiredWindows } from './auth/rate-limiter.ts'
-import { createKeyLookup } from './auth/key-lookup.ts'
+import { createKeyLookup, type KeyLookup } from './auth/key-lookup.ts'
+import { createKeyMonitor } from './auth/key-monitor.ts'
 import { createUsage, type Usage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { createCoalescer } from './coalesce.ts'
 import { type Config, version } from './config.ts'
-import { createDatabase, createPool, type Database, type Pool } from './database/client.ts'
+import type { Database, Pool } from './database/client.ts'
 import { pendingMigrations } from './database/migrate.ts'
+import { createPools, RATE_LIMIT_POOL_SIZE } from './database/pools.ts'
+import { createStreams } from './graphql/subscription/streams.ts'
 import type { TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
 import type { Health } from './http/health.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
 import { createDatabaseMonitor } from './telemetry/database-monitor.ts'
-import { createErrorLog } from './telemetry/error-log.ts'
+import { createErrorLog, logFailures } from './telemetry/error-log.ts'
 import { observeRejections } from './telemetry/access-log.ts'
 import { throttledWarning } from './telemetry/logger.ts'
-import { createMetrics, type MetricSources } from './telemetry/metrics.ts'
+import { createMetrics, type Metrics, type MetricSources } from './telemetry/metrics.ts'
 
-const RATE_LIMIT_POOL_SIZE = 2
+/** Streams end within this part of the drain timeout. */
+const STREAM_DRAIN_SHARE = 0.8
 
 /** What the service reads of the configuration. */
 type Settings = Pick<
@@ -32,6 +37,7 @@ type Settings = Pick<
   | 'rateLimits'
   | 'trustedProxies'
   | 'shedding'
+  | 'streamLimits'
   | 'metricsPort'
   | 'timeouts'
 >
@@ -65,28 +71,28 @@ export interface Service {
 /** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
 export function createService(options: ServiceOptions): Service {
   const { log, timeouts, now = () => new Date() } = options
-  const { database, rateLimitPool, readinessPool } = createPools(options, () => observed.monitor.check())
+  const pools = createPools({
+    ...options,
+    onIdleError: logFailures(log, 'connection lost', () => observed.monitor.check()),
+  })
+  const { database, rateLimitPool } = pools
   const keyLookup = createKeyLookup(database.pool, now)
   const usage = createUsage(database.prisma)
   const limiters = createLimiters(options, rateLimitPool)
   const loadShedder = createLoadShedder(options.shedding, database)
-  const metrics = createMetrics({ ...options, ...limiters, ...database, version, keyLookup, loadShedder })
+  const streaming = createStreaming({ ...options, ...pools, now, keyLookup, usage })
+  const sources = { ...limiters, ...streaming, ...database, version, keyLookup, loadShedder }
+  const metrics = createMetrics({ ...options, ...sources })
   let stopping: Promise<void> | undefined
-  const observed = observeDatabase(options, readinessPool, () => stopping !== undefined)
+  const observed = observeDatabase(options, pools.readinessPool, () => stopping !== undefined)
   const app = createApp({
     ...options,
-    ...limiters,
-    animals: createAnimals(database.prisma, database.statements),
-    keyLookup,
-    loadShedder,
+    ...sources,
+    animals: wakeAfterCreate(createAnimals(database.prisma, database.statements), streaming.feed),
     ...observed,
     metrics,
     now,
-    recordUse: ({ keyId }) => usage.recordUse(keyId, now()),
-    recordDeprecatedCall({ keyId, keyPrefix }) {
-      usage.recordDeprecatedCall(keyId, now())
-      metrics.recordDeprecatedCall(keyPrefix)
-    },
+    ...createRecorders(usage, metrics, now),
   })
   const stopJobs = startJobs(log, usage, database, rateLimitPool)
   const onRejected = observeRejections(log, metrics)
@@ -94,11 +100,11 @@ export function createService(options: ServiceOptions): Service {
   const metricsServer = createHttpServer(createMetricsApp({ ...observed, metrics, timeouts }), timeouts, onRejected)
 
   async function stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void> {
+    streaming.streams.drain(drainDelayMs + drainTimeoutMs * STREAM_DRAIN_SHARE)
     await Promise.all([server, metricsServer].map((one) => one.close(drainDelayMs, drainTimeoutMs)))
     loadShedder.stop()
     observed.monitor.stop()
-    await stopJobs()
-    await Promise.all([database.close(), rateLimitPool?.end(), readinessPool.end()])
+    await Promise.all([stopJobs(), streaming.feed.stop()]).then(pools.close)
   }
 
   return {
@@ -114,30 +120,38 @@ export function createService(options: ServiceOptions): Service {
   }
 }
 
-/** One pool for requests; one each for the rate-limit store and the readiness probe, which must not wait for it. */
-function createPools(options: ServiceOptions, onConnectionLost: () => void) {
-  const { databaseUrl: url, databasePoolSize, rateLimits, timeouts, tracer } = options
-  const warn = throttledWarning(options.log, 'connection lost', 1_000)
-  const onIdleError = (error: Error) => {
-    warn({ reason: error.message })
-    onConnectionLost()
-  }
-  // Short timeouts: a slow rate-limit store never delays requests.
-  const rateLimitMs = timeouts.checkoutMs / 2
-  const rateLimitTimeouts = { ...timeouts, checkoutMs: rateLimitMs, queryMs: rateLimitMs }
-  return {
-    database: createDatabase({ url, size: databasePoolSize, timeouts, onIdleError, tracer }),
-    rateLimitPool: rateLimits.shared
-      ? createPool({ url, size: RATE_LIMIT_POOL_SIZE, timeouts: rateLimitTimeouts, onIdleError, tracer })
-      : undefined,
-    // A saturated pool does not make the instance unready.
-    readinessPool: createPool({ url, size: 1, timeouts, onIdleError }),
-  }
-}
-
 /** Connects to the rate-limit store before the first burst of requests, whose checkouts would time out meanwhile. */
 async function connectRateLimitPool(pool: Pool | undefined): Promise<void> {
   await Promise.allSettled(Array.from({ length: RATE_LIMIT_POOL_SIZE }, () => pool?.query('SELECT 1')))
+}
+
+function createRecorders(usage: Usage, metrics: Metrics, now: () => Date) {
+  return {
+    recordUse: ({ keyId }: Caller) => usage.recordUse(keyId, now()),
+    recordDeprecatedCall({ keyId, keyPrefix }: Caller): void {
+      usage.recordDeprecatedCall(keyId, now())
+      metrics.recordDeprecatedCall(keyPrefix)
+    },
+  }
+}
+
+interface StreamingOptions extends Pick<ServiceOptions, 'log' | 'timeouts' | 'streamLimits'> {
+  feedPool: Pool
+  keyLookup: KeyLookup
+  usage: Usage
+  now(): Date
+}
+
+/** What subscriptions need beside the parts of other operations. */
+function createStreaming({ log, timeouts, streamLimits, feedPool, keyLookup, usage, now }: StreamingOptions) {
+  const onReadError = logFailures(log, 'failed to read new animals')
+  const recordUse = ({ keyId }: Caller) => usage.recordUse(keyId, now())
+  const onVerifyError = logFailures(log, 'failed to verify the keys of streams')
+  return {
+    feed: createFeed(feedPool, { maxWaitMs: timeouts.handlerMs, onError: onReadError }),
+    streams: createStreams(streamLimits),
+    keyMonitor: createKeyMonitor({ keyLookup, recordUse, now, onError: onVerifyError }),
+  }
 }
 
 /** The rate limiters; undefined where the configuration sets no limit. */

@@ -88,6 +88,7 @@ describe('an invalid value is reported in one line that names its variable', () 
     ['CORS_ORIGINS', 'https://shop.example,'],
     ['CORS_ORIGINS', 'https://user@shop.example'],
     ['SHED_QUEUE_LENGTH', 'many'],
+    ['STREAM_WRITE_TIMEOUT_MS', '0'],
     ['METRICS_PORT', '65536'],
     ['METRICS_PORT', '0'],
     ['LOG_LEVEL', 'verbose'],

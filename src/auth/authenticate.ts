@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
 import type { Caller, Scope } from './api-keys.ts'
-import { type KeyLookup, toKeyHash } from './key-lookup.ts'
+import { type KeyHash, type KeyLookup, toKeyHash } from './key-lookup.ts'
 import { throwIfExceeded } from './rate-limit.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 
@@ -13,7 +13,7 @@ const CHALLENGE = 'Bearer realm="petstore"'
 const missingKey = new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', {
   headers: { 'WWW-Authenticate': CHALLENGE },
 })
-const invalidKey = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', {
+export const invalidKey = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', {
   headers: { 'WWW-Authenticate': `${CHALLENGE}, error="invalid_token"` },
 })
 
@@ -74,6 +74,13 @@ export function checkScope(req: Request, scope: Scope): void {
   if (callerOf(req).scopes.has(scope)) return
   const headers = { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` }
   throw new ApiError('PERMISSION_DENIED', `This operation requires the scope ${scope}.`, { headers })
+}
+
+/** The key of an authenticated request. */
+export function keyOf(req: Request): KeyHash {
+  const key = toKeyHash(bearerToken(req) ?? '')
+  if (!key) throw new Error('keyOf needs authenticate before it')
+  return key
 }
 
 /** The token of the one Authorization header. Node keeps only the first of several, so the raw ones are counted. */

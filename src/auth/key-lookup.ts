@@ -14,6 +14,12 @@ const FIND_KEY = {
   text: 'SELECT id, client_id, name, prefix, scopes, expires_at FROM "public"."api_key" WHERE hash = $1 AND revoked_at IS NULL',
 }
 
+/** The keys of all open streams in one statement. */
+const FIND_KEYS = {
+  name: 'keys',
+  text: 'SELECT hash, id, client_id, name, prefix, scopes, expires_at FROM "public"."api_key" WHERE hash = ANY($1) AND revoked_at IS NULL',
+}
+
 /** As pg returns it: a BIGINT is text. */
 interface KeyRow extends Pick<ApiKey, 'name' | 'prefix' | 'scopes'> {
   id: string
@@ -22,7 +28,7 @@ interface KeyRow extends Pick<ApiKey, 'name' | 'prefix' | 'scopes'> {
 }
 
 /** What a key is looked up by. */
-interface KeyHash {
+export interface KeyHash {
   hash: Buffer
   /** The hash as text. */
   id: string
@@ -46,6 +52,12 @@ export interface KeyLookup {
    * @throws the database's error, which says nothing about the key
    */
   find(key: KeyHash, run: RunQuery): Promise<Caller | undefined>
+  /**
+   * Looks up keys in the database, whatever the cache contains.
+   * @returns the callers of the valid keys, by `KeyHash.id`
+   * @throws the database's error, which says nothing about the keys
+   */
+  findAll(keys: KeyHash[]): Promise<Map<string, Caller>>
   /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */
   wasRecentlyValid(key: KeyHash): boolean
   /** Lookups since the start: found in the cache, and queried. */
@@ -81,6 +93,14 @@ export function createKeyLookup(pool: Pool, now: () => Date): KeyLookup {
       )
       return found.then(unlessExpired)
     },
+    async findAll(keys) {
+      counts.miss += keys.length
+      const values = [keys.map(({ hash }) => hash)]
+      const { rows } = await pool.query<KeyRow & { hash: Buffer }>({ ...FIND_KEYS, values })
+      const callers = new Map(rows.map((row) => [row.hash.toString('base64'), toCaller(row)]))
+      for (const { id } of keys) if (!callers.has(id)) callerCache.delete(id)
+      return new Map([...callers].filter(([, caller]) => unlessExpired(caller)))
+    },
     wasRecentlyValid: ({ id }) => recentlyValidKeys.has(id),
     counts,
   }
@@ -88,8 +108,10 @@ export function createKeyLookup(pool: Pool, now: () => Date): KeyLookup {
 
 async function queryCaller(pool: Pool, hash: Buffer): Promise<Caller | undefined> {
   const { rows } = await pool.query<KeyRow>({ ...FIND_KEY, values: [hash] })
-  const [key] = rows
-  if (!key) return undefined
-  const { id, client_id: clientId, name, prefix: keyPrefix, scopes, expires_at: expiresAt } = key
+  return rows[0] && toCaller(rows[0])
+}
+
+function toCaller(row: KeyRow): Caller {
+  const { id, client_id: clientId, name, prefix: keyPrefix, scopes, expires_at: expiresAt } = row
   return { keyId: BigInt(id), clientId: BigInt(clientId ?? id), name, keyPrefix, scopes: new Set(scopes), expiresAt }
 }

@@ -15,7 +15,7 @@ interface DatabaseTimeouts {
   queryMs: number
 }
 
-interface PoolOptions {
+export interface PoolOptions {
   url: string
   /** Maximum number of connections. */
   size: number

@@ -3,6 +3,7 @@ import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { errorHandler, recordError } from '../http/error-handler.ts'
 import type { LogError } from '../telemetry/error-log.ts'
+import { findTransport } from './subscription/transports.ts'
 
 /** Sends errors from before the execution as a GraphQL response. */
 export function graphqlErrorHandler(logError: LogError) {
@@ -18,11 +19,16 @@ function accepted(req: Request): string | false {
   return req.accepts(['application/json', 'application/graphql-response+json'])
 }
 
-/** The media type of the response, and whether `Accept` names it, not a wildcard. @throws ApiError NOT_ACCEPTABLE */
+/**
+ * The media type of a single result, and whether `Accept` names it, not a wildcard. A client that accepts only event
+ * streams gets one; a client that accepts only Apollo's multipart protocol gets JSON.
+ * @throws ApiError NOT_ACCEPTABLE
+ */
 export function negotiate(req: Request): { type: string; explicit: boolean } {
-  const type = accepted(req)
+  const type = accepted(req) || req.accepts('text/event-stream') || (findTransport(req) && 'application/json')
   if (!type) {
-    throw new ApiError('NOT_ACCEPTABLE', 'The response is application/graphql-response+json or application/json.')
+    const message = 'The response is application/graphql-response+json, application/json or text/event-stream.'
+    throw new ApiError('NOT_ACCEPTABLE', message)
   }
   return { type, explicit: (req.headers.accept ?? '').includes(type) }
 }

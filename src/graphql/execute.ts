@@ -9,7 +9,6 @@ import {
   validate,
 } from 'graphql'
 import { createCoalescer } from '../coalesce.ts'
-import type { Animals } from '../animals/service.ts'
 import { checkScope } from '../auth/authenticate.ts'
 import { consumeQuota } from '../auth/rate-limit.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'
@@ -22,6 +21,9 @@ import { createEngine, type Engine } from './engine.ts'
 import { checkLimits, limitExceeded, limits } from './limits.ts'
 import type { GraphQLParams } from './params.ts'
 import { schema } from './schema/index.ts'
+import { checkRootDirectives } from './subscription/root-directives.ts'
+import { createSubscribe, type SubscribeDependencies, type Subscription } from './subscription/subscribe.ts'
+import { requireTransport } from './subscription/transports.ts'
 import { invalidVariables } from './variables.ts'
 
 /** The result of an operation, or why its request was rejected. */
@@ -31,6 +33,8 @@ export interface Outcome {
   errors?: readonly GraphQLError[] | undefined
   /** The code of all errors of a rejected request. */
   code?: ErrorCode
+  /** Instead of a result. */
+  subscription?: Subscription
   /** In points; the limit is the largest cost that this caller's operations may have. */
   cost?: { requested: number; limit: number }
 }
@@ -50,8 +54,7 @@ export class GraphQLRequestError extends Error implements Outcome {
   }
 }
 
-export interface ExecuteDependencies {
-  animals: Animals
+export interface ExecuteDependencies extends SubscribeDependencies {
   trusted: TrustedDocuments
   /** Rate limiter of callers; 1 point of each request has been consumed before. */
   keyLimiter?: RateLimiter | undefined
@@ -61,7 +64,9 @@ export interface ExecuteDependencies {
 export type Execute = (params: GraphQLParams, req: Request, res: Response) => Promise<Outcome>
 
 /** Parses, authorizes, checks limits, validates, consumes the cost, executes; concurrent identical queries run once. */
-export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependencies): Execute {
+export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteDependencies): Execute {
+  const { animals, feed } = dependencies
+  const subscribe = createSubscribe(dependencies)
   const engine = createEngine()
   const coalesce = createCoalescer<Executed>()
   const validOperations = new WeakMap<OperationDefinitionNode, Analysis>()
@@ -83,8 +88,13 @@ export function createExecute({ animals, trusted, keyLimiter }: ExecuteDependenc
     if (cost.requested > cost.limit) throw invalid([limitExceeded('The cost', cost.requested, cost.limit)])
     if (keyLimiter && cost.requested > 1) await consumeQuota(keyLimiter, req, res, cost.requested - 1)
 
+    if (operation.operation === OperationTypeNode.SUBSCRIPTION) {
+      const begun = await subscribe(document, operation, variables, req, res)
+      if ('results' in begun) return { subscription: begun }
+      throw new GraphQLRequestError('INVALID_ARGUMENT', ...(begun.errors ?? []))
+    }
     const executeIn = async (context: Pick<GraphQLContext, 'deadline' | 'caller'>): Promise<Executed> => {
-      const { data, errors } = await engine.execute(document, operation, { animals, ...context }, variables)
+      const { data, errors } = await engine.execute(document, operation, { animals, feed, ...context }, variables)
       return {
         data: data === undefined ? undefined : JSON.stringify(data),
         errors,
@@ -121,6 +131,8 @@ function checkDocument(engine: Engine, document: DocumentNode, operation: Operat
   }
   const exceeded = checkLimits(analysis)
   if (exceeded.length) throw invalid(exceeded)
+  const conditional = checkRootDirectives(document)
+  if (conditional.length) throw invalid(conditional)
   const errors = engine.validate(document)
   if (errors.length) throw invalid(errors)
   return analysis
@@ -139,10 +151,15 @@ function selectOperation(document: DocumentNode, operationName: string | null | 
   throw new GraphQLRequestError('INVALID_ARGUMENT', new GraphQLError(message))
 }
 
-/** @throws ApiError METHOD_NOT_ALLOWED for a mutation that is not sent by POST, PERMISSION_DENIED without the scope */
+/**
+ * @throws ApiError METHOD_NOT_ALLOWED for a mutation or a subscription that is not sent by POST, PERMISSION_DENIED
+ *   without the scope, NOT_ACCEPTABLE for a subscription whose client accepts no stream
+ */
 function authorize(req: Request, { operation }: OperationDefinitionNode): void {
   if (req.method !== 'POST' && operation !== OperationTypeNode.QUERY) {
-    throw new ApiError('METHOD_NOT_ALLOWED', 'Mutations must use POST.', { headers: { Allow: 'POST' } })
+    const message = `${operation === OperationTypeNode.MUTATION ? 'Mutations' : 'Subscriptions'} must use POST.`
+    throw new ApiError('METHOD_NOT_ALLOWED', message, { headers: { Allow: 'POST' } })
   }
-  checkScope(req, operation === OperationTypeNode.QUERY ? 'pets:read' : 'pets:write')
+  checkScope(req, operation === OperationTypeNode.MUTATION ? 'pets:write' : 'pets:read')
+  if (operation === OperationTypeNode.SUBSCRIPTION) requireTransport(req)
 }

@@ -2,31 +2,34 @@ import type { Tracer } from '@opentelemetry/api'
 import { type Request, type Response, Router } from 'express'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
-import type { LogError } from '../telemetry/error-log.ts'
 import { sendJson } from '../http/send-json.ts'
 import { jsonBody } from '../http/body.ts'
 import { allowMethods } from '../http/methods.ts'
 import { negotiate, toGraphQLError } from './errors.ts'
 import { createExecute, type ExecuteDependencies, GraphQLRequestError, type Outcome } from './execute.ts'
 import { paramsFromQuery, type GraphQLParams, paramsFromBody } from './params.ts'
+import { sendSingleResult, sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
 import { traceOperations } from './tracing.ts'
 
-interface GraphQLRouterDependencies extends ExecuteDependencies {
-  logError: LogError
+interface GraphQLRouterDependencies extends ExecuteDependencies, SendStreamDependencies {
   /** Creates a span for each operation; none without a tracer. */
   tracer?: Tracer | undefined
 }
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
-export function graphqlRouter({ logError, tracer, ...dependencies }: GraphQLRouterDependencies): Router {
+export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependencies): Router {
+  const { logError } = dependencies
   const execute = createExecute(dependencies)
 
   async function respond(req: Request, res: Response, params: GraphQLParams): Promise<void> {
     const mediaType = negotiate(req)
-    const { data, errors, code, cost } = await execute(params, req, res).catch((error: unknown): Outcome => {
-      if (error instanceof GraphQLRequestError) return error
-      throw error
-    })
+    const { data, errors, code, cost, subscription } = await execute(params, req, res).catch(
+      (error: unknown): Outcome => {
+        if (error instanceof GraphQLRequestError) return error
+        throw error
+      },
+    )
+    if (subscription) return sendStream(req, res, subscription, dependencies)
     const failed = data === undefined
     // Clients that name application/json expect a request error as 200 (GraphQL over HTTP, section 6.4.1).
     res.status(failed && !(mediaType.type === 'application/json' && mediaType.explicit) ? 400 : 200)
@@ -38,6 +41,7 @@ export function graphqlRouter({ logError, tracer, ...dependencies }: GraphQLRout
       ...(includeCost ? [`"extensions":${JSON.stringify({ cost })}`] : []),
     ]
     const json = `{${members.join()}}`
+    if (mediaType.type === 'text/event-stream') return sendSingleResult(res, json)
     // Errors are not cached: many of them are temporary. Only queries come by GET.
     if (req.method === 'POST' || errors) return sendJson(res, json, mediaType.type)
     res.vary('Accept').vary('GraphQL-Cost')

@@ -20,6 +20,8 @@ declare module 'express-serve-static-core' {
     bodyText?: string
     /** The selected GraphQL operation. Its name is untrusted: the client chose it. */
     operation?: { type: string; name: string | undefined }
+    /** The response is a stream: how many events it has sent, when it began, in milliseconds, and why it has ended. */
+    stream?: { readonly events: number; readonly beganMs: number; readonly endReason: string | undefined }
     /** The first error of the request. */
     errorCode?: ErrorCode
     /** The span of the request (W3C Trace Context); undefined without tracing. */

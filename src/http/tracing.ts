@@ -35,7 +35,8 @@ export function traceRequests(tracer: Tracer): RequestHandler {
     req.traceparent = toTraceparent(span.spanContext())
     res.once('close', () => {
       if (res.headersSent) span.setAttribute('http.response.status_code', res.statusCode)
-      if (!res.writableFinished) markSpanFailed(span, 'client_disconnected', 500)
+      // The client ends a stream by closing the connection.
+      if (!res.writableFinished && !req.stream) markSpanFailed(span, 'client_disconnected', 500)
       else if (res.statusCode >= 500) markSpanFailed(span, req.errorCode ?? String(res.statusCode), res.statusCode)
       span.end()
     })

@@ -21,10 +21,17 @@ export function observeRequests(log: Logger, metrics: Metrics): RequestHandler {
   return (req, res, next) => {
     const route = routeOf(req.path)
     res.once('close', () => {
-      const { id: requestId, method, operation, errorCode: code, deadline, caller, headers } = req
+      const { id: requestId, method, operation, errorCode: code, deadline, caller, headers, stream } = req
       const ms = deadline.elapsedMs
       const status = res.headersSent ? res.statusCode : CLIENT_CLOSED_REQUEST
-      metrics.observe({ route, method, operation: operation?.type, status, code, seconds: ms / 1000 })
+      metrics.observe({
+        route,
+        method,
+        operation: operation?.type,
+        status,
+        code,
+        seconds: (stream?.beganMs ?? ms) / 1000,
+      })
       const received = TRACEPARENT.test(String(headers.traceparent)) ? headers.traceparent : undefined
       log.info(
         {
@@ -38,6 +45,8 @@ export function observeRequests(log: Logger, metrics: Metrics): RequestHandler {
           code,
           ms: roundToMicroseconds(ms),
           databaseMs: roundToMicroseconds(deadline.databaseMs),
+          events: stream?.events,
+          ended: stream && (stream.endReason ?? 'client'), // this listener may be the first to know,
         },
         res.writableFinished ? 'request' : 'client disconnected',
       )

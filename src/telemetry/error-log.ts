@@ -28,3 +28,12 @@ export function createErrorLog(log: Logger, onDatabaseFailure: () => void): LogE
     onDatabaseFailure()
   }
 }
+
+/** @returns logs failures of a kind, at most once in each interval, and calls `onFailure` for each of them */
+export function logFailures(log: Logger, message: string, onFailure = () => {}): (error: unknown) => void {
+  const warn = throttledWarning(log, message, INTERVAL_MS)
+  return (error) => {
+    warn({ reason: reasonOf(error) })
+    onFailure()
+  }
+}

@@ -14,6 +14,8 @@ export interface MetricSources {
   databasePoolSize: number
   keyLookup: { counts: Counts }
   loadShedder: { counts: Counts }
+  streams: { size: number; events: number; ended: Counts }
+  feed: { reader: { gapWaits: number; lagMs(): number } }
   keyLimiter: RateLimiter | undefined
   failedAuthLimiter: RateLimiter | undefined
   /** In a cluster: reads the metrics of all workers, or undefined when some are missing. */
@@ -92,30 +94,50 @@ export function createMetrics(sources: MetricSources): Metrics {
   }
 }
 
+/** Registers metrics whose values are read when they are scraped. */
+function createRegistrars(registry: Registry) {
+  const registers = [registry]
+  return {
+    /** @param aggregator how the values of the workers of a cluster are combined */
+    gauge: (name: string, help: string, value: () => number, aggregator: 'sum' | 'max' = 'sum') =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        aggregator,
+        collect() {
+          this.set(value())
+        },
+      }),
+    counter: (name: string, help: string, label: string, counts: () => Counts) =>
+      new Counter({
+        name,
+        help,
+        labelNames: [label],
+        registers,
+        collect() {
+          this.reset()
+          for (const [value, count] of Object.entries(counts())) this.inc({ [label]: value }, count)
+        },
+      }),
+    total: (name: string, help: string, value: () => number) =>
+      new Counter({
+        name,
+        help,
+        registers,
+        collect() {
+          this.reset()
+          this.inc(value())
+        },
+      }),
+  }
+}
+
 /** Registers the metrics whose values other modules count. */
 function registerSources(registry: Registry, sources: MetricSources): void {
-  const { version, pool, keyLookup, loadShedder, keyLimiter, failedAuthLimiter } = sources
+  const { version, pool, keyLookup, loadShedder, keyLimiter, failedAuthLimiter, streams, feed } = sources
   const registers = [registry]
-  const gauge = (name: string, help: string, value: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(value())
-      },
-    })
-  const counter = (name: string, help: string, label: string, counts: () => Counts) =>
-    new Counter({
-      name,
-      help,
-      labelNames: [label],
-      registers,
-      collect() {
-        this.reset()
-        for (const [value, count] of Object.entries(counts())) this.inc({ [label]: value }, count)
-      },
-    })
+  const { gauge, counter, total } = createRegistrars(registry)
 
   const labelNames = ['version', 'node']
   new Gauge({ name: 'petstore_build_info', help: 'Always 1.', labelNames, registers, aggregator: 'first' })
@@ -131,6 +153,16 @@ function registerSources(registry: Registry, sources: MetricSources): void {
     key: keyLimiter?.counts.rejected ?? 0,
     'wrong-keys': failedAuthLimiter?.counts.rejected ?? 0,
   }))
+  gauge('petstore_streams', 'Open streams of subscriptions.', () => streams.size)
+  counter('petstore_streams_ended_total', 'Streams that have ended, by reason.', 'reason', () => streams.ended)
+  total('petstore_stream_events_total', 'Events sent to all streams.', () => streams.events)
+  gauge(
+    'petstore_feed_lag_seconds',
+    'Time for which events wait for a transaction.',
+    () => feed.reader.lagMs() / 1000,
+    'max',
+  )
+  total('petstore_feed_gap_waits_total', 'Waits of the feed for transactions in flight.', () => feed.reader.gapWaits)
 }
 
 const MAX_PAUSE_MS = 1_000

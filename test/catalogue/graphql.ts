@@ -175,7 +175,11 @@ export const graphqlCases: Case[] = [
       invalid,
     ),
   ),
-  postGraphQL('a subscription', { query: 'subscription { a }' }, invalid),
+  postGraphQL(
+    'a subscription without an Accept that names a stream',
+    { query: 'subscription { petCreated { cursor } }' },
+    { status: 406, code: 'NOT_ACCEPTABLE' },
+  ),
   requestCase('GET without a query', { path: '/graphql' }, invalid),
   ...unsupportedBodies.map(({ title, type, body }) =>
     requestCase(title, { method: 'POST', path: '/graphql', headers: [['Content-Type', type]], body }, unsupported),

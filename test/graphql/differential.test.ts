@@ -62,7 +62,8 @@ function createStore() {
 
 function contextFor({ service }: ReturnType<typeof createStore>): GraphQLContext {
   const caller = { keyId: 1n, clientId: 1n, name: '', keyPrefix: '', scopes: new Set<string>(), expiresAt: null }
-  return { animals: service, caller, deadline: createDeadline(60_000) }
+  const feed = { settledId: async () => 7n, follow: () => expect.unreachable('subscriptions are not executed here') }
+  return { animals: service, feed, caller, deadline: createDeadline(60_000) }
 }
 
 /** A result as clients receive it, with sorted errors: their order is undefined, since fields resolve concurrently. */

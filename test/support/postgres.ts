@@ -17,7 +17,8 @@ declare module 'vitest' {
 /** Starts one PostgreSQL for the whole test run. Its data is temporary, so it does not flush to disk. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dir = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-test-'))
-  const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=300']
+  const fast = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
+  const settings = [...fast, 'max_connections=300', 'max_prepared_transactions=20']
   const server = await useEmbeddedPostgres(dir, settings)
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()

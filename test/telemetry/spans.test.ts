@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { describe, expect } from 'vitest'
 import { databaseOf, withClient, type TestService, testWithService as base } from '../support/harness.ts'
 import { type Client, finished, startClient, tracer, tree } from './memory-exporter.ts'
+import { openStream } from '../support/event-stream.ts'
 import { waitFor, waitUntil } from '../support/timeouts.ts'
 
 /** A test with a service that is traced, and its log. The key is cached, so that no span is of its lookup. */
@@ -70,6 +71,30 @@ describe('a trace contains the spans of the client, the service and PostgreSQL',
       'mutation < POST /graphql',
       'INSERT idempotency_key < mutation',
     ])
+  })
+
+  test('GraphQL, a subscription, until its client disconnects: the reads of the feed are of no request', async ({
+    traced,
+  }) => {
+    const client = startClient()
+    const stream = await openStream(traced, {
+      query: 'subscription { petCreated { cursor } }',
+      headers: client.headers,
+    })
+    for (const count of [1, 2, 3]) {
+      await traced.send('/v1/pets', { method: 'POST', headers: json, body: newPet })
+      await stream.received(count)
+    }
+    stream.close()
+    const spans = await client.spans(3)
+    expect(tree(spans, client.spanId)).toEqual([
+      'POST /graphql < client',
+      'subscription < POST /graphql',
+      'SELECT public.animal < subscription',
+    ])
+    for (const { status, attributes } of spans) {
+      expect([status.code, attributes['error.type']]).toEqual([SpanStatusCode.UNSET, undefined])
+    }
   })
 
   test('a key that is looked up first', async ({ traced }) => {

@@ -11,7 +11,7 @@ import { type Connection, type ConnectionPage, lazy, PageInfo } from './connecti
 const INT64 = 'an int64 in decimal digits'
 const NAME_SIZE = `${NAME_LENGTH.min} to ${NAME_LENGTH.max} characters`
 
-const Status = builder.enumType('PetStatus', {
+export const Status = builder.enumType('PetStatus', {
   description: 'Availability of an animal, spelled as in the REST API.',
   values: {
     available: { description: 'Available.' },
@@ -73,7 +73,7 @@ const NewPetInput = builder.inputType('NewPet', {
   fields: (t) => mapPetFields(({ input }) => input(t)),
 })
 
-const AnimalEdge = builder.objectRef<ConnectionPage<Animal>['edges'][number]>('AnimalEdge').implement({
+export const AnimalEdge = builder.objectRef<ConnectionPage<Animal>['edges'][number]>('AnimalEdge').implement({
   description: 'An animal and its cursor.',
   fields: (t) => ({
     cursor: t.string({
@@ -84,28 +84,36 @@ const AnimalEdge = builder.objectRef<ConnectionPage<Animal>['edges'][number]>('A
   }),
 })
 
-const AnimalConnection = builder.objectRef<Connection<Animal>>('AnimalConnection').implement({
-  description: 'A page of animals, newest first.',
-  fields: (t) => ({
-    nodes: t.field({
-      type: [AnimalType],
-      description: 'The animals of the page, without their cursors.',
-      resolve: async ({ page }) => (await page()).edges.map((edge) => edge.node),
+const AnimalConnection = builder
+  .objectRef<Connection<Animal> & { liveCursor(): Promise<string> }>('AnimalConnection')
+  .implement({
+    description: 'A page of animals, newest first.',
+    fields: (t) => ({
+      nodes: t.field({
+        type: [AnimalType],
+        description: 'The animals of the page, without their cursors.',
+        resolve: async ({ page }) => (await page()).edges.map((edge) => edge.node),
+      }),
+      edges: t.field({
+        type: [AnimalEdge],
+        description: 'The animals of the page with their cursors.',
+        resolve: async ({ page }) => (await page()).edges,
+      }),
+      pageInfo: t.field({ type: PageInfo, description: 'Position of the page.', resolve: ({ page }) => page() }),
+      totalCount: t.int({
+        description:
+          'The number of animals that match the filter, on all pages. Counted only when selected, in time that grows with the number.',
+        extensions: { cost: 10 },
+        resolve: ({ count }) => count(),
+      }),
+      liveCursor: t.string({
+        description:
+          'For `petCreated(after:)` with the same `status`: the animals that are added after this page was read. A few of the page may come again: merge them by id.',
+        extensions: { cost: 1 },
+        resolve: ({ liveCursor }) => liveCursor(),
+      }),
     }),
-    edges: t.field({
-      type: [AnimalEdge],
-      description: 'The animals of the page with their cursors.',
-      resolve: async ({ page }) => (await page()).edges,
-    }),
-    pageInfo: t.field({ type: PageInfo, description: 'Position of the page.', resolve: ({ page }) => page() }),
-    totalCount: t.int({
-      description:
-        'The number of animals that match the filter, on all pages. Counted only when selected, in time that grows with the number.',
-      extensions: { cost: 10 },
-      resolve: ({ count }) => count(),
-    }),
-  }),
-})
+  })
 
 async function readPage({ animals, deadline }: GraphQLContext, query: ListQuery): Promise<ConnectionPage<Animal>> {
   const page = await deadline.run(() => animals.list(query))
@@ -134,12 +142,21 @@ builder.queryFields((t) => ({
     },
     // A size out of range is rejected before anything is read.
     extensions: { cost: (args) => (PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1) },
-    resolve(_root, args, context): Connection<Animal> {
+    resolve(_root, args, context) {
       const query = toListQuery(args)
-      const { animals, deadline } = context
+      const { animals, deadline, feed } = context
+      let settledId: Promise<bigint> | undefined
       return {
-        page: lazy(() => readPage(context, query)),
+        page: lazy(async () => {
+          await Promise.resolve() // until the resolvers of all selected fields were called
+          await settledId?.catch(() => {}) // liveCursor fails, the page need not
+          return readPage(context, query)
+        }),
         count: lazy(() => deadline.run(() => animals.count(query.status))),
+        async liveCursor() {
+          settledId ??= deadline.run(() => feed.settledId())
+          return toCursor(await settledId, query.status)
+        },
       }
     },
   }),

@@ -1,4 +1,5 @@
 import SchemaBuilder from '@pothos/core'
+import type { Feed } from '../../animals/feed.ts'
 import type { Animals } from '../../animals/service.ts'
 import type { Caller } from '../../auth/api-keys.ts'
 import type { Deadline } from '../../http/deadline.ts'
@@ -20,10 +21,27 @@ declare module 'graphql' {
 /** The context of resolvers. */
 export interface GraphQLContext {
   animals: Animals
+  feed: Pick<Feed, 'settledId' | 'follow'>
   /** Only in a mutation: requests of several callers may share the execution of a query. */
   caller: Caller | undefined
   /** Every wait for the database goes through it. */
   deadline: Deadline
+  /** Only while a subscription begins. */
+  subscriber?: Subscriber
+}
+
+/** Who receives the events of a subscription. */
+export interface Subscriber {
+  /** Aborted when the stream ends. */
+  signal: AbortSignal
+  /** The header `Last-Event-ID`: the cursor of the last event that the client has received. */
+  lastEventId: string | undefined
+}
+
+/** The subscriber of a subscription. @throws Error in other operations */
+export function requireSubscriber({ subscriber }: GraphQLContext): Subscriber {
+  if (!subscriber) throw new Error('Only subscriptions have a subscriber')
+  return subscriber
 }
 
 /** The caller of a mutation. @throws Error in a query */
@@ -42,3 +60,4 @@ export const builder = new SchemaBuilder<{
 
 builder.queryType({ description: 'Queries.' })
 builder.mutationType({ description: 'Mutations.' })
+builder.subscriptionType({ description: 'Subscriptions, as Server-Sent Events.' })

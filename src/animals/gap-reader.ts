@@ -1,0 +1,72 @@
+import type { RunStatement } from '../database/statements.ts'
+import type { Animal } from './animal.ts'
+import { SELECT_LIST } from './queries.ts'
+import type { RecentAnimals } from './recent.ts'
+import { pauseAfter, readNewest, readWriters, waitForWriters, type WriterWait } from './settled.ts'
+
+/** How often new animals are read, in milliseconds: with the verification of keys less than ten queries a second. */
+const POLL_MS = 105
+
+/** Maximum number of animals of one read. */
+const READ_SIZE = 500
+
+const SELECT_NEWER = `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id > $1 ORDER BY id LIMIT ${READ_SIZE}`
+const SELECT_BETWEEN = `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id > $1 AND id <= $2 ORDER BY id LIMIT ${READ_SIZE}`
+
+/** An id is missing below a visible one. */
+interface Gap {
+  sinceMs: number
+  /** The newest id that was visible when the gap was seen, so that one wait is for all gaps below it. */
+  newest: bigint
+  wait: WriterWait
+}
+
+export type GapReader = ReturnType<typeof createGapReader>
+
+/** Reads new animals in order of id. At a gap it waits for the transactions that may fill it. */
+export function createGapReader(run: RunStatement) {
+  let gap: Gap | undefined
+  let gapWaits = 0
+
+  /** Reads once, and appends what is settled. @returns the pause before the next read, in milliseconds */
+  async function read(recent: RecentAnimals): Promise<number> {
+    const rows = await run<Animal>(SELECT_NEWER, [recent.end])
+    const firstGap = rows.findIndex(({ id }, n) => id !== recent.end + BigInt(n) + 1n)
+    recent.append(firstGap < 0 ? rows : rows.slice(0, firstGap))
+    if (gap && gap.newest <= recent.end) gap = undefined // everything has come
+    if (firstGap < 0) return rows.length === READ_SIZE ? 0 : POLL_MS
+
+    if (gap) gap.wait.update(await readWriters(run))
+    else gap = await beginWait()
+    if (!gap.wait.isOver) return pauseAfter(performance.now() - gap.sinceMs)
+    // What was in flight is visible now, and what is still missing will never come.
+    await readThrough(recent, gap.newest)
+    gap = undefined
+    return 0
+  }
+
+  async function beginWait(): Promise<Gap> {
+    gapWaits++
+    const { newest, writers } = await readNewest(run)
+    return { sinceMs: performance.now(), newest, wait: waitForWriters(writers) }
+  }
+
+  async function readThrough(recent: RecentAnimals, newest: bigint): Promise<void> {
+    let rows: Animal[]
+    do {
+      rows = await run<Animal>(SELECT_BETWEEN, [recent.end, newest])
+      recent.append(rows, rows.length < READ_SIZE ? newest : undefined)
+    } while (rows.length === READ_SIZE)
+  }
+
+  return {
+    read,
+    reset: () => void (gap = undefined),
+    /** Waits for gaps since the start. */
+    get gapWaits() {
+      return gapWaits
+    },
+    /** For how long animals that are visible have been held back because of a gap, in milliseconds. */
+    lagMs: () => (gap ? performance.now() - gap.sinceMs : 0),
+  }
+}

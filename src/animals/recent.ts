@@ -1,0 +1,45 @@
+import type { Animal } from './animal.ts'
+
+/** How many animals are kept at least, if so many were added. */
+export const RECENT_SIZE = 10_000
+
+/** The animals that were added last, oldest first. */
+export class RecentAnimals {
+  /** Up to this id the animals are complete. */
+  end: bigint
+  /** Above this id they are. */
+  #start: bigint
+  #animals: Animal[] = []
+
+  /** @param start nothing up to this id is kept */
+  constructor(start: bigint) {
+    this.#start = start
+    this.end = start
+  }
+
+  /** Appends the next animals. @param end the animals are complete up to this id; by default up to the last one */
+  append(animals: Animal[], end = animals.at(-1)?.id ?? this.end): void {
+    this.#animals.push(...animals)
+    if (end > this.end) this.end = end // less only if the newest animals were deleted meanwhile
+    if (this.#animals.length < 2 * RECENT_SIZE) return
+    const dropped = this.#animals.splice(0, this.#animals.length - RECENT_SIZE)
+    this.#start = dropped.at(-1)?.id ?? this.#start
+  }
+
+  /** The animals above an id, at most `limit`; undefined when some of them are no longer kept. */
+  after(id: bigint, limit: number): Animal[] | undefined {
+    if (id < this.#start) return undefined
+    const from = this.#indexAfter(id)
+    return this.#animals.slice(from, from + limit)
+  }
+
+  #indexAfter(id: bigint): number {
+    let [low, high] = [0, this.#animals.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#animals[middle]?.id ?? id) <= id) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}

@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { RunStatement } from '../database/statements.ts'
+import { ApiError } from '../errors.ts'
+
+/** How long `settle` waits for open transactions when it has an earlier result, in milliseconds. */
+const MAX_WAIT_WITH_FALLBACK_MS = 250
+
+/** Pauses between two reads of pg_locks, in milliseconds: most inserts take less than the first one. */
+const FIRST_PAUSE_MS = 5
+const MAX_PAUSE_MS = 100
+
+/**
+ * Ids are drawn before commit, so animal 300 may be visible while animal 299 is not yet. An INSERT locks the table in
+ * this mode before it draws an id, and holds the lock until its row is visible. So whatever is missing below a visible
+ * id belongs to a transaction that holds the lock now, or will never exist. CREATE INDEX CONCURRENTLY waits in the same
+ * way. It needs a sequence without CACHE, and the primary: a standby does not show the locks.
+ */
+const WRITERS = `
+  ARRAY(
+    SELECT DISTINCT virtualtransaction FROM pg_locks
+    WHERE locktype = 'relation' AND relation = 'public.animal'::regclass AND mode = 'RowExclusiveLock' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  ) AS writers, pg_is_in_recovery() AS "isStandby"`
+
+const READ_WRITERS = `SELECT ${WRITERS}`
+// In one statement: the locks are read after its snapshot was taken.
+const READ_NEWEST = `SELECT coalesce((SELECT max(id) FROM "public"."animal"), 0) AS newest, ${WRITERS}`
+
+/** The newest visible id, and the transactions that may still make lower ids visible. */
+export interface Newest {
+  newest: bigint
+  writers: string[]
+}
+
+/** Transactions that hold the lock of an INSERT. */
+type Writers = { writers: string[]; isStandby: boolean }
+
+/** @throws Error on a standby, the database's error */
+export async function readNewest(run: RunStatement): Promise<Newest> {
+  return onPrimary(await run<Newest & Writers>(READ_NEWEST, []))
+}
+
+/** @throws Error on a standby, the database's error */
+export async function readWriters(run: RunStatement): Promise<string[]> {
+  return onPrimary(await run<Writers>(READ_WRITERS, [])).writers
+}
+
+function onPrimary<Row extends Writers>([row]: Row[]): Row {
+  if (!row || row.isStandby) throw new ApiError('UNAVAILABLE', 'The database is a standby. Retry later.')
+  return row
+}
+
+/** A prepared transaction (PREPARE TRANSACTION), whose virtual transaction id was another one before. */
+const isPrepared = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
+
+/** Waits for transactions that held the lock at one moment, not for those that have begun since. */
+export interface WriterWait {
+  /** Whether all of them have ended. */
+  readonly isOver: boolean
+  /** @param writers who holds the lock now */
+  update(writers: string[]): void
+}
+
+export function waitForWriters(initial: string[]): WriterWait {
+  let awaited = new Set(initial)
+  let previous = new Set(initial)
+  return {
+    get isOver() {
+      return awaited.size === 0
+    },
+    update(writers) {
+      const current = new Set(writers)
+      const gone = [...awaited].filter((writer) => !current.has(writer))
+      awaited = new Set([...awaited].filter((writer) => current.has(writer)))
+      // One that is gone may have been prepared instead of ended: it holds the lock under a new id.
+      if (gone.some((writer) => !isPrepared(writer))) {
+        for (const writer of current) if (isPrepared(writer) && !previous.has(writer)) awaited.add(writer)
+      }
+      previous = current
+    },
+  }
+}
+
+/** How long to pause before the next read of pg_locks: as long as the wait has lasted, within bounds. */
+export function pauseAfter(waitedMs: number): number {
+  return Math.min(Math.max(waitedMs, FIRST_PAUSE_MS), MAX_PAUSE_MS)
+}
+
+/**
+ * Finds a settled id: every animal up to it is visible, or will never be. Waits for the transactions that are adding
+ * animals.
+ * @param maxWaitMs how long to wait for them
+ * @param fallback an earlier result, which holds for ever: it is returned if a transaction takes long
+ * @throws ApiError UNAVAILABLE when a transaction takes longer than `maxWaitMs` and there is no fallback
+ */
+async function settle(run: RunStatement, maxWaitMs: number, fallback?: bigint): Promise<bigint> {
+  const startedAt = performance.now()
+  const limitMs = fallback === undefined ? maxWaitMs : MAX_WAIT_WITH_FALLBACK_MS
+  const { newest, writers } = await readNewest(run)
+  const wait = waitForWriters(writers)
+  while (!wait.isOver) {
+    const waitedMs = performance.now() - startedAt
+    if (waitedMs > limitMs) {
+      if (fallback !== undefined) return fallback
+      throw new ApiError('UNAVAILABLE', 'A transaction that adds animals has not ended. Retry later.')
+    }
+    await sleep(pauseAfter(waitedMs))
+    wait.update(await readWriters(run))
+  }
+  return newest
+}
+
+/**
+ * Finds and remembers settled ids.
+ * @param maxWaitMs how long `find` waits for transactions, in milliseconds
+ */
+export function createSettledId(run: RunStatement, maxWaitMs: number) {
+  let last: bigint | undefined
+  let pending: Promise<bigint> | undefined
+  return {
+    /** Concurrent callers share the result: a settled id stays one. @throws ApiError UNAVAILABLE, the database's error */
+    find(): Promise<bigint> {
+      pending ??= settle(run, maxWaitMs, last)
+        .then((id) => (last = id))
+        .finally(() => (pending = undefined))
+      return pending
+    },
+    /** @param id a settled id, greater than those before */
+    remember(id: bigint): void {
+      last = id
+    },
+  }
+}

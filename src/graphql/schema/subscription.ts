@@ -1,0 +1,51 @@
+import type { Animal, PetStatus } from '../../animals/animal.ts'
+import { parseCursor, toCursor } from '../../animals/cursor.ts'
+import { AnimalEdge, Status } from './animal.ts'
+import { builder, type GraphQLContext, requireSubscriber } from './builder.ts'
+
+/** An animal and its cursor, as AnimalEdge takes them. */
+export interface CreatedEdge {
+  node: Animal
+  cursor(): string
+}
+
+interface CreatedArgs {
+  after?: string | null | undefined
+  status?: PetStatus | null | undefined
+}
+
+builder.subscriptionFields((t) => ({
+  petCreated: t.field({
+    type: AnimalEdge,
+    description:
+      'Every animal that is added, oldest first, on every instance. At least once: after a break, continue with the last cursor, and merge by id. Error INVALID_ARGUMENT for a cursor from another list.',
+    args: {
+      after: t.arg.string({
+        description:
+          'Only animals that were added after this cursor: a `cursor` of this subscription, or a `liveCursor`. Without it: from now on. The header `Last-Event-ID` takes precedence.',
+      }),
+      status: t.arg({ type: Status, description: 'Only animals with this status.' }),
+    },
+    extensions: { cost: 10 },
+    subscribe: (_root, args, context) => subscribeToCreated(args, context),
+    resolve: (edge) => edge,
+  }),
+}))
+
+async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext): Promise<AsyncIterable<CreatedEdge>> {
+  const { signal } = requireSubscriber(context)
+  const status = args.status ?? undefined
+  const position = positionOf(args, context) ?? (await context.deadline.run(() => context.feed.settledId()))
+  return toEdges(context.feed.follow(position, status, signal), status)
+}
+
+/** The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. */
+function positionOf({ after, status }: CreatedArgs, context: GraphQLContext): bigint | undefined {
+  const { lastEventId } = requireSubscriber(context)
+  if (lastEventId) return parseCursor(lastEventId, status ?? undefined, 'Last-Event-ID')
+  return after == null ? undefined : parseCursor(after, status ?? undefined, 'after')
+}
+
+async function* toEdges(animals: AsyncIterable<Animal>, status: PetStatus | undefined): AsyncGenerator<CreatedEdge> {
+  for await (const node of animals) yield { node, cursor: () => toCursor(node.id, status) }
+}

@@ -1,0 +1,104 @@
+import { once } from 'node:events'
+import type { Request, Response } from 'express'
+import { invalidKey, keyOf } from '../../auth/authenticate.ts'
+import type { KeyMonitor } from '../../auth/key-monitor.ts'
+import { toApiError } from '../../errors.ts'
+import { recordError } from '../../http/error-handler.ts'
+import { callerOf } from '../../http/request.ts'
+import type { LogError } from '../../telemetry/error-log.ts'
+import type { Stream } from './streams.ts'
+import type { Subscription } from './subscribe.ts'
+import { requireTransport, SSE, type Transport } from './transports.ts'
+
+/** Pause between two heartbeats, in milliseconds: common proxies close a connection that is idle for 15 seconds or more. */
+const HEARTBEAT_MS = 12_000
+
+export interface SendStreamDependencies {
+  keyMonitor: KeyMonitor
+  timeouts: {
+    /** How long a client may take no data that is ready, in milliseconds. */
+    streamWriteMs: number
+  }
+  logError: LogError
+}
+
+/** Sends a result and the end of its operation as an event stream, to clients that accept nothing else. */
+export function sendSingleResult(res: Response, json: string): void {
+  beginStream(res, SSE)
+  res.end(SSE.result(json) + SSE.complete)
+}
+
+/**
+ * Sends the results of a subscription until the client closes the connection, its key is no longer valid, or the service
+ * shuts down. It reads the next result when the client has taken the last one, so a slow client costs little memory.
+ */
+export async function sendStream(
+  req: Request,
+  res: Response,
+  { stream, results }: Subscription,
+  { keyMonitor, timeouts, logError }: SendStreamDependencies,
+): Promise<void> {
+  if (res.destroyed) return // the client has not waited for the beginning
+  const transport = requireTransport(req)
+  const record = {
+    events: 0,
+    beganMs: req.deadline.elapsedMs,
+    get endReason() {
+      return stream.endReason
+    },
+  }
+  req.stream = record
+  beginStream(res, transport)
+  req.socket.setTimeout(0) // the server's timeout may be shorter than a pause between events
+  res.write(transport.begin)
+  const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
+  const unwatch = keyMonitor.watch(keyOf(req), callerOf(req), () => stream.end('unauthenticated'))
+  try {
+    for await (const { json, cursor } of results) {
+      record.events++
+      stream.countEvent()
+      if (!res.write(transport.result(json, cursor))) await drained(req, res, stream, timeouts.streamWriteMs)
+    }
+  } catch (error) {
+    if (!stream.signal.aborted) recordError(logError, toApiError(error), req)
+    stream.end('error')
+  } finally {
+    clearInterval(heartbeat)
+    unwatch()
+  }
+  endStream(req, res, stream, transport, logError)
+}
+
+function beginStream(res: Response, { contentType }: Transport): void {
+  res.status(200)
+  res.setHeader('Content-Type', contentType)
+  res.setHeader('Cache-Control', 'no-store, no-transform') // no proxy compresses it, which would delay events
+  res.setHeader('X-Accel-Buffering', 'no') // nginx does not buffer it
+  res.flushHeaders()
+}
+
+/** Without `complete`, so that clients reconnect, unless they cannot continue. */
+function endStream(req: Request, res: Response, stream: Stream, transport: Transport, logError: LogError): void {
+  if (res.destroyed) return
+  if (stream.endReason !== 'unauthenticated') return void res.end()
+  recordError(logError, invalidKey, req)
+  const { code, message, status } = invalidKey
+  const json = JSON.stringify({ errors: [{ message, extensions: { code, status } }] })
+  res.end(transport.result(json) + transport.complete)
+}
+
+/** Waits until the client has taken what was written. Closes the connection when it takes nothing for too long. */
+async function drained(req: Request, res: Response, stream: Stream, timeoutMs: number): Promise<void> {
+  const onTimeout = () => {
+    stream.end('slow')
+    res.destroy()
+  }
+  req.socket.setTimeout(timeoutMs) // measures also what the system takes of a single write
+  res.once('timeout', onTimeout)
+  try {
+    await once(res, 'drain', { signal: stream.signal })
+  } finally {
+    res.off('timeout', onTimeout)
+    req.socket.setTimeout(0)
+  }
+}

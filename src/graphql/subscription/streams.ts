@@ -1,0 +1,115 @@
+import type { Response } from 'express'
+import { ApiError } from '../../errors.ts'
+
+/** Why a stream has ended. */
+export type EndReason = 'client' | 'slow' | 'unauthenticated' | 'shutdown' | 'error'
+
+/** The response to a subscription. */
+export interface Stream {
+  /** Aborted when the stream ends. */
+  readonly signal: AbortSignal
+  readonly endReason: EndReason | undefined
+  /** Does nothing after the first call. */
+  end(reason: EndReason): void
+  countEvent(): void
+}
+
+/** All open streams of the process. */
+export interface Streams {
+  /**
+   * Opens a stream, until its response is closed.
+   * @throws ApiError RESOURCE_EXHAUSTED, UNAVAILABLE when too many of the client, or of all, are open
+   */
+  open(res: Response, clientId: bigint): Stream
+  /** Ends all streams, also new ones, at random moments within `ms`, so that not all clients reconnect at once. */
+  drain(ms: number): void
+  readonly size: number
+  /** Events that were sent since the start. */
+  readonly events: number
+  /** Streams that have ended since the start, by reason. */
+  readonly ended: Readonly<Record<EndReason, number>>
+}
+
+/** Maximum numbers of open streams; 0 disables a limit. */
+interface StreamLimits {
+  total: number
+  /** Keys that were rotated one into the other count as one. */
+  perKey: number
+}
+
+export function createStreams(limits: StreamLimits): Streams {
+  const all = new Set<Stream>()
+  const reserve = limitStreams(limits)
+  const ended: Record<EndReason, number> = { client: 0, slow: 0, unauthenticated: 0, shutdown: 0, error: 0 }
+  let events = 0
+  let drainedAtMs: number | undefined
+
+  function open(res: Response, clientId: bigint): Stream {
+    const release = reserve(clientId)
+    const controller = new AbortController()
+    let endReason: EndReason | undefined
+    const stream: Stream = {
+      signal: controller.signal,
+      get endReason() {
+        return endReason
+      },
+      end(reason) {
+        endReason ??= reason
+        controller.abort()
+      },
+      countEvent: () => void events++,
+    }
+    all.add(stream)
+    if (drainedAtMs !== undefined) endWithin(stream, drainedAtMs - performance.now())
+    res.once('close', () => {
+      stream.end('client')
+      all.delete(stream)
+      release()
+      if (res.req.stream && endReason) ended[endReason]++
+    })
+    return stream
+  }
+
+  return {
+    open,
+    drain(ms) {
+      drainedAtMs = performance.now() + ms
+      for (const stream of all) endWithin(stream, ms)
+    },
+    get size() {
+      return all.size
+    },
+    get events() {
+      return events
+    },
+    ended,
+  }
+}
+
+/** @returns counts a stream of a client, and returns a function that releases it */
+function limitStreams({ total, perKey }: StreamLimits): (clientId: bigint) => () => void {
+  const byClient = new Map<bigint, number>()
+  let size = 0
+  return (clientId) => {
+    const own = byClient.get(clientId) ?? 0
+    if (perKey && own >= perKey) throw tooManyOfKey(perKey)
+    if (total && size >= total) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
+    byClient.set(clientId, own + 1)
+    size++
+    return () => {
+      const left = (byClient.get(clientId) ?? 1) - 1
+      if (left > 0) byClient.set(clientId, left)
+      else byClient.delete(clientId)
+      size--
+    }
+  }
+}
+
+function tooManyOfKey(limit: number): ApiError {
+  const message = `This key has ${limit} open subscriptions, the limit of one process.`
+  return new ApiError('RESOURCE_EXHAUSTED', message, { headers: { 'Retry-After': '1' } })
+}
+
+function endWithin(stream: Stream, ms: number): void {
+  setTimeout(() => stream.end('shutdown'), Math.random() * ms).unref()
+}

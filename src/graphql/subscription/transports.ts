@@ -1,0 +1,60 @@
+import type { Request } from 'express'
+import { ApiError } from '../../errors.ts'
+
+/** How results are written to a response that does not end. */
+export interface Transport {
+  contentType: string
+  /** Begins the response. */
+  begin: string
+  /** Keeps proxies from closing an idle connection. */
+  heartbeat: string
+  /** @param json a result @param cursor identifies the event, for `Last-Event-ID` */
+  result(json: string, cursor?: string): string
+  /** Says that the operation is complete: clients do not reconnect. */
+  complete: string
+}
+
+/** GraphQL over SSE, distinct connections mode. Without `retry:`, on which older clients fail. */
+export const SSE: Transport = {
+  contentType: 'text/event-stream; charset=utf-8',
+  begin: ':\n\n',
+  heartbeat: ':\n\n',
+  result: (json, cursor) => `${cursor === undefined ? '' : `id: ${cursor}\n`}event: next\ndata: ${json}\n\n`,
+  complete: 'event: complete\ndata: \n\n',
+}
+
+/** The protocol of Apollo Client for subscriptions over HTTP. Each part ends with the delimiter of the next. */
+const MULTIPART: Transport = {
+  contentType: 'multipart/mixed;boundary="graphql";subscriptionSpec="1.0"',
+  begin: '\r\n--graphql',
+  heartbeat: part('{}'),
+  result: (json) => part(`{"payload":${json}}`),
+  complete: '--\r\n',
+}
+
+function part(json: string): string {
+  return `\r\nContent-Type: application/json\r\n\r\n${json}\r\n--graphql`
+}
+
+/** By media type, in the order of the service's preference. */
+const TRANSPORTS: Record<string, Transport> = {
+  'text/event-stream': SSE,
+  'multipart/mixed; subscriptionSpec=1.0; boundary=graphql': MULTIPART, // Apollo Client sends both parameters
+  'multipart/mixed; subscriptionSpec=1.0': MULTIPART,
+}
+
+/**
+ * The transport that the client prefers. A wildcard does not suffice: who sends it rarely expects a response without end.
+ */
+export function findTransport(req: Request): Transport | undefined {
+  const named = /text\/event-stream|multipart\/mixed/i.test(req.headers.accept ?? '')
+  const type = named && req.accepts(Object.keys(TRANSPORTS))
+  return type ? TRANSPORTS[type] : undefined
+}
+
+/** The transport of a subscription. @throws ApiError NOT_ACCEPTABLE */
+export function requireTransport(req: Request): Transport {
+  const transport = findTransport(req)
+  if (transport) return transport
+  throw new ApiError('NOT_ACCEPTABLE', 'The response to a subscription is a stream: send Accept: text/event-stream.')
+}

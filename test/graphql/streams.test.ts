@@ -1,0 +1,24 @@
+import { EventEmitter } from 'node:events'
+import type { Response } from 'express'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createStreams } from '../../src/graphql/subscription/streams.ts'
+
+test('a drain ends all streams at different moments within its time, new ones too', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const streams = createStreams({ total: 0, perKey: 0 })
+  const open = () => streams.open(new EventEmitter() as Response, 1n) // all that it uses of a response
+  const all = Array.from({ length: 100 }, open)
+  streams.drain(1_000)
+  vi.advanceTimersByTime(300)
+  all.push(...Array.from({ length: 100 }, open))
+  const ended = () => all.map(({ endReason }) => endReason === 'shutdown')
+  expect([new Set(ended().slice(0, 100)), new Set(ended().slice(100))]).toEqual([
+    new Set([true, false]),
+    new Set([false]),
+  ])
+  vi.advanceTimersByTime(400)
+  expect(new Set(ended().slice(100))).toEqual(new Set([true, false]))
+  vi.advanceTimersByTime(300)
+  expect(new Set(ended())).toEqual(new Set([true]))
+})

@@ -1,0 +1,404 @@
+import { describe, expect } from 'vitest'
+import { createClient } from 'graphql-sse'
+import { parseEvents, type EventStream, openStream } from '../support/event-stream.ts'
+import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
+import { waitUntil } from '../support/timeouts.ts'
+
+const NEW =
+  'subscription New($after: String, $status: PetStatus) { petCreated(after: $after, status: $status) { cursor node { name } } }'
+
+interface Created {
+  data: { petCreated: { cursor: string; node: { name: string } } }
+}
+
+const createdIn = (stream: EventStream) =>
+  stream.events().map(({ data }) => (JSON.parse(data) as Created).data.petCreated)
+const namesOf = (stream: EventStream) => createdIn(stream).map(({ node }) => node.name)
+
+async function create({ post }: TestService, name: string, status?: string): Promise<void> {
+  expect((await post({ name, categoryId: 1, status })).status).toBe(201)
+}
+
+/** The value of a metric without labels, or with all of these. */
+async function metric({ send }: TestService, series: string): Promise<number> {
+  const text = await (await send('/metrics')).text()
+  return Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${series} `))
+      ?.split(' ')
+      .at(-1),
+  )
+}
+
+/** Adds many large animals in one transaction. */
+async function createMany(service: TestService, count: number): Promise<void> {
+  const insert = `INSERT INTO animal (name, category_id) SELECT lpad(n::text, 255, '𓃰'), 1 FROM generate_series(1, ${count}) AS n`
+  await withClient((client) => client.query(insert), databaseOf(service))
+}
+
+describe('petCreated', () => {
+  test('sends the animals that are added by both APIs and other instances, oldest first', async ({ service }) => {
+    const peer = await service.startPeer()
+    await create(service, 'before')
+    const streams = [await openStream(service, { query: NEW }), await openStream(peer, { query: NEW })]
+    await create(service, 'here')
+    await create(peer, 'there')
+    await peer.graphql('mutation { createPet(input: { name: "by GraphQL", categoryId: 1 }) { id } }')
+    for (const stream of streams) {
+      await stream.received(3)
+      expect(namesOf(stream)).toEqual(['here', 'there', 'by GraphQL'])
+    }
+  })
+
+  test('continues on any instance after the last cursor, from the argument or from Last-Event-ID', async ({
+    service,
+  }) => {
+    const peer = await service.startPeer()
+    const first = await openStream(service, { query: NEW })
+    for (const name of ['one', 'two', 'three']) await create(service, name)
+    await first.received(3)
+    first.close()
+    const [one, two] = createdIn(first)
+    expect(first.events().map(({ id }) => id)).toEqual(createdIn(first).map(({ cursor }) => cursor))
+    const after = { after: one?.cursor ?? '' }
+    const resumed = [
+      await openStream(peer, { query: NEW, variables: after }),
+      await openStream(peer, { query: NEW, headers: { 'Last-Event-ID': after.after } }),
+    ]
+    // On a retry clients send the same body again.
+    const retried = await openStream(peer, {
+      query: NEW,
+      variables: after,
+      headers: { 'Last-Event-ID': two?.cursor ?? '' },
+    })
+    await create(service, 'four')
+    for (const stream of resumed) {
+      await stream.received(3)
+      expect(namesOf(stream)).toEqual(['two', 'three', 'four'])
+    }
+    await retried.received(2)
+    expect(namesOf(retried)).toEqual(['three', 'four'])
+  })
+
+  test('sends only animals with the status, whose cursors are those of lists with it', async ({ service }) => {
+    const variables = { status: 'sold' }
+    const stream = await openStream(service, { query: NEW, variables })
+    for (const status of ['available', 'sold', undefined, 'pending', 'sold']) {
+      await create(service, status ?? 'none', status)
+    }
+    await create(service, 'last', 'sold')
+    await stream.received(3)
+    expect(namesOf(stream)).toEqual(['sold', 'sold', 'last'])
+    const [first] = createdIn(stream)
+    const { data } = await service.graphql(
+      `{ pets(status: sold, before: "${first?.cursor}", last: 10) { nodes { name } } }`,
+    )
+    expect(data).toEqual({ pets: { nodes: [{ name: 'last' }, { name: 'sold' }] } })
+    const other = await openStream(service, { query: NEW, variables: { ...variables, after: 'YWxsOjI' } })
+    expect(await other.received(2)).toMatchObject([{ event: 'next' }, { event: 'complete' }])
+    expect(other.text).toContain('must be a cursor from a list with the same status filter')
+  })
+
+  test('from the liveCursor of a page misses nothing, whatever the order of the fields', async ({ service }) => {
+    const selections = ['nodes { id } liveCursor', 'liveCursor nodes { id }', '...Page cursor: liveCursor']
+    await withClient(async (client) => {
+      await client.query("INSERT INTO animal (name, category_id) VALUES ('first', 1)")
+      for (const selection of selections.flatMap((one) => Array.from({ length: 7 }, () => one))) {
+        const peer = await service.startPeer() // has no feed and no settled id: it waits for the transaction
+        await client.query("BEGIN; INSERT INTO animal (name, category_id) VALUES ('held', 1)")
+        await create(service, 'later')
+        const fragment = selection.includes('...') ? 'fragment Page on AnimalConnection { nodes { id } }' : ''
+        const response = peer.graphql(`{ pets(first: 5) { ${selection} } } ${fragment}`)
+        await waitUntil(async () => (await locksRead(service)) > 0)
+        await client.query('COMMIT')
+        const { data } = (await response) as unknown as {
+          data: { pets: { nodes: { id: string }[] } & Record<string, string> }
+        }
+        const newest = Number((await client.query('SELECT max(id) FROM animal')).rows[0].max)
+        expect(data.pets.nodes.slice(0, 2).map(({ id }) => Number(id))).toEqual([newest, newest - 1])
+        const after = data.pets.liveCursor ?? data.pets.cursor
+        const stream = await openStream(peer, { query: NEW, variables: { after } })
+        await create(service, 'new')
+        await stream.received(1)
+        expect(namesOf(stream)).toEqual(['new'])
+        await peer.stop(0, 0)
+      }
+    }, databaseOf(service))
+  })
+})
+
+/** How often services have read the locks in this database, as far as their connections show. */
+async function locksRead(service: TestService): Promise<number> {
+  return withClient(async (client) => {
+    const { rows } = await client.query<{ count: number }>(
+      `SELECT count(*)::int FROM pg_stat_activity WHERE datname = $1 AND query LIKE '%ARRAY(%pg_locks%' AND pid <> pg_backend_pid() AND state = 'idle'`,
+      [databaseOf(service)],
+    )
+    return rows[0]?.count ?? 0
+  })
+}
+
+describe('the response', () => {
+  test('is a stream only for a client that names one', async ({ service }) => {
+    const accepts = {
+      'application/json': 406,
+      '*/*': 406,
+      'application/json, text/event-stream;q=0': 406,
+      'text/event-stream': 200,
+      'application/json, text/event-stream': 200,
+      'multipart/mixed;subscriptionSpec=1.0': 200,
+    }
+    for (const [Accept, status] of Object.entries(accepts)) {
+      const stream = await openStream(service, { query: NEW, headers: { Accept } })
+      expect([Accept, stream.status]).toEqual([Accept, status])
+      if (status === 200) continue
+      await waitUntil(() => stream.ended)
+      expect(stream.text).toContain(
+        '"message":"The response to a subscription is a stream: send Accept: text/event-stream."',
+      )
+    }
+  })
+
+  test('is an HTTP error before the stream begins', async ({ service }) => {
+    const open = async (key: string, headers = {}) => {
+      const stream = await openStream({ ...service, key }, { query: NEW, headers })
+      await waitUntil(() => stream.ended)
+      return [stream.status, (JSON.parse(stream.text) as { errors: { extensions: object }[] }).errors[0]?.extensions]
+    }
+    const writer = await service.keys.issue('writer', { scopes: ['pets:write'] })
+    expect(await open('nothing')).toEqual([401, { code: 'UNAUTHENTICATED', status: 401 }])
+    expect(await open(writer)).toEqual([403, { code: 'PERMISSION_DENIED', status: 403 }])
+    for (const cursor of ['nonsense', 'c29sZDox']) {
+      const headers = { 'Last-Event-ID': cursor }
+      expect(await open(service.key, headers)).toEqual([400, { code: 'INVALID_ARGUMENT', status: 400 }])
+    }
+    const get = await service.send(`/graphql?query=${encodeURIComponent(NEW)}`, {
+      headers: { Accept: 'text/event-stream' },
+    })
+    expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST'])
+    expect(await metric(service, 'petstore_streams')).toBe(0)
+  })
+
+  test('to a rejected document, and to a query, is a stream of one result for a client that accepts nothing else', async ({
+    service,
+  }) => {
+    const results = {
+      '{ pets { totalCount } }': { data: { pets: { totalCount: 0 } } },
+      'subscription { petCreated { none } }': { errors: [{ extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }] },
+      'subscription { petCreated { cursor } second: petCreated { cursor } }': {
+        errors: [{ extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }],
+      },
+      'subscription { petCreated(after: "x") { cursor } }': {
+        errors: [{ extensions: { code: 'INVALID_ARGUMENT', fields: [{ path: ['after'] }] } }],
+      },
+      'subscription { petCreated @skip(if: true) { cursor } }': {
+        errors: [{ message: 'The root field of a subscription must not have @skip or @include.' }],
+      },
+      'subscription { ...F } fragment F on Subscription { ... @skip(if: true) { petCreated { cursor } } }': {
+        errors: [{ message: 'The root field of a subscription must not have @skip or @include.' }],
+      },
+      'subscription($no: Boolean = false) { petCreated @include(if: $no) { cursor } }': {
+        errors: [{ message: 'The root field of a subscription must not have @skip or @include.' }],
+      },
+    }
+    for (const [query, expected] of Object.entries(results)) {
+      const stream = await openStream(service, { query })
+      await waitUntil(() => stream.ended)
+      expect([query, stream.status, stream.headers['content-type']]).toEqual([
+        query,
+        200,
+        'text/event-stream; charset=utf-8',
+      ])
+      const [next, complete, ...rest] = stream.events()
+      expect([complete?.event, rest]).toEqual(['complete', []])
+      expect(JSON.parse(next?.data ?? '')).toMatchObject(expected)
+    }
+  })
+
+  test('is 429 beyond the limit of a key, and 503 beyond that of a process; closed streams do not count', async ({
+    service,
+  }) => {
+    const peer = await service.startPeer({ streamLimits: { total: 3, perKey: 2 } })
+    const others = { ...peer, key: await service.keys.issue('other') }
+    const own = [await openStream(peer, { query: NEW }), await openStream(peer, { query: NEW })]
+    const refused = await openStream(peer, { query: NEW })
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '1'])
+    expect((await openStream(others, { query: NEW })).status).toBe(200)
+    const unavailable = await openStream(others, { query: NEW })
+    expect([unavailable.status, unavailable.headers['retry-after']]).toEqual([503, '1'])
+    own[0]?.close()
+    await waitUntil(async () => (await metric(peer, 'petstore_streams')) === 2)
+    expect((await openStream(peer, { query: NEW })).status).toBe(200)
+  })
+
+  test('begins with a comment, and forbids proxies to transform and to buffer it', async ({ service }) => {
+    const stream = await openStream(service, { query: NEW })
+    expect(stream.headers).toMatchObject({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
+    await waitUntil(() => stream.text !== '')
+    expect(stream.text).toBe(':\n\n')
+  })
+
+  test('is multipart for Apollo Client', async ({ service }) => {
+    const Accept = 'multipart/mixed;boundary=graphql;subscriptionSpec=1.0,application/json'
+    const stream = await openStream(service, {
+      query: 'subscription { petCreated { node { id } } }',
+      headers: { Accept },
+    })
+    expect(stream.headers['content-type']).toBe('multipart/mixed;boundary="graphql";subscriptionSpec="1.0"')
+    await create(service, 'Rex')
+    await waitUntil(() => stream.text.endsWith('}\r\n--graphql'))
+    const part =
+      '\r\nContent-Type: application/json\r\n\r\n{"payload":{"data":{"petCreated":{"node":{"id":"1"}}}}}\r\n--graphql'
+    expect(stream.text).toBe(`\r\n--graphql${part}`)
+  })
+
+  test('outlives every timeout of requests', async ({ service }) => {
+    const timeouts = { handlerMs: 400, headersMs: 500, requestMs: 500, keepAliveMs: 100 }
+    const peer = await service.startPeer({ timeouts })
+    const stream = await openStream(peer, { query: NEW })
+    await new Promise((resolve) => setTimeout(resolve, 6_500)) // the server's own timeout is 5 s more
+    await create(service, 'Rex')
+    await stream.received(1)
+    expect(namesOf(stream)).toEqual(['Rex'])
+  })
+})
+
+describe('a stream ends', () => {
+  test('with UNAUTHENTICATED soon after its key is revoked; others go on', async ({ service }) => {
+    const key = await service.keys.issue('short')
+    const streams = [await openStream({ ...service, key }, { query: NEW }), await openStream(service, { query: NEW })]
+    expect(await service.keys.revoke(key.slice(0, 13))).toBe(true)
+    await waitUntil(() => streams[0]?.ended)
+    const [next, complete] = streams[0]?.events() ?? []
+    expect(JSON.parse(next?.data ?? '')).toEqual({
+      errors: [{ message: 'The API key is not valid.', extensions: { code: 'UNAUTHENTICATED', status: 401 } }],
+    })
+    expect([complete?.event, streams[0]?.ended]).toEqual(['complete', 'complete'])
+    await service.log.line({
+      operation: 'subscription New',
+      ended: 'unauthenticated',
+      code: 'UNAUTHENTICATED',
+      events: 0,
+    })
+    await create(service, 'Rex')
+    await streams[1]?.received(1)
+    expect(streams[1]?.ended).toBeUndefined()
+  })
+
+  test('when its key expires, by the clock of the service', async ({ service }) => {
+    let now = Date.now()
+    const peer = await service.startPeer({ now: () => new Date(now) })
+    const key = await service.keys.issue('short', { expiresAt: new Date(now + 3_600_000) })
+    const stream = await openStream({ port: peer.port, key }, { query: NEW })
+    now += 3_600_000
+    await waitUntil(() => stream.ended)
+    expect(stream.text).toContain('UNAUTHENTICATED')
+  })
+
+  test('when its client disconnects: nothing of it is left', async ({ service }) => {
+    const streams = await Promise.all(Array.from({ length: 30 }, () => openStream(service, { query: NEW })))
+    await create(service, 'Rex')
+    await Promise.all(streams.map((stream) => stream.received(1)))
+    expect(await metric(service, 'petstore_streams')).toBe(30)
+    streams.forEach((stream) => stream.close())
+    await waitUntil(async () => (await metric(service, 'petstore_streams')) === 0)
+    expect(await metric(service, 'petstore_streams_ended_total{reason="client"}')).toBe(30)
+    expect(await metric(service, 'petstore_stream_events_total')).toBe(30)
+    await service.log.line({ operation: 'subscription New', ended: 'client', events: 1, status: 200 })
+  })
+})
+
+test('at a shutdown streams end without complete, and continue on another instance', async ({ service }) => {
+  const peer = await service.startPeer()
+  const streams = await Promise.all(Array.from({ length: 20 }, () => openStream(peer, { query: NEW })))
+  await create(service, 'one')
+  await Promise.all(streams.map((stream) => stream.received(1)))
+  await peer.stop(0, 2_000)
+  await waitUntil(() => streams.every(({ ended }) => ended))
+  expect(new Set(streams.map(({ ended }) => ended))).toEqual(new Set(['complete'])) // as HTTP has it: not cut
+  for (const { text } of streams) expect(text).not.toContain('event: complete')
+  await peer.log.line({ operation: 'subscription New', ended: 'shutdown', events: 1 })
+  await create(service, 'two')
+  const [, cursor] = streams.map((stream) => createdIn(stream)[0]?.cursor)
+  const resumed = await openStream(service, { query: NEW, headers: { 'Last-Event-ID': cursor ?? '' } })
+  await resumed.received(1)
+  expect(namesOf(resumed)).toEqual(['two'])
+})
+
+describe('a client that does not read', () => {
+  test('costs no memory, and receives everything when it reads on', async ({ service }) => {
+    const stream = await openStream(service, { query: NEW })
+    stream.response.pause()
+    const count = 25_000 // 25 MB, and more than the feed keeps
+    await createMany(service, count)
+    const sent = () => metric(service, 'petstore_stream_events_total')
+    let last = -1
+    // Until nothing more is sent. However slow the machine, less than everything has been sent then.
+    await waitUntil(async () => {
+      const before = last
+      last = await sent()
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      return last > 0 && last === before
+    })
+    expect(last).toBeLessThan(count / 2)
+    const other = await openStream(service, { query: NEW })
+    await create(service, 'last')
+    await other.received(1)
+    stream.response.resume()
+    await stream.received(count + 1)
+    const names = namesOf(stream).map((name) => name.replaceAll('𓃰', ''))
+    expect(names).toEqual([...Array.from({ length: count }, (_, n) => String(n + 1)), 'last'])
+  })
+
+  test('is disconnected when it takes nothing for STREAM_WRITE_TIMEOUT_MS', async ({ service }) => {
+    const peer = await service.startPeer({ timeouts: { streamWriteMs: 500 } })
+    const stream = await openStream(peer, { query: NEW })
+    const other = await openStream(peer, { query: NEW })
+    stream.response.pause()
+    await createMany(service, 25_000)
+    await peer.log.line({ operation: 'subscription New', ended: 'slow' })
+    expect(await metric(peer, 'petstore_streams_ended_total{reason="slow"}')).toBe(1)
+    await other.received(25_000)
+    expect(other.ended).toBeUndefined()
+  })
+})
+
+test('graphql-sse receives events, and continues after a restart of the service', async ({ service }) => {
+  const first = await service.startPeer()
+  let [base, lastEventId] = [first.base, '']
+  let connected = 0
+  const client = createClient({
+    url: () => `${base}/graphql`,
+    headers: () => ({ Authorization: `Bearer ${service.key}`, ...(lastEventId && { 'Last-Event-ID': lastEventId }) }),
+    retry: async () => {},
+    on: { connected: () => void connected++ },
+  })
+  const names: string[] = []
+  const iterator = client.iterate<{ petCreated: { cursor: string; node: { name: string } } }>({ query: NEW })
+  const reading = (async () => {
+    for await (const { data } of iterator) {
+      if (!data) continue
+      lastEventId = data.petCreated.cursor
+      names.push(data.petCreated.node.name)
+      if (names.length === 3) break
+    }
+  })()
+  await waitUntil(() => connected === 1)
+  await create(service, 'one')
+  await waitUntil(() => names.length === 1)
+  base = service.base
+  await first.stop(0, 0)
+  await create(service, 'two')
+  await create(service, 'three')
+  await reading
+  expect(names).toEqual(['one', 'two', 'three'])
+  client.dispose()
+})
+
+test('events are parsed as they are written', () => {
+  expect(parseEvents(':\n\nid: a\nevent: next\ndata: {}\n\nevent: complete\ndata: \n\nevent: ne')).toEqual([
+    { id: 'a', event: 'next', data: '{}' },
+    { id: undefined, event: 'complete', data: '' },
+  ])
+})

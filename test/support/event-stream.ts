@@ -1,0 +1,84 @@
+import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { onTestFinished } from 'vitest'
+import type { TestService } from './harness.ts'
+import { waitUntil } from './timeouts.ts'
+
+/** One event of a response with the media type text/event-stream. */
+export interface ServerSentEvent {
+  id: string | undefined
+  event: string | undefined
+  data: string
+}
+
+/** A response to a POST /graphql that is read as it arrives. */
+export interface EventStream {
+  status: number
+  headers: IncomingHttpHeaders
+  response: IncomingMessage
+  /** What has arrived. */
+  text: string
+  /** Whether the response has ended: complete, or because the connection was closed. */
+  ended: 'complete' | 'cut' | undefined
+  /** The events that have arrived. */
+  events(): ServerSentEvent[]
+  /** Waits for a number of events. @returns all events */
+  received(count: number): Promise<ServerSentEvent[]>
+  close(): void
+}
+
+interface Subscription {
+  query: string
+  variables?: object
+  headers?: Record<string, string>
+}
+
+/** Sends a subscription, and waits for the headers of the response. It is closed after the test. */
+export async function openStream(
+  { port, key }: Pick<TestService, 'port' | 'key'>,
+  { query, variables, headers = {} }: Subscription,
+): Promise<EventStream> {
+  const body = JSON.stringify({ query, variables })
+  const client: ClientRequest = request({
+    port,
+    host: '127.0.0.1',
+    path: '/graphql',
+    method: 'POST',
+    agent: false,
+    headers: {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': 'application/json',
+      Accept: 'text/event-stream',
+      ...headers,
+    },
+  })
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    client.on('response', resolve).on('error', reject).end(body)
+  })
+  const stream: EventStream = {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    response,
+    text: '',
+    ended: undefined,
+    events: () => parseEvents(stream.text),
+    async received(count) {
+      await waitUntil(() => stream.events().length >= count || stream.ended)
+      return stream.events()
+    },
+    close: () => void client.destroy(),
+  }
+  response.setEncoding('utf8').on('data', (text: string) => (stream.text += text))
+  response.on('error', () => {}).on('close', () => (stream.ended = response.complete ? 'complete' : 'cut'))
+  onTestFinished(stream.close)
+  return stream
+}
+
+/** The events in a text, without comments and without an event that is not complete. */
+export function parseEvents(text: string): ServerSentEvent[] {
+  const blocks = text.split('\n\n').slice(0, -1)
+  return blocks.flatMap((block) => {
+    const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1]
+    const data = field('data')
+    return data === undefined ? [] : [{ id: field('id'), event: field('event'), data }]
+  })
+}
