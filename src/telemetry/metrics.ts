@@ -9,7 +9,6 @@ import { allowMethods } from '../http/methods.ts'
 export interface MetricSources {
   version: string
   pool: { totalCount: number; idleCount: number }
-  /** Requests that wait for the database. */
   waitingCount(): number
   databasePoolSize: number
   keyLookup: { counts: Counts }
