@@ -87,26 +87,16 @@ export interface Created {
 export function createOnce({ batch }: Statements) {
   const claim = batch({
     text: CLAIM_AND_INSERT,
-    toValues: (claimants: Claimant[]) => [JSON.stringify(claimants.map(toParameter))],
+    toValues: (claimants: Claimant[]) => [JSON.stringify(withoutRepeats(claimants.map(toParameter)))],
     toOutputs(rows: Claim[], claimants) {
       const byNumber = new Map(rows.map((row) => [row.n, row]))
       return claimants.map((_claimant, n) => byNumber.get(n))
     },
   })
-  /** Client and key of each request in flight: a statement contains a key only once. */
-  const inFlight = new Set<string>()
-
   return async ({ clientId, key }: IdempotencyRequest, pet: NewPet): Promise<Created> => {
     if (!IDEMPOTENCY_KEY_PATTERN.test(key)) throw malformedKey()
-    const id = `${clientId} ${key}`
-    if (inFlight.has(id)) throw keyInFlight()
-    inFlight.add(id)
-    try {
-      const fingerprint = fingerprintOf(pet)
-      return toCreated(await claim({ clientId, key, pet, fingerprint }), pet, fingerprint)
-    } finally {
-      inFlight.delete(id)
-    }
+    const fingerprint = fingerprintOf(pet)
+    return toCreated(await claim({ clientId, key, pet, fingerprint }), pet, fingerprint)
   }
 }
 
@@ -119,6 +109,15 @@ function toParameter({ clientId, key, pet, fingerprint }: Claimant, n: number) {
     fingerprint: fingerprint.toString('hex'),
     pet: toRow(pet),
   }
+}
+
+/** The first request with each key: the others get no row, as if another instance had the key's lock. */
+function withoutRepeats(parameters: ReturnType<typeof toParameter>[]) {
+  const keys = new Set<string>()
+  return parameters.filter(({ api_key_id, key }) => {
+    const id = `${api_key_id} ${key}`
+    return !keys.has(id) && keys.add(id)
+  })
 }
 
 function toCreated(claim: Claim | undefined, pet: NewPet, fingerprint: Buffer): Created {

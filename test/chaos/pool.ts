@@ -26,9 +26,10 @@ export function whilePoolBlocked(url: string, client: Client, work: () => Promis
     }
     await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
     const released = new AbortController()
-    // The limits differ, since equal reads would be coalesced into one.
-    async function blockConnection(limit: number): Promise<void> {
-      while (!released.signal.aborted) await client.send('GET', `/v1/pets?limit=${limit}`)
+    // A count shares no statement with other requests, and the aliases differ, since equal reads would be coalesced.
+    async function blockConnection(n: number): Promise<void> {
+      const query = JSON.stringify({ query: `{ a${n}: pets { totalCount } }` })
+      while (!released.signal.aborted) await client.send('POST', '/graphql', query)
     }
     const blocked = Array.from({ length: POOL_SIZE }, (_, n) => blockConnection(n + 1))
     const deadline = performance.now() + 60_000

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect } from 'vitest'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
+import { recordStatements } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const body = JSON.stringify({ name: 'Rex', categoryId: 1, status: 'sold' })
@@ -53,6 +54,7 @@ test('a connection closed or reset after any byte of a request creates a complet
 test('a client that disconnects during its insert leaves a complete animal', async ({ service }) => {
   await service.send('/v1/pets') // caches the key
   const { pool } = service.database
+  const sent = recordStatements(service)
   await withClient(async (client) => {
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
     const sockets = [...createRequests(service), ...createRequests(service)].map((request) => {
@@ -60,7 +62,8 @@ test('a client that disconnects during its insert leaves a complete animal', asy
       socket.write(request)
       return socket
     })
-    await waitUntil(() => pool.totalCount - pool.idleCount === sockets.length)
+    const animalsSent = () => sent.flatMap(({ values }) => JSON.parse(String(values[0])) as object[]).length
+    await waitUntil(() => animalsSent() === sockets.length)
     sockets.forEach((socket, n) => (n < 2 ? socket.destroy() : socket.resetAndDestroy()))
     const disconnected = () => service.log.lines.filter(({ msg }) => msg === 'client disconnected')
     await waitUntil(() => disconnected().length === sockets.length)
