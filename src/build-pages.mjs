@@ -59,7 +59,7 @@ async function graphiqlPage() {
   const examples = graphiqlExamples()
   const first = JSON.stringify(examples[0].query)
   const bootstrap = read('graphql/graphiql/bootstrap.js').replace('FIRST_EXAMPLE', () => first)
-  return renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples })
+  return renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples, method: 'POST' })
     .replace('</head>', (end) => `<meta name="viewport" content="width=device-width, initial-scale=1">${end}`)
     .replace('<div id="root">', (root) => header('Pet store GraphiQL') + root)
     .replace('</style>', (end) => read('pages/header.css') + read('graphql/graphiql/header.css') + end)

@@ -50,7 +50,7 @@ function onPrimary<Row extends Writers>([row]: Row[]): Row {
   return row
 }
 
-/** A prepared transaction (PREPARE TRANSACTION), whose virtual transaction id was another one before. */
+/** A prepared transaction (two-phase commit) that has a new virtual transaction id, since the server was restarted. */
 const isPrepared = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
 
 /** Waits for transactions that held the lock at one moment, not for those that have begun since. */
@@ -72,7 +72,7 @@ export function waitForWriters(initial: string[]): WriterWait {
       const current = new Set(writers)
       const gone = [...awaited].filter((writer) => !current.has(writer))
       awaited = new Set([...awaited].filter((writer) => current.has(writer)))
-      // One that is gone may have been prepared instead of ended: it holds the lock under a new id.
+      // One that is gone may not have ended, but hold the lock under a new id.
       if (gone.some((writer) => !isPrepared(writer))) {
         for (const writer of current) if (isPrepared(writer) && !previous.has(writer)) awaited.add(writer)
       }
