@@ -12,7 +12,9 @@ async function expectShed(response: Response): Promise<void> {
   expect(JSON.stringify(await response.json())).toContain('"UNAVAILABLE"')
 }
 
-const BLOCKED = "SELECT FROM pg_locks WHERE relation = 'animal'::regclass AND NOT granted"
+/** The test databases are clones: a table has the same oid in all of them. */
+const BLOCKED = `SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
+  WHERE relation = 'animal'::regclass AND NOT granted AND datname = current_database()`
 
 /** Runs `work` while a lock blocks every connection of the pool and one request more than the limit waits. */
 async function whileQueueFull(service: TestService, queueLength: number, work: () => Promise<void>): Promise<void> {
@@ -28,10 +30,10 @@ async function whileQueueFull(service: TestService, queueLength: number, work: (
     }
     for (let waiting = 1; waiting <= queueLength + 1; waiting++) {
       sendNext()
-      await waitUntil(() => waitingCount() === waiting)
+      await waitUntil(() => waitingCount() >= waiting) // more while a key is looked up again
     }
     await work()
-    expect(waitingCount()).toBe(queueLength + 1) // no request obtained a connection
+    expect(waitingCount()).toBeGreaterThan(queueLength) // no request obtained a connection
     await client.query('ROLLBACK')
     expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 200))
   }, databaseOf(service))

@@ -93,7 +93,8 @@ describe('an Idempotency-Key', () => {
         CREATE TRIGGER wait BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION wait();
         SELECT pg_advisory_lock(1)`)
       const first = service.post(pet, idempotencyKey('k'))
-      const waits = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+      const waits = `SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
+        WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()`
       await waitUntil(async () => (await client.query(waits)).rowCount === 1)
       for (const instance of [service, other]) {
         const repeat = await instance.post(pet, idempotencyKey('k'))
