@@ -88,10 +88,7 @@ export function createOnce({ batch }: Statements) {
   const claim = batch({
     text: CLAIM_AND_INSERT,
     toValues: (claimants: Claimant[]) => [JSON.stringify(withoutRepeats(claimants.map(toParameter)))],
-    toOutputs(rows: Claim[], claimants) {
-      const byNumber = new Map(rows.map((row) => [row.n, row]))
-      return claimants.map((_claimant, n) => byNumber.get(n))
-    },
+    toOutputs: toClaims,
   })
   return async ({ clientId, key }: IdempotencyRequest, pet: NewPet): Promise<Created> => {
     if (!IDEMPOTENCY_KEY_PATTERN.test(key)) throw malformedKey()
@@ -111,13 +108,29 @@ function toParameter({ clientId, key, pet, fingerprint }: Claimant, n: number) {
   }
 }
 
-/** The first request with each key: the others get no row, as if another instance had the key's lock. */
+/** The first request with each key. */
 function withoutRepeats(parameters: ReturnType<typeof toParameter>[]) {
   const keys = new Set<string>()
-  return parameters.filter(({ api_key_id, key }) => {
-    const id = `${api_key_id} ${key}`
+  return parameters.filter((parameter) => {
+    const id = keyId(parameter.api_key_id, parameter.key)
     return !keys.has(id) && keys.add(id)
   })
+}
+
+/** Repeats get what they would get while another instance has the key's lock: the animal only of a key that was used. */
+function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
+  const byNumber = new Map(rows.map((row) => [row.n, row]))
+  const used = new Map<string, Claim>()
+  return claimants.map(({ clientId, key }, n) => {
+    const id = keyId(clientId, key)
+    const claim = byNumber.get(n) ?? used.get(id)
+    if (claim?.fingerprint) used.set(id, claim)
+    return claim
+  })
+}
+
+function keyId(clientId: bigint | string, key: string): string {
+  return `${clientId} ${key}`
 }
 
 function toCreated(claim: Claim | undefined, pet: NewPet, fingerprint: Buffer): Created {

@@ -83,7 +83,10 @@ export class Batcher<Input, Output> {
       return this.#waiting.splice(0, this.#maxSize)
     })
     this.#schedule()
-    for (const waiter of failed) await this.#send(waiter.context, () => [waiter])
+    for (const waiter of failed) {
+      await this.#send(waiter.context, () => [waiter])
+      this.#schedule() // what arrived meanwhile waits for this statement, too
+    }
   }
 
   /** Sends one statement. @returns the inputs to execute again, each alone */

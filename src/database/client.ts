@@ -53,8 +53,6 @@ export class Pool extends pg.Pool {
   /** Runs `work` on a connection, which is closed if that fails: nobody knows its state. */
   async withConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.connect()
-    const ignore = () => {} // a lost connection rejects the query, too
-    client.on('error', ignore)
     let succeeded = false
     try {
       const result = await work(client)
@@ -62,7 +60,6 @@ export class Pool extends pg.Pool {
       return result
     } finally {
       client.release(!succeeded)
-      client.off('error', ignore)
     }
   }
 
@@ -98,6 +95,9 @@ export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer
     keepAlive: true,
     application_name: 'pet-store',
   })
+  // A lost connection also rejects its query, or the next one. From the start: the first read of a connection may bring
+  // its end, too, before anybody who waits for it has run.
+  pool.on('connect', (client) => void client.on('error', () => {}))
   return pool.on('error', onIdleError)
 }
 

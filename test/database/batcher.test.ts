@@ -151,6 +151,28 @@ describe('a failed statement', () => {
     ])
   })
 
+  test('that is executed again for each input holds back none that arrive meanwhile', async () => {
+    const { batcher, statement, warmUp } = createHarness()
+    await warmUp()
+    const failing = Promise.allSettled([1, 2].map((input) => batcher.execute(input)))
+    const all = await statement(1)
+    all.send()
+    all.fail(rejected)
+    const first = await statement(2)
+    first.send()
+    const later = batcher.execute(3)
+    first.succeed()
+    const second = await statement(3)
+    second.send()
+    const last = batcher.execute(4)
+    second.succeed()
+    const next = await statement(4)
+    expect(next.send()).toEqual([3, 4])
+    next.succeed()
+    expect(await Promise.all([later, last])).toEqual(['output 3', 'output 4'])
+    expect((await failing).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
+  })
+
   test('whose result cannot be read is not executed again: it may have written', async () => {
     const { batcher, statement, statements, warmUp } = createHarness()
     await warmUp()

@@ -22,3 +22,10 @@ test('a drain ends all streams at different moments within its time, new ones to
   vi.advanceTimersByTime(300)
   expect(new Set(ended())).toEqual(new Set([true]))
 })
+
+test('a stream of a client that has gone is not counted', () => {
+  const streams = createStreams({ total: 1, perKey: 1 })
+  const gone = Object.assign(new EventEmitter(), { destroyed: true, req: {} }) as Response // as above
+  for (let n = 0; n < 2; n++) expect(streams.open(gone, 1n).endReason).toBe('client')
+  expect(streams.size).toBe(0)
+})

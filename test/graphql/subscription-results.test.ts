@@ -50,6 +50,14 @@ test('streams with other variables have their own results', async () => {
   expect(executed.count).toBe(2)
 })
 
+test('variables that the operation does not define count for nothing, whatever their values', async () => {
+  const { open, executed } = openResults()
+  for (const stream of [open({}), open({ other: 2n ** 53n + 1n }), open({ other: [Number.NaN] })]) {
+    expect(await stream(1n)).toBe('{"petCreated":{"node":{"id":"1"}}}')
+  }
+  expect(executed.count).toBe(1)
+})
+
 test('a stream that has ended leaves the results of the others alone', async () => {
   const { open, executed } = openResults()
   const first = new AbortController()

@@ -84,6 +84,16 @@ describe('an Idempotency-Key', () => {
     }
   })
 
+  test('that was used is replayed to every one of many concurrent requests', async ({ service }) => {
+    const first = await service.post(pet, idempotencyKey('k'))
+    const text = await first.text()
+    const bodies = Array.from({ length: 30 }, (_, n) => (n === 9 ? { ...pet, name: 'Max' } : pet))
+    const responses = await Promise.all(bodies.map((body) => service.post(body, idempotencyKey('k'))))
+    const [other] = responses.splice(9, 1)
+    expect(other?.status).toBe(422)
+    for (const response of responses) expect([response.status, await response.text()]).toEqual([201, text])
+  })
+
   test('of a request in flight is 409, on the same and on another instance', async ({ service }) => {
     const other = await service.startPeer()
     await inDatabase(service, async (client) => {

@@ -67,11 +67,17 @@ export function createResults() {
   }
 }
 
-/** Everything that results depend on: the document and the variables, without the one that says where a stream begins. */
+/**
+ * Everything that results depend on: the document and the operation's variables, without the one that says where a stream
+ * begins. Others may have any value, such as a bigint, which JSON.stringify throws on.
+ */
 function keyOf({ document, operation, variables }: Operation): string {
   const start = startVariableOf(document)
-  const others = Object.entries(variables).filter(([name]) => name !== start)
-  return JSON.stringify([document.loc?.source.body, operation.name?.value, others.sort()])
+  const names = operation.variableDefinitions?.map(({ variable }) => variable.name.value) ?? []
+  const values = names
+    .filter((name) => name !== start && Object.hasOwn(variables, name))
+    .map((name) => [name, variables[name]])
+  return JSON.stringify([document.loc?.source.body, operation.name?.value, values])
 }
 
 /** The variable that is used once in a document, for the argument `after`. */

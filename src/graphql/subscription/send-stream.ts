@@ -66,6 +66,8 @@ export async function sendStream(
     clearInterval(heartbeat)
     unwatch()
   }
+  if (res.destroyed) return
+  closeWhenIdle(req, res, timeouts.streamWriteMs) // the end must be taken, too: until then the stream counts as open
   endStream(req, res, stream, transport, logError)
 }
 
@@ -79,7 +81,6 @@ function beginStream(res: Response, { contentType }: Transport): void {
 
 /** Without `complete`, so that clients reconnect, unless they cannot continue. */
 function endStream(req: Request, res: Response, stream: Stream, transport: Transport, logError: LogError): void {
-  if (res.destroyed) return
   if (stream.endReason !== 'unauthenticated') return void res.end()
   recordError(logError, invalidKey, req)
   const { code, message, status } = invalidKey
@@ -89,15 +90,23 @@ function endStream(req: Request, res: Response, stream: Stream, transport: Trans
 
 /** Waits until the client has taken what was written. Closes the connection when it takes nothing for too long. */
 async function drained(req: Request, res: Response, stream: Stream, timeoutMs: number): Promise<void> {
+  const stop = closeWhenIdle(req, res, timeoutMs, () => stream.end('slow'))
+  try {
+    await once(res, 'drain', { signal: stream.signal })
+  } finally {
+    stop()
+  }
+}
+
+/** Closes the connection when its client takes nothing for too long. @returns ends that */
+function closeWhenIdle(req: Request, res: Response, timeoutMs: number, beforeClose = () => {}): () => void {
   const onTimeout = () => {
-    stream.end('slow')
+    beforeClose()
     res.destroy()
   }
   req.socket.setTimeout(timeoutMs) // measures also what the system takes of a single write
   res.once('timeout', onTimeout)
-  try {
-    await once(res, 'drain', { signal: stream.signal })
-  } finally {
+  return () => {
     res.off('timeout', onTimeout)
     req.socket.setTimeout(0)
   }

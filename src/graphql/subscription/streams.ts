@@ -61,12 +61,15 @@ export function createStreams(limits: StreamLimits): Streams {
     }
     all.add(stream)
     if (drainedAtMs !== undefined) endWithin(stream, drainedAtMs - performance.now())
-    res.once('close', () => {
+    const close = () => {
       stream.end('client')
       all.delete(stream)
       release()
       if (res.req.stream && endReason) ended[endReason]++
-    })
+    }
+    if (res.destroyed)
+      close() // there will be no event: the client has gone before this
+    else res.once('close', close)
     return stream
   }
 
