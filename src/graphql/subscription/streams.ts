@@ -46,26 +46,14 @@ export function createStreams(limits: StreamLimits): Streams {
 
   function open(res: Response, clientId: bigint): Stream {
     const release = reserve(clientId)
-    const controller = new AbortController()
-    let endReason: EndReason | undefined
-    const stream: Stream = {
-      signal: controller.signal,
-      get endReason() {
-        return endReason
-      },
-      end(reason) {
-        endReason ??= reason
-        controller.abort()
-      },
-      countEvent: () => void events++,
-    }
+    const stream = createStream(() => void events++)
     all.add(stream)
     if (drainedAtMs !== undefined) endWithin(stream, drainedAtMs - performance.now())
     const close = () => {
       stream.end('client')
       all.delete(stream)
       release()
-      if (res.req.stream && endReason) ended[endReason]++
+      if (res.req.stream && stream.endReason) ended[stream.endReason]++
     }
     if (res.destroyed)
       close() // there will be no event: the client has gone before this
@@ -86,6 +74,22 @@ export function createStreams(limits: StreamLimits): Streams {
       return events
     },
     ended,
+  }
+}
+
+function createStream(countEvent: () => void): Stream {
+  const controller = new AbortController()
+  let endReason: EndReason | undefined
+  return {
+    signal: controller.signal,
+    get endReason() {
+      return endReason
+    },
+    end(reason) {
+      endReason ??= reason
+      controller.abort()
+    },
+    countEvent,
   }
 }
 
