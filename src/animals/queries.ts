@@ -113,7 +113,11 @@ export function createQueries({ batch }: Statements) {
     create: batch({
       text: INSERT_ALL,
       toValues: (pets: NewPet[]) => [JSON.stringify(pets.map(toRow))],
-      toOutputs: (rows: { id: bigint }[], pets) => pets.map((pet, n) => toAnimal(rows[n]?.id, pet)),
+      toOutputs(rows: { id: bigint }[], pets) {
+        // A trigger that skips a row would give its id to another animal.
+        if (rows.length !== pets.length) throw new Error(`INSERT returned ${rows.length} of ${pets.length} ids`)
+        return pets.map((pet, n) => toAnimal(rows[n]?.id, pet))
+      },
     }),
   }
 }
