@@ -4,7 +4,7 @@ const row = 17
 const column = 470
 const label = 210
 /** Position of the ratio 1. Longer bars are cut at the edge. */
-const one = 130
+const one = 43
 const longest = 195
 
 const apis = [
@@ -24,7 +24,7 @@ export function draw(results: Result[], about: Record<string, string>): string {
   const height = Math.max(...columns.map(({ bottom }) => bottom)) + 62
   const width = 20 + columns.length * column
   const notes = [
-    'Requests a second against the peer at the dotted line: longer is faster, up to 1.5, where bars end. Thin lines: least and greatest round.',
+    'Requests a second against the peer at the dotted line: longer is faster, up to 4.5, where bars end. Thin lines: least and greatest round.',
     `Node ${about.node?.slice(1)}; ${about.cores}; ${about.load}; ${about.rounds}; ${about.rows}.`,
   ]
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">
