@@ -12,7 +12,7 @@ const require = createRequire(import.meta.url)
 
 process.on('uncaughtException', explainAccess)
 
-/** One line for files of another user: when root has built, nobody else can replace dist/. Rethrows any other error. */
+/** One line for files of another user: after a build by root, no other user can replace dist/. Rethrows any other error. */
 function explainAccess(error) {
   if (!error.path || !['EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error
   const path = relative(root, error.path)

@@ -39,14 +39,14 @@ interface FeedOptions {
   onError(error: unknown): void
 }
 
-/** Reads new animals while somebody follows them, in one loop for all: the table is the log. */
+/** Reads new animals while there are followers, in one loop for all of them: the table is the log. */
 export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Feed {
   const run = createRunStatement(pool)
   const reader = createGapReader(run)
   const settled = createSettledId(run, maxWaitMs)
   const listeners = createListeners()
   const timer = createWakeableTimer(MIN_PAUSE_MS)
-  /** Undefined while nobody listens, and until the first settled id is known. */
+  /** Undefined without listeners, and until the first settled id is known. */
   let recent: RecentAnimals | undefined
   let loop: Promise<void> | undefined
 
@@ -96,10 +96,10 @@ export function wakeAfterCreate(animals: Animals, { wake }: Feed): Animals {
   return { ...animals, create: (...args) => animals.create(...args).finally(wake) }
 }
 
-/** Those who follow the feed. */
+/** The followers of the feed. */
 function createListeners() {
   const all = new Set<Listener>()
-  /** Up to where they know the feed. */
+  /** The end of the feed when they were last woken. */
   let known: bigint | undefined
   return {
     get size() {

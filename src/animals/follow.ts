@@ -30,10 +30,12 @@ interface FollowPage {
   end: bigint
 }
 
-const selectSettled = (condition: string) =>
-  `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id > $1 AND id <= $2 ${condition}ORDER BY id LIMIT ${PAGE_SIZE}`
-const SELECT_SETTLED = selectSettled('')
-const SELECT_SETTLED_WITH_STATUS = selectSettled('AND status = $3::pet_status ')
+const SELECT_SETTLED = `SELECT ${SELECT_LIST} FROM "public"."animal"
+  WHERE id > $1 AND id <= $2 ORDER BY id LIMIT ${PAGE_SIZE}`
+/** Only the index on (status, id) has this order, so a rare status does not walk along the primary key. */
+export const SELECT_SETTLED_WITH_STATUS = `SELECT ${SELECT_LIST} FROM "public"."animal"
+  WHERE (status, id) > ($3::pet_status, $1) AND (status, id) <= ($3::pet_status, $2)
+  ORDER BY status, id LIMIT ${PAGE_SIZE}`
 
 /**
  * Follows the feed with a cursor, not with a queue: a follower that is slow or far behind reads what the feed no longer

@@ -50,7 +50,7 @@ export class Pool extends pg.Pool {
     return this.#estimator.expectedMs()
   }
 
-  /** Runs `work` on a connection, which is closed if that fails: nobody knows its state. */
+  /** Runs `work` on a connection, which is closed if that fails, because its state is unknown. */
   async withConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.connect()
     let succeeded = false
@@ -96,7 +96,7 @@ export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer
     application_name: 'pet-store',
   })
   // A lost connection also rejects its query, or the next one. From the start: the first read of a connection may bring
-  // its end, too, before anybody who waits for it has run.
+  // its end, too, before the code that waits for it has run.
   pool.on('connect', (client) => void client.on('error', () => {}))
   return pool.on('error', onIdleError)
 }

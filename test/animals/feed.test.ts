@@ -238,7 +238,7 @@ test('a follower that is far behind reads the table, by status too, and then wha
   }
 })
 
-test('no statement is sent while nobody follows, and less than ten a second while nothing is added', async ({
+test('no statement is sent without followers, and less than ten a second while nothing is added', async ({
   tools: { startFeed, follow, connect },
 }) => {
   const { feed, sent } = startFeed()

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { Animal } from '../../src/animals/animal.ts'
+import { SELECT_SETTLED_WITH_STATUS } from '../../src/animals/follow.ts'
 import { columnOf, createQueries, type ListQuery } from '../../src/animals/queries.ts'
 import { recordStatements } from '../support/statements.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
@@ -107,6 +108,7 @@ test('every page is read from an index without sorting, also of a rare status, w
         await list({ status, backward, limit: 20, ...bounds })
   await byId(1n)
   expect(new Set(sent.map(({ text }) => text)).size).toBe(5)
+  sent.push({ text: SELECT_SETTLED_WITH_STATUS, values: ['5', '40000', 'sold'] })
 
   await withClient(async (client) => {
     for (const { text, values } of sent) {
@@ -114,8 +116,8 @@ test('every page is read from an index without sorting, also of a rare status, w
       for (let use = 0; use < 7; use++) await client.query({ name, text, values })
       const usesOf = 'SELECT generic_plans FROM pg_prepared_statements WHERE name = $1'
       const { rows: uses } = await client.query(usesOf, [name])
-      // The number of ids in an array changes its plan.
-      if (!text.includes('ANY')) expect(Number(uses[0].generic_plans), text).toBeGreaterThan(0)
+      // The number of ids in an array changes its plan, and so do the bounds of a subscription.
+      if (text.includes('json_to_recordset')) expect(Number(uses[0].generic_plans), text).toBeGreaterThan(0)
 
       await client.query('SET plan_cache_mode = force_generic_plan')
       const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)

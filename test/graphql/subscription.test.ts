@@ -316,7 +316,7 @@ test('at a shutdown streams end without complete, and continue on another instan
   await Promise.all(streams.map((stream) => stream.received(1)))
   await peer.stop(0, 2_000)
   await waitUntil(() => streams.every(({ ended }) => ended))
-  expect(new Set(streams.map(({ ended }) => ended))).toEqual(new Set(['complete'])) // as HTTP has it: not cut
+  expect(new Set(streams.map(({ ended }) => ended))).toEqual(new Set(['complete'])) // the body ends as its framing says (RFC 9112 §6.3)
   for (const { text } of streams) expect(text).not.toContain('event: complete')
   await peer.log.line({ operation: 'subscription New', ended: 'shutdown', events: 1 })
   await create(service, 'two')
