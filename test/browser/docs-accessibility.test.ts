@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { expectAccessible, tabTo } from './accessibility.ts'
+import { COLOR_RULES, expectAccessible, tabTo } from './accessibility.ts'
 import { chromiumPath, testInBrowser as test, whySkipped } from './browser.ts'
 import { authorize, execute, keyField, open, openOperation, operation, OPERATIONS, PHONE } from './docs-page.ts'
 
@@ -17,7 +17,8 @@ async function expectAccessibleInAllVariants(page: Page): Promise<void> {
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
       await page.evaluate(FINISH_TRANSITIONS)
-      await expectAccessible(page, { variant: `${colorScheme}, ${viewport.width} wide` })
+      const variant = `${colorScheme}, ${viewport.width} wide`
+      await expectAccessible(page, { variant, ...(colorScheme === 'dark' && { rules: COLOR_RULES }) })
     }
   }
 }

@@ -10,9 +10,8 @@ import { waitUntil } from '../support/timeouts.ts'
 const src = fileURLToPath(new URL('../../src/', import.meta.url))
 const typescript = createRequire(import.meta.url).resolve('typescript')
 
-/** Logs its runs, and runs the test's own code before and after the compiler reads the sources. */
-const TYPESCRIPT = `
-  const ts = require(${JSON.stringify(typescript)})
+/** Logs the runs of a compiler, and executes the test's own code before and after it reads the sources. */
+const LOGGED = `
   const { appendFileSync, readFileSync, writeFileSync } = require('node:fs')
   const hooks = JSON.parse(process.env.HOOKS ?? '{}')
   function replace(text) {
@@ -26,6 +25,27 @@ const TYPESCRIPT = `
     replace(hooks.after)
     return program
   } }`
+const TYPESCRIPT = `const ts = require(${JSON.stringify(typescript)})${LOGGED}`
+
+/** What the build uses of TypeScript's interface, for programs of one line a file: loads in a tenth of the time. */
+const SMALL_COMPILER = `
+  const fs = require('node:fs')
+  const { resolve } = require('node:path')
+  const ts = {
+    getParsedCommandLineOfConfigFile: () => ({
+      fileNames: fs.readdirSync('src', { recursive: true }).filter((name) => name.endsWith('.ts')),
+      errors: [],
+    }),
+    createProgram: (names) => {
+      const sources = names.map((name) => [name.replace(/ts$/, 'js'), fs.readFileSync('src/' + name, 'utf8')])
+      const emit = (_, write) => {
+        for (const [name, text] of sources) for (const end of ['', '.map']) write(resolve('dist', name + end), text)
+      }
+      return { emit }
+    },
+    getPreEmitDiagnostics: () => [],
+  }
+  ${LOGGED}`
 const PRISMA = `
   const { appendFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs')
   appendFileSync('log', 'prisma\\n')
@@ -39,11 +59,11 @@ interface Hooks {
   after?: string
 }
 
-/** A small project with the service's build, a Prisma that copies the model, and TypeScript. */
+/** A small project with the service's build, a Prisma that copies the model, and a compiler. */
 class Project {
   readonly #folder = mkdtempSync(join(tmpdir(), 'pet-store-build-'))
 
-  constructor() {
+  constructor(compiler: string) {
     cpSync(join(src, 'build.mjs'), this.path('src/build.mjs'))
     cpSync(join(src, 'build-step.mjs'), this.path('src/build-step.mjs'))
     this.write('src/build-pages.mjs', '')
@@ -58,12 +78,8 @@ class Project {
     this.write('src/tsconfig.json', JSON.stringify({ extends: '../tsconfig.json', compilerOptions: options }))
     this.write('src/main.ts', 'export const main = 1')
     this.write('src/cli/keys.ts', 'export const keys = 1')
-    this.installTools()
-  }
-
-  installTools(): void {
     this.write('node_modules/typescript/package.json', '{"bin":{"tsc":"tsc.js"},"main":"index.js"}')
-    this.write('node_modules/typescript/index.js', TYPESCRIPT)
+    this.write('node_modules/typescript/index.js', compiler)
     this.write('node_modules/prisma-cli/package.json', '{"bin":{"prisma":"prisma.cjs"}}')
     this.write('node_modules/prisma-cli/prisma.cjs', PRISMA)
   }
@@ -121,16 +137,18 @@ class Project {
   }
 }
 
-const test = base.extend<{ project: Project }>({
-  // oxlint-disable-next-line no-empty-pattern
-  project: async ({}, use) => {
-    const project = new Project()
+const test = base.extend<{ compiler: string; project: Project }>({
+  compiler: SMALL_COMPILER,
+  project: async ({ compiler }, use) => {
+    const project = new Project(compiler)
     await use(project).finally(() => project.remove('.'))
   },
 })
 
+const testWithTypeScript = test.extend({ compiler: TYPESCRIPT })
+
 describe('the build', { concurrent: true }, () => {
-  test('runs what is not fresh, and nothing else', async ({ project }) => {
+  testWithTypeScript('runs what is not fresh, and nothing else', async ({ project }) => {
     expect(await project.build({}, '--client')).toEqual(['prisma'])
     expect(await project.build()).toEqual(['tsc'])
     expect(project.read('dist/main.js')).toContain('main = 1')
@@ -181,22 +199,25 @@ describe('the build', { concurrent: true }, () => {
     },
   )
 
-  test('an error is printed, fails every build until it is mended, and leaves dist/ as it was', async ({ project }) => {
-    await project.build()
-    const before = project.read('dist/main.js')
-    project.write('src/main.ts', 'export const main: string = 2')
-    for (let run = 0; run < 2; run++) {
-      const { code, stderr } = await project.start().exited
-      expect({ code, stderr }).toEqual({
-        code: 1,
-        stderr: expect.stringMatching(/^src\/main\.ts\(1,14\): error TS2322/),
-      })
-      expect(project.read('dist/main.js')).toBe(before)
-    }
-    project.write('src/main.ts', 'export const main = 3')
-    await project.build()
-    expect(project.read('dist/main.js')).toContain('main = 3')
-  })
+  testWithTypeScript(
+    'an error is printed, fails every build until it is mended, and leaves dist/ as it was',
+    async ({ project }) => {
+      await project.build()
+      const before = project.read('dist/main.js')
+      project.write('src/main.ts', 'export const main: string = 2')
+      for (let run = 0; run < 2; run++) {
+        const { code, stderr } = await project.start().exited
+        expect({ code, stderr }).toEqual({
+          code: 1,
+          stderr: expect.stringMatching(/^src\/main\.ts\(1,14\): error TS2322/),
+        })
+        expect(project.read('dist/main.js')).toBe(before)
+      }
+      project.write('src/main.ts', 'export const main = 3')
+      await project.build()
+      expect(project.read('dist/main.js')).toContain('main = 3')
+    },
+  )
 
   test('after a SIGKILL the next build completes', async ({ project }) => {
     await project.build()

@@ -54,31 +54,42 @@ export async function openStream(
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     client.on('response', resolve).on('error', reject).end(body)
   })
+  const parser = new EventParser()
   const stream: EventStream = {
     status: response.statusCode ?? 0,
     headers: response.headers,
     response,
     text: '',
     ended: undefined,
-    events: () => parseEvents(stream.text),
+    events: () => parser.events,
     async received(count) {
-      await waitUntil(() => stream.events().length >= count || stream.ended)
-      return stream.events()
+      await waitUntil(() => parser.events.length >= count || stream.ended)
+      return parser.events
     },
     close: () => void client.destroy(),
   }
-  response.setEncoding('utf8').on('data', (text: string) => (stream.text += text))
+  response.setEncoding('utf8').on('data', (text: string) => {
+    stream.text += text
+    parser.add(text)
+  })
   response.on('error', () => {}).on('close', () => (stream.ended = response.complete ? 'complete' : 'cut'))
   onTestFinished(stream.close)
   return stream
 }
 
-/** The events in a text, without comments and without an event that is not complete. */
-export function parseEvents(text: string): ServerSentEvent[] {
-  const blocks = text.split('\n\n').slice(0, -1)
-  return blocks.flatMap((block) => {
-    const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1]
-    const data = field('data')
-    return data === undefined ? [] : [{ id: field('id'), event: field('event'), data }]
-  })
+/** Parses a stream of server-sent events, piece by piece. */
+export class EventParser {
+  /** The complete events, without comments. */
+  readonly events: ServerSentEvent[] = []
+  #incomplete = ''
+
+  add(text: string): void {
+    const blocks = (this.#incomplete + text).split('\n\n')
+    this.#incomplete = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1]
+      const data = field('data')
+      if (data !== undefined) this.events.push({ id: field('id'), event: field('event'), data })
+    }
+  }
 }

@@ -1,31 +1,18 @@
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { METHODS } from 'node:http'
-import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { hasPromtool, whySkipped } from './promtool.ts'
 import { occupyPort } from '../support/processes.ts'
+import { sendMany } from '../support/raw-http.ts'
 
 const metricsOf = async ({ send }: TestService) => (await send('/metrics')).text()
 
 /** The service's own time series in a text, without their values. */
 const seriesOf = (text: string) =>
   text.split('\n').flatMap((line) => (line.startsWith('petstore_') ? [line.slice(0, line.lastIndexOf(' '))] : []))
-
-/** Sends pipelined requests over one connection, and waits for all responses. */
-async function pipeline({ port }: TestService, requests: string[]): Promise<void> {
-  const client = connect(port, '127.0.0.1').setEncoding('latin1')
-  const end = once(client, 'close')
-  let received = 0
-  client.on('data', (text: string) => (received += text.split('HTTP/1.1 ').length - 1))
-  for (const request of requests) if (!client.write(request)) await once(client, 'drain')
-  client.write('GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-  await end
-  expect(received).toBe(requests.length + 1)
-}
 
 const random = () => Math.random().toString(36).slice(2)
 
@@ -134,12 +121,12 @@ describe('/metrics', () => {
       ...Array.from({ length: 10 }, () => operation(`q${random()}`)),
       request('GET', `/docs/${random()}`),
     ]
-    await pipeline(service, some(0))
+    await sendMany(service.port, some(0))
     const before = seriesOf(await metricsOf(service))
     let requests = 0
     for (let n = 1; requests < 10_000; n++) {
       const more = some(n)
-      await pipeline(service, more)
+      expect(await sendMany(service.port, more)).toHaveLength(more.length)
       requests += more.length
     }
     const after = seriesOf(await metricsOf(service))
