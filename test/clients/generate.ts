@@ -19,7 +19,7 @@ export default async function generate(): Promise<void> {
   await run('node_modules/relay-compiler/cli.js', '--noWatchman', 'relay.config.json')
   await run('node_modules/@graphql-codegen/cli/cjs/bin.js', '--config', 'codegen.ts')
   await saveOpenapi()
-  await run('../../node_modules/openapi-typescript/bin/cli.js', 'generated/openapi.json', '-o', 'generated/openapi.ts')
+  await run('node_modules/openapi-typescript/bin/cli.js', 'generated/openapi.json', '-o', 'generated/openapi.ts')
   const files = ['-i', './generated/openapi.json', '-o', 'generated/hey-api']
   await run('node_modules/@hey-api/openapi-ts/bin/run.js', ...files, '--silent', '--no-log-file')
 }

@@ -1,9 +1,11 @@
+import createClient from 'openapi-fetch'
 import type {
   AddPetMutationVariables,
   PetByIdQuery,
   PetListQuery,
   PetListQueryVariables,
 } from './generated/codegen/graphql.ts'
+import type { paths } from './generated/openapi.ts'
 
 // What the generated types allow and reject: the compiler reports an unused @ts-expect-error.
 
@@ -43,3 +45,17 @@ export const checkedVariables: [PetListQueryVariables[], AddPetMutationVariables
     { name: 'Rex', categoryId: '7', id: '1' },
   ],
 ]
+
+export function invalidRestCalls() {
+  const api = createClient<paths>({ baseUrl: 'https://petstore.example/v1' })
+  return [
+    // @ts-expect-error name is missing
+    () => api.POST('/pets', { body: { categoryId: 1 } }),
+    // @ts-expect-error there is no fourth status
+    () => api.POST('/pets', { body: { name: 'x', categoryId: 1, status: 'gone' } }),
+    // @ts-expect-error limit is a number
+    () => api.GET('/pets', { params: { query: { limit: '5' } } }),
+    // @ts-expect-error there is no such path
+    () => api.GET('/orders'),
+  ]
+}

@@ -1,50 +1,9 @@
-import { createConfig, lintFromString } from '@redocly/openapi-core'
-import { Spectral, type ISpectralDiagnostic, type RulesetDefinition } from '@stoplight/spectral-core'
-import owasp from '@stoplight/spectral-owasp-ruleset'
-import { oas } from '@stoplight/spectral-rulesets'
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
-import { deviations, document, exampleOf, paths } from './document.ts'
+import { deviations, exampleOf, paths } from './document.ts'
 import { waitFor } from '../support/timeouts.ts'
-
-/** OWASP rules that do not apply, each with its reason. */
-const disabledRules = {
-  // The contract defines the id as an int64, and every read needs a key.
-  'owasp:api1:2023-no-numeric-ids': 'off',
-  // The contract defines int64 without further bounds, and tools would round 2^63 - 1 to a double.
-  'owasp:api4:2023-integer-limit': 'off',
-  // The service does not allow cross-origin requests, so no response has Access-Control headers.
-  'owasp:api8:2023-define-cors-origin': 'off',
-} as const
-
-describe('the OpenAPI document', () => {
-  test('has no problems with the recommended rules of Redocly', async () => {
-    const config = await createConfig({ extends: ['recommended-strict'] })
-    const problems = await lintFromString({ source: JSON.stringify(document), config })
-    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([])
-  })
-
-  test('has no problems with the recommended rules of Spectral', async () => {
-    expect(await spectral({ extends: [[oas as RulesetDefinition, 'recommended']] })).toEqual([])
-  })
-
-  test('has no problems with the OWASP rules of Spectral, except responses before rate limiting', async () => {
-    // The package declares its rules with the types of its own copy of Spectral.
-    const problems = await spectral({ extends: [[owasp as unknown as RulesetDefinition, 'all']], rules: disabledRules })
-    // Responses that are sent before rate limiting have no RateLimit headers. 408 of createPet may have them, since the
-    // application also sends it when the body times out.
-    const get = ['get.responses.401', 'get.responses.408', 'get.responses.417', 'get.responses.431']
-    const post = ['post.responses.401', 'post.responses.417', 'post.responses.431']
-    expect(problems.map(([code, , path]) => [code, path])).toEqual(
-      [
-        ...[...get, ...post].map((response) => `paths./pets.${response}`),
-        ...get.map((response) => `paths./pets/{petId}.${response}`),
-      ].map((path) => ['owasp:api4:2023-rate-limit', `${path}.headers`]),
-    )
-  })
-})
 
 describe('the examples of the OpenAPI document', () => {
   const examples = Object.entries(paths).flatMap(([path, methods]) =>
@@ -120,10 +79,3 @@ describe('the OpenAPI document describes the responses', () => {
     },
   )
 })
-
-async function spectral(ruleset: RulesetDefinition): Promise<[code: string | number, message: string, path: string][]> {
-  const linter = new Spectral()
-  linter.setRuleset(ruleset)
-  const problems: ISpectralDiagnostic[] = await linter.run(JSON.stringify(document))
-  return problems.map(({ code, message, path }) => [code, message, path.join('.')])
-}
