@@ -5,8 +5,6 @@
 const UNAVOIDABLE = [
   // Express's router calls url.parse for a request target in absolute form. Node 24 and newer do not warn of packages.
   { code: 'DEP0169', from: '/node_modules/parseurl/' },
-  // Spectral, which only tests use, loads node-fetch 2, which loads punycode. Node 22 and newer do not warn of packages.
-  { code: 'DEP0040', from: '/node_modules/whatwg-url/' },
 ]
 
 process.on('warning', (warning) => {
