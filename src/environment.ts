@@ -18,6 +18,10 @@ const timeout = (defaultMs: number) => integerOr(defaultMs, 1, 600_000)
 
 const databaseUrl = z
   .string()
+  .refine((url) => !/^[^/]*\/\/[^/]*,/.test(url), {
+    error: 'must name one host: after a failover, a proxy or a virtual address leads to the new primary',
+    abort: true,
+  })
   .refine((url) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url), 'must be a URL that begins with postgresql://')
   .optional()
 

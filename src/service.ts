@@ -12,8 +12,8 @@ import { createUsage, type Usage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { createCoalescer } from './coalesce.ts'
 import { type Config, version } from './config.ts'
 import type { Database, Pool } from './database/client.ts'
-import { pendingMigrations } from './database/migrate.ts'
 import { createPools, RATE_LIMIT_POOL_SIZE } from './database/pools.ts'
+import { type DatabaseState, readDatabaseState } from './database/readiness.ts'
 import { createStreams } from './graphql/subscription/streams.ts'
 import type { TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
@@ -168,14 +168,19 @@ function createLimiters({ rateLimits, log }: ServiceOptions, store: Pool | undef
 }
 
 /** The readiness probe, and the log of outages, which share one connection and one query. */
-function observeDatabase({ log, databaseUrl }: ServiceOptions, readinessPool: Pool, isDraining: () => boolean) {
-  const coalesce = createCoalescer<string[]>()
+function observeDatabase(options: ServiceOptions, readinessPool: Pool, isDraining: () => boolean) {
+  const coalesce = createCoalescer<DatabaseState>()
+  const readState = () => coalesce('state', () => readDatabaseState(readinessPool))
   const health: Health = {
     isDraining,
-    pendingMigrations: () => coalesce('migrations', () => pendingMigrations(readinessPool)),
+    async databaseProblem() {
+      const { readOnly, pending } = await readState()
+      if (readOnly) return 'The database is read-only.'
+      return pending.length ? `${pending.length} pending migration(s).` : undefined
+    },
   }
-  const monitor = createDatabaseMonitor(log, databaseUrl, health.pendingMigrations)
-  return { health, monitor, logError: createErrorLog(log, monitor.check) }
+  const monitor = createDatabaseMonitor(options, readState)
+  return { health, monitor, logError: createErrorLog(options.log, monitor.check) }
 }
 
 /**

@@ -50,6 +50,12 @@ describe('timeouts are nested', () => {
   })
 })
 
+test('a DATABASE_URL with several hosts is rejected with the reason', () => {
+  expect(errorOf({ DATABASE_URL: 'postgresql://user:secret@one:5432,two:5432/pets' })).toBe(
+    'DATABASE_URL must name one host: after a failover, a proxy or a virtual address leads to the new primary',
+  )
+})
+
 describe('METRICS_PORT', () => {
   test('must not equal PORT, also if that is the default', () => {
     expect(errorOf({ PORT: '4001', METRICS_PORT: '4001' })).toBe('METRICS_PORT must not equal PORT, which is 4001')

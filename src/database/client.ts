@@ -1,7 +1,7 @@
 import { context, type Tracer } from '@opentelemetry/api'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
-import { ConnectionUnavailableError } from './errors.ts'
+import { ConnectionUnavailableError, UnreplicatedError } from './errors.ts'
 import { PrismaClient } from './generated/client.ts'
 import { createWaitEstimator } from './queue-wait.ts'
 import { createStatements, type Statements } from './statements.ts'
@@ -36,6 +36,15 @@ export interface Database {
   close(): Promise<void>
 }
 
+/**
+ * After this idle time, in milliseconds, TCP probes a connection once a second, at most ten times. The system's default is
+ * two hours, in which a host that disappeared looks alive.
+ */
+const KEEP_ALIVE_MS = 10_000
+
+/** The function of PostgreSQL that warns when its wait for a synchronous standby is cancelled; texts are translated. */
+const SYNC_WAIT = 'SyncRepWaitForLSN'
+
 type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void
 
 /**
@@ -44,18 +53,34 @@ type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefi
  */
 export class Pool extends pg.Pool {
   readonly #estimator = createWaitEstimator()
+  /** Connections that have warned of a commit that may not have been replicated. */
+  readonly #unreplicated = new WeakSet<pg.PoolClient>()
+
+  constructor(config: pg.PoolConfig) {
+    super(config)
+    this.on('connect', (client) => {
+      // A lost connection also rejects its query, or the next one. From the start: the first read of a connection may
+      // bring its end, too, before the code that waits for it has run.
+      client.on('error', () => {})
+      client.on('notice', ({ routine }) => routine === SYNC_WAIT && this.#unreplicated.add(client))
+    })
+  }
 
   /** How long a new request would wait for a connection, in milliseconds. */
   expectedWaitMs(): number {
     return this.#estimator.expectedMs()
   }
 
-  /** Runs `work` on a connection, which is closed if that fails, because its state is unknown. */
+  /**
+   * Runs `work` on a connection, which is closed if that fails, because its state is unknown.
+   * @throws UnreplicatedError after a commit that may be lost in a failover
+   */
   async withConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.connect()
     let succeeded = false
     try {
       const result = await work(client)
+      if (this.#unreplicated.has(client)) throw new UnreplicatedError()
       succeeded = true
       return result
     } finally {
@@ -93,11 +118,9 @@ export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer
     statement_timeout: timeouts.statementMs,
     query_timeout: timeouts.queryMs,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'pet-store',
   })
-  // A lost connection also rejects its query, or the next one. From the start: the first read of a connection may bring
-  // its end, too, before the code that waits for it has run.
-  pool.on('connect', (client) => void client.on('error', () => {}))
   return pool.on('error', onIdleError)
 }
 

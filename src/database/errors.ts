@@ -18,6 +18,24 @@ export class ConnectionUnavailableError extends Error {
   }
 }
 
+/**
+ * PostgreSQL reported success, but an operator cancelled its wait for the synchronous standby: the transaction is
+ * committed on this server and is lost if the standby takes over.
+ */
+export class UnreplicatedError extends Error {
+  /** statement_completion_unknown */
+  readonly code = '40003'
+
+  constructor() {
+    super('The commit may not have been replicated.')
+  }
+}
+
+/** Whether PostgreSQL rolled a transaction back because of others: executed again, it probably succeeds. */
+export function isSerializationFailure(error: unknown): boolean {
+  return flattenCauses(error).some(({ code }) => code === '40001' || code === '40P01')
+}
+
 /** The message of an error. That of an AggregateError, such as for a host with several addresses, is in its errors. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
@@ -48,13 +66,16 @@ const CONNECTION_LOST_CODES = toSet(
   '08000 08003 08006 08007 40003',
 )
 
-/** pg throws errors without a code for these (pg 8, pg-pool 3). */
+/** Errors that have no code of their own. The first ones are of pg 8 and pg-pool 3. */
 const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^timeout exceeded when trying to connect$/, 'not-executed'],
   [/^timeout expired$/, 'not-executed'],
   [/^Connection terminated/, 'connection-lost'],
   [/^Query read timeout$/, 'connection-lost'],
   [/^Client has encountered a connection error and is not queryable$/, 'not-executed'],
+  // PgBouncer's errors all have the code 08P01 (protocol_violation). The first list is of statements that it never sent.
+  [/^(query_wait_timeout|server login has been failing|pgbouncer cannot connect|no more connections)/, 'not-executed'],
+  [/^(server conn crashed\?|query_timeout)/, 'connection-lost'],
 ]
 
 function toSet(...lists: string[]): Set<string> {

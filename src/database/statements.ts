@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 import pg from 'pg'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Batcher } from './batcher.ts'
 import type { Pool } from './client.ts'
+import { isSerializationFailure } from './errors.ts'
 
 /** A statement that is executed once for several inputs. */
 interface BatchStatement<Input, Row, Output> {
@@ -19,6 +21,9 @@ export interface Statements {
   waitingCount(): number
 }
 
+/** Maximum delay of a retry, in milliseconds: transactions that failed together should not meet again. */
+const RETRY_JITTER_MS = 20
+
 /** BIGINT as bigint; all other types as pg reads them. */
 const types = {
   getTypeParser: (oid: number): ((text: string) => unknown) =>
@@ -31,7 +36,7 @@ export type RunStatement = <Row>(text: string, values: unknown[]) => Promise<Row
 /** Runs prepared statements, each for one caller. */
 export function createRunStatement(pool: pg.Pool): RunStatement {
   return async <Row>(text: string, values: unknown[]) => {
-    const { rows } = await pool.query(prepared(text, values))
+    const { rows } = await retryOnce(() => pool.query(prepared(text, values)))
     return rows as Row[] // as the text selects them
   }
 }
@@ -46,17 +51,30 @@ export function createStatements(pool: Pool): Statements {
   return {
     batch<Input, Row, Output>({ text, toValues, toOutputs }: BatchStatement<Input, Row, Output>) {
       const batcher = new Batcher<Input, Output>(async (take) => {
-        let inputs: Input[] = []
-        const { rows } = await pool.withConnection((client) => {
-          inputs = take()
-          return client.query<never>(prepared(text, toValues(inputs)))
-        })
-        return toOutputs(rows, inputs)
+        let inputs: Input[] | undefined
+        const { rows } = await retryOnce(() =>
+          pool.withConnection((client) => client.query<never>(prepared(text, toValues((inputs ??= take()))))),
+        )
+        return toOutputs(rows, inputs ?? [])
       })
       waitingCounts.push(() => batcher.waitingCount)
       return (input: Input) => batcher.execute(input)
     },
     waitingCount: () => waitingCounts.reduce((sum, count) => sum + count(), 0),
+  }
+}
+
+/**
+ * Executes a single statement, and once more after a serialization failure or a deadlock: it was certainly rolled back,
+ * also if it writes.
+ */
+async function retryOnce<T>(execute: () => Promise<T>): Promise<T> {
+  try {
+    return await execute()
+  } catch (error) {
+    if (!isSerializationFailure(error)) throw error
+    await sleep(Math.random() * RETRY_JITTER_MS)
+    return execute()
   }
 }
 

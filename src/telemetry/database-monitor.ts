@@ -1,8 +1,20 @@
 import type { Logger } from 'pino'
 import { reasonOf } from '../database/errors.ts'
+import type { DatabaseState } from '../database/readiness.ts'
 
 /** The least time between two checks of the database, in milliseconds: an outage fails every request. */
 const INTERVAL_MS = 1_000
+
+interface Limits {
+  lockMs: number
+  statementMs: number
+}
+
+interface MonitorOptions {
+  log: Logger
+  databaseUrl: string
+  timeouts: Limits
+}
 
 export interface DatabaseMonitor {
   /** Checks the database soon. Call it whenever the database may not be available. */
@@ -13,13 +25,13 @@ export interface DatabaseMonitor {
 /**
  * Logs when the database becomes unavailable, the reason, and when it is available again. Checks it once in each
  * INTERVAL_MS while it is unavailable, and otherwise only when `check` is called.
- * @param databaseUrl only its host is logged
- * @param pendingMigrations rejects when the database is not available
+ * @param options.databaseUrl only its host is logged
+ * @param options.timeouts limits that every connection must have, in milliseconds
+ * @param readState rejects when the database is not available
  */
 export function createDatabaseMonitor(
-  log: Logger,
-  databaseUrl: string,
-  pendingMigrations: () => Promise<string[]>,
+  { log, databaseUrl, timeouts }: MonitorOptions,
+  readState: () => Promise<DatabaseState>,
 ): DatabaseMonitor {
   const { host } = new URL(databaseUrl)
   let problem: string | undefined
@@ -43,7 +55,7 @@ export function createDatabaseMonitor(
   async function run(): Promise<void> {
     running = true
     requested = false
-    const found = await findProblem(pendingMigrations)
+    const found = await findProblem(readState, timeouts)
     if (stopped) return
     record(found)
     timer = setTimeout(() => {
@@ -64,11 +76,18 @@ export function createDatabaseMonitor(
   }
 }
 
-/** @returns why the database is unavailable; undefined when it is available */
-async function findProblem(pendingMigrations: () => Promise<string[]>): Promise<string | undefined> {
+/** @returns what is wrong with the database; undefined when nothing is */
+async function findProblem(
+  readState: () => Promise<DatabaseState>,
+  { lockMs, statementMs }: Limits,
+): Promise<string | undefined> {
   try {
-    const { length } = await pendingMigrations()
-    return length ? `the schema lacks ${length} migration(s): npm run migrate -- deploy` : undefined
+    const found = await readState()
+    if (found.readOnly) return 'it is read-only: DATABASE_URL must lead to the primary'
+    if (found.pending.length) return `the schema lacks ${found.pending.length} migration(s): npm run migrate -- deploy`
+    if (found.lockMs === lockMs && found.statementMs === statementMs) return undefined
+    const limits = `lock_timeout ${found.lockMs} ms and statement_timeout ${found.statementMs} ms`
+    return `a pooler gives connections ${limits}, not ${lockMs} and ${statementMs}: set them on the role`
   } catch (error) {
     return reasonOf(error)
   }

@@ -8,7 +8,7 @@ const creations: [string, (service: TestService, name: string) => Promise<{ code
   ['REST', async (service, name) => error(await service.post({ name, categoryId: 1 }))],
   [
     'REST with an Idempotency-Key',
-    async (service, name) => error(await service.post({ name, categoryId: 1 }, { 'Idempotency-Key': name })),
+    async (service, name) => error(await service.post({ name, categoryId: 1 }, { 'Idempotency-Key': keyOf(name) })),
   ],
   [
     'GraphQL',
@@ -20,11 +20,14 @@ const creations: [string, (service: TestService, name: string) => Promise<{ code
     (service, name) =>
       mutate(
         service,
-        'mutation ($n: String!) { createPet(input: { name: $n, categoryId: 1 }, idempotencyKey: $n) { id } }',
+        'mutation ($n: String!, $key: String!) { createPet(input: { name: $n, categoryId: 1 }, idempotencyKey: $key) { id } }',
         name,
       ),
   ],
 ]
+
+/** An idempotency key that belongs to a name. */
+const keyOf = (name: string) => name.replaceAll(/\W/g, '-')
 
 async function error(response: Response): Promise<{ code: string; status: number }> {
   const body = (await response.json()) as { code: string; status: number }
@@ -33,7 +36,7 @@ async function error(response: Response): Promise<{ code: string; status: number
 }
 
 async function mutate(service: TestService, query: string, n: string): Promise<{ code: string; status: number }> {
-  const { data, errors } = await service.graphql(query, { n })
+  const { data, errors } = await service.graphql(query, { n, key: keyOf(n) })
   expect(data).toBeNull()
   return errors?.[0]?.extensions ?? { code: 'none', status: 0 }
 }
@@ -42,7 +45,7 @@ const unavailable = { code: 'UNAVAILABLE', status: 503 }
 const unknown = { code: 'DEADLINE_EXCEEDED', status: 504 }
 const internal = { code: 'INTERNAL', status: 500 }
 
-/** An SQLSTATE, its meaning, and the error of a write that fails with it. */
+/** An SQLSTATE, or one with the message of a pooler, its meaning, and the error of a write that fails with it. */
 const states: [string, string, object][] = [
   ['25006', 'read-only transaction', unavailable],
   ['25P04', 'transaction timeout', unavailable],
@@ -65,6 +68,13 @@ const states: [string, string, object][] = [
   ['08006', 'connection failure', unknown],
   ['08007', 'transaction resolution unknown', unknown],
   ['40003', 'statement completion unknown', unknown],
+  ['08P01query_wait_timeout', 'no connection of PgBouncer was free', unavailable],
+  ['08P01server login has been failing, try again later (server_login_retry)', 'PgBouncer has no server', unavailable],
+  ['08P01pgbouncer cannot connect to server', 'PgBouncer has no server', unavailable],
+  ['08P01no more connections allowed (max_client_conn)', 'PgBouncer is full', unavailable],
+  ['08P01server conn crashed?', 'PgBouncer lost the server', unknown],
+  ['08P01query_timeout', 'PgBouncer closed the connection', unknown],
+  ['08P01another violation of the protocol', 'an error of the service', internal],
   ['P0001', 'an exception of a trigger', internal],
   ['22012', 'division by zero', internal],
   ['XX001', 'data corrupted', internal],
@@ -76,7 +86,7 @@ describe('a write that PostgreSQL rejects, through both APIs', () => {
       (client) =>
         client.query(`
           CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN RAISE EXCEPTION 'test' USING ERRCODE = NEW.name; END $$;
+            $$ BEGIN RAISE EXCEPTION '%', substr(NEW.name, 6) USING ERRCODE = left(NEW.name, 5); END $$;
           CREATE TRIGGER fail BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION fail()`),
       databaseOf(service),
     )

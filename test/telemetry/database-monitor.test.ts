@@ -7,12 +7,15 @@ afterEach(() => void vi.useRealTimers())
 
 /** A monitor of a database that is unavailable while it has a problem. */
 function createMonitor() {
-  const state = { problem: undefined as string | undefined, checks: 0, lines: [] as Record<string, unknown>[] }
+  const found = { readOnly: false, pending: [] as string[], lockMs: 1_000, statementMs: 2_000 }
+  const state = { problem: undefined as string | undefined, found, checks: 0, lines: [] as Record<string, unknown>[] }
   const log = pino({}, { write: (line: string) => void state.lines.push(JSON.parse(line)) })
-  const monitor = createDatabaseMonitor(log, 'postgresql://user:secret@db.example:5433/pets', async () => {
+  const databaseUrl = 'postgresql://user:secret@db.example:5433/pets'
+  const timeouts = { lockMs: 1_000, statementMs: 2_000 }
+  const monitor = createDatabaseMonitor({ log, databaseUrl, timeouts }, async () => {
     state.checks += 1
     if (state.problem) throw new Error(state.problem)
-    return []
+    return state.found
   })
   return { state, monitor }
 }
@@ -60,4 +63,20 @@ test('another reason is logged, the same one is not; after stop nothing is check
   monitor.check()
   await vi.advanceTimersByTimeAsync(5_000)
   expect(state.checks).toBe(checks)
+})
+
+test('a read-only database, a missing migration and limits that a pooler has ignored are named', async () => {
+  const { state, monitor } = createMonitor()
+  const good = state.found
+  for (const wrong of [{ readOnly: true }, { pending: ['one'] }, { statementMs: 0 }, {}]) {
+    state.found = { ...good, ...wrong }
+    monitor.check()
+    await vi.advanceTimersByTimeAsync(2_000)
+  }
+  expect(state.lines.map(({ reason }) => reason)).toEqual([
+    'it is read-only: DATABASE_URL must lead to the primary',
+    'the schema lacks 1 migration(s): npm run migrate -- deploy',
+    'a pooler gives connections lock_timeout 1000 ms and statement_timeout 0 ms, not 1000 and 2000: set them on the role',
+    undefined,
+  ])
 })

@@ -1,0 +1,105 @@
+import { Socket } from 'node:net'
+import { describe, expect, vi } from 'vitest'
+import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
+import { waitUntil } from '../support/timeouts.ts'
+
+const sql = (service: TestService, text: string) => withClient((client) => client.query(text), databaseOf(service))
+
+const rest = async (service: TestService, name: string, headers = {}) =>
+  (await service.post({ name, categoryId: 1 }, headers)).status
+
+async function graphql(service: TestService, name: string): Promise<number> {
+  const create = 'mutation ($name: String!) { createPet(input: { name: $name, categoryId: 1 }) { id } }'
+  const { errors } = await service.graphql(create, { name })
+  return errors?.[0]?.extensions.status ?? 201
+}
+
+describe('a statement that PostgreSQL rolled back because of others', () => {
+  test.for(['40001', '40P01'])('is executed once more (%s)', async (state, { service }) => {
+    // A sequence counts rolled-back attempts, too: every other one fails.
+    await sql(
+      service,
+      `CREATE SEQUENCE attempt;
+       CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF nextval('attempt') % 2 = 1 THEN RAISE EXCEPTION 'test' USING ERRCODE = '${state}'; END IF;
+         RETURN NEW;
+       END $$;
+       CREATE TRIGGER fail BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION fail()`,
+    )
+    expect(await rest(service, 'one')).toBe(201)
+    expect(await rest(service, 'two', { 'Idempotency-Key': 'two' })).toBe(201)
+    expect(await graphql(service, 'three')).toBe(201)
+    const { rows } = await sql(service, 'SELECT name FROM animal ORDER BY id')
+    expect(rows).toEqual([{ name: 'one' }, { name: 'two' }, { name: 'three' }])
+  })
+})
+
+describe('a commit whose wait for the synchronous standby is cancelled', () => {
+  test('is 504 in both APIs, because a failover may lose it; the next one succeeds', async ({
+    service,
+    onTestFinished,
+  }) => {
+    // Other tests do not wait for the standby, which does not exist: the server's default is synchronous_commit = off.
+    await sql(service, `ALTER DATABASE ${databaseOf(service)} SET synchronous_commit = on`)
+    const peer = await service.startPeer()
+    const setStandby = async (name: string) => {
+      await withClient(async (client) => {
+        await client.query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`)
+        await client.query('SELECT pg_reload_conf()')
+      })
+    }
+    onTestFinished(() => setStandby(''))
+    await setStandby('missing')
+    for (const create of [rest, graphql]) {
+      const status = create(peer, 'Rex')
+      const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event = 'SyncRep'`
+      await waitUntil(async () => (await sql(service, cancel)).rowCount)
+      expect(await status).toBe(504)
+    }
+    await setStandby('')
+    expect(await rest(peer, 'Tom')).toBe(201)
+    const { rows } = await sql(service, 'SELECT count(*)::int FROM animal')
+    expect(rows).toEqual([{ count: 3 }])
+  })
+})
+
+describe('a read-only database', () => {
+  test('is not ready, is named in the log, and its writes are 503, until it accepts writes again', async ({
+    service,
+  }) => {
+    const database = databaseOf(service)
+    await sql(service, `ALTER DATABASE ${database} SET default_transaction_read_only = on`)
+    const peer = await service.startPeer()
+    const ready = await fetch(`${peer.base}/readyz`)
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      { code: 'UNAVAILABLE', message: 'The database is read-only.', status: 503 },
+    ])
+    expect([await rest(peer, 'Rex'), await graphql(peer, 'Rex')]).toEqual([503, 503])
+    await peer.log.line({
+      msg: 'database unavailable',
+      reason: 'it is read-only: DATABASE_URL must lead to the primary',
+    })
+
+    await withClient(async (client) => {
+      await client.query(`ALTER DATABASE ${database} RESET default_transaction_read_only`)
+      await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
+    })
+    await waitUntil(async () => (await fetch(`${peer.base}/readyz`)).status === 200)
+    await peer.log.line({ msg: 'database available again' })
+    expect(await rest(peer, 'Rex')).toBe(201)
+  })
+})
+
+test('every connection to PostgreSQL is probed by TCP after 10 idle seconds', async ({ service }) => {
+  const probe = vi.spyOn(Socket.prototype, 'setKeepAlive')
+  const peer = await service.startPeer()
+  expect((await peer.send('/v1/pets')).status).toBe(200)
+  const port = Number(new URL(service.databaseUrl).port)
+  const sockets = probe.mock.contexts as Socket[] // it is a method of Socket
+  const calls = probe.mock.calls.filter((_, n) => sockets[n]?.remotePort === port)
+  expect(calls.length).toBeGreaterThan(0)
+  for (const call of calls) expect(call).toEqual([true, 10_000])
+  probe.mockRestore()
+})
