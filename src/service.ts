@@ -13,7 +13,7 @@ import { createCoalescer } from './coalesce.ts'
 import { type Config, version } from './config.ts'
 import type { Database, Pool } from './database/client.ts'
 import { createPools, RATE_LIMIT_POOL_SIZE } from './database/pools.ts'
-import { type DatabaseState, readDatabaseState } from './database/readiness.ts'
+import { type DatabaseState, problemForClients, readDatabaseState } from './database/readiness.ts'
 import { createStreams } from './graphql/subscription/streams.ts'
 import type { TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
@@ -173,11 +173,7 @@ function observeDatabase(options: ServiceOptions, readinessPool: Pool, isDrainin
   const readState = () => coalesce('state', () => readDatabaseState(readinessPool))
   const health: Health = {
     isDraining,
-    async databaseProblem() {
-      const { readOnly, pending } = await readState()
-      if (readOnly) return 'The database is read-only.'
-      return pending.length ? `${pending.length} pending migration(s).` : undefined
-    },
+    databaseProblem: async () => problemForClients(await readState()),
   }
   const monitor = createDatabaseMonitor(options, readState)
   return { health, monitor, logError: createErrorLog(options.log, monitor.check) }

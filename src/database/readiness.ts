@@ -30,3 +30,9 @@ export async function readDatabaseState(database: { query: pg.Pool['query'] }): 
   const pending = await pendingMigrations(database)
   return { readOnly: settings.read_only, pending, lockMs: settings.lock_ms, statementMs: settings.statement_ms }
 }
+
+/** @returns why the database cannot serve requests; undefined if it can */
+export function problemForClients({ readOnly, pending }: DatabaseState): string | undefined {
+  if (readOnly) return 'The database is read-only.'
+  return pending.length ? `${pending.length} pending migration(s).` : undefined
+}
