@@ -101,13 +101,18 @@ test('the table of environment variables is generated from src/environment.ts: n
   await expect(await format(generated, { ...options, parser: 'markdown' })).toMatchFileSnapshot(join(root, file))
 })
 
-test('every client example of docs/clients.md is generated from its file: npm run docs writes it', async () => {
-  const text = pages.get('docs/clients.md') ?? ''
-  const block = /(?<=^<!-- (test\/clients\/examples\/\S+) -->\n\n```\w+\n)[^]*?(?=^```$)/gm
-  const generated = text.replace(block, (_code, file: string) => readFileSync(join(root, file), 'utf8'))
-  const shown = [...text.matchAll(block)].map(([, file = '']) => file)
-  await expect(generated).toMatchFileSnapshot(join(root, 'docs/clients.md'))
-  expect(shown.sort()).toEqual(filesIn('test/clients/examples'))
+const examplePages = ['docs/clients.md', 'docs/live.md']
+const exampleBlock = /(?<=^<!-- (test\/clients\/examples\/\S+) -->\n\n```\w+\n)[^]*?(?=^```$)/gm
+
+test.for(examplePages)('every example of %s is generated from its file: npm run docs writes it', async (page) => {
+  const text = pages.get(page) ?? ''
+  const generated = text.replace(exampleBlock, (_code, file: string) => readFileSync(join(root, file), 'utf8'))
+  await expect(generated).toMatchFileSnapshot(join(root, page))
+})
+
+test('every client example is shown in one document', () => {
+  const shown = examplePages.flatMap((page) => [...(pages.get(page) ?? '').matchAll(exampleBlock)])
+  expect(shown.map(([, file]) => file).sort()).toEqual(filesIn('test/clients/examples'))
 })
 
 function filesIn(folder: string): string[] {

@@ -68,7 +68,10 @@ describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
     const replayed = await fetchIn(page, `${base}/v1/pets`, { method: 'POST', headers: json, body })
     expect(replayed.headers['idempotent-replayed']).toBe('true')
     const mutation = JSON.stringify({ query: 'mutation { createPet(input: { name: "Tom", categoryId: "7" }) { id } }' })
-    const graphql = { method: 'POST', headers: { ...json, traceparent: '00', 'GraphQL-Cost': 'include' } }
+    const graphql = {
+      method: 'POST',
+      headers: { ...json, traceparent: '00', 'GraphQL-Cost': 'include', 'Last-Event-ID': 'x' },
+    }
     const mutated = await fetchIn(page, `${base}/graphql`, { ...graphql, body: mutation })
     expect(JSON.parse(mutated.text)).toMatchObject({
       data: { createPet: { id: expect.any(String) } },

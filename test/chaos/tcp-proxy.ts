@@ -21,11 +21,13 @@ export interface TcpProxy {
   /** Closes every connection and refuses new ones until `up`. */
   down(): Promise<void>
   up(): Promise<void>
+  /** Sends new connections to the server of another URL. */
+  retarget(serverUrl: string): void
 }
 
 /** Starts a proxy in front of the server of a URL. */
 export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
-  const target = new URL(serverUrl)
+  let target = new URL(serverUrl)
   const state = { latencyMs: 0, sliceBytes: Number.POSITIVE_INFINITY, held: new Set<Direction>() }
   const pairs = new Set<[client: Socket, upstream: Socket]>()
   let wakers: (() => void)[] = []
@@ -50,7 +52,7 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
     }
     const wake = () => void (scheduled ?? pump())
     from.setNoDelay(true)
-    from.on('data', (chunk) => {
+    from.on('data', (chunk: Buffer) => {
       queue.push({ chunk, dueAt: performance.now() + state.latencyMs })
       wake()
     })
@@ -108,5 +110,6 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
       return closed
     },
     up: () => listen(port),
+    retarget: (other) => void (target = new URL(other)),
   }
 }

@@ -2,7 +2,7 @@ import type { CodegenConfig } from '@graphql-codegen/cli'
 
 export default {
   schema: '../../schema.graphql',
-  documents: 'examples/operations.graphql',
+  documents: 'examples/*.graphql',
   importExtension: '.ts',
   generates: {
     'generated/codegen/': {

@@ -16,7 +16,7 @@ test('all files compile with the generated types', async () => {
 
 test("graphql-codegen's persisted documents are a manifest of trusted documents", async ({ service }) => {
   const byHash = await readManifest(`${here}generated/codegen/persisted-documents.json`)
-  expect(byHash.size).toBe(3)
+  expect(byHash.size).toBe(5)
   const only = await service.startPeer({ trusted: { mode: 'only', byHash } })
   // The preset adds this member without declaring it in the types.
   const { hash } = (AddPetDocument as unknown as { __meta__: { hash: string } }).__meta__
