@@ -67,6 +67,7 @@ function toConfig(data: Variables) {
     workers: data.WORKERS,
     databaseUrl: data.DATABASE_URL,
     dataDir: data.DATA_DIR,
+    databaseReplicaUrls: data.DATABASE_REPLICA_URLS,
     databasePoolSize: data.DATABASE_POOL_SIZE,
     migrateOnStart: data.MIGRATE_ON_START ?? !data.DATABASE_URL,
     environments: { production: data.PRODUCTION_URL, staging: data.STAGING_URL },

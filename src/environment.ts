@@ -16,13 +16,21 @@ const integer = (min: number, max: number) =>
 const integerOr = (defaultValue: number, min: number, max: number) => integer(min, max).default(defaultValue)
 const timeout = (defaultMs: number) => integerOr(defaultMs, 1, 600_000)
 
+const isPostgresUrl = (url: string) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url)
+
 const databaseUrl = z
   .string()
   .refine((url) => !/^[^/]*\/\/[^/]*,/.test(url), {
     error: 'must name one host: after a failover, a proxy or a virtual address leads to the new primary',
     abort: true,
   })
-  .refine((url) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url), 'must be a URL that begins with postgresql://')
+  .refine(isPostgresUrl, 'must be a URL that begins with postgresql://')
+  .optional()
+
+const replicaUrls = z
+  .string()
+  .transform((list) => list.split(',').map((url) => url.trim()))
+  .pipe(z.array(z.string().refine(isPostgresUrl, 'must be URLs that begin with postgresql://, separated by commas')))
   .optional()
 
 const apiBaseUrl = (name: string) =>
@@ -71,6 +79,9 @@ export const Environment = z.object({
     'URL of PostgreSQL 14 or newer. Unset: an embedded PostgreSQL stores its data in `DATA_DIR`.',
   ),
   DATABASE_URL_FILE: z.string().optional().describe('File that contains `DATABASE_URL` (for container secrets).'),
+  DATABASE_REPLICA_URLS: replicaUrls.describe(
+    'URLs of standbys of the same PostgreSQL, separated by commas. While the primary is busy they execute reads, which are never older than on the primary.',
+  ),
   DATA_DIR: z.string().default('.data').describe('Directory of the embedded PostgreSQL and of the development key.'),
   DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe(
     'Maximum number of database connections for the requests of one process. The readiness probe uses one more, `RATE_LIMIT_STORE=database` and open subscriptions two more each.',

@@ -22,7 +22,7 @@ import { createLoadShedder } from './http/load-shedding.ts'
 import { createDatabaseMonitor } from './telemetry/database-monitor.ts'
 import { createErrorLog, logFailures } from './telemetry/error-log.ts'
 import { observeRejections } from './telemetry/access-log.ts'
-import { throttledWarning } from './telemetry/logger.ts'
+import { throttledByReason, throttledWarning } from './telemetry/logger.ts'
 import { createMetrics, type Metrics, type MetricSources } from './telemetry/metrics.ts'
 
 /** Streams end within this part of the drain timeout. */
@@ -32,6 +32,7 @@ const STREAM_DRAIN_SHARE = 0.8
 type Settings = Pick<
   Config,
   | 'databasePoolSize'
+  | 'databaseReplicaUrls'
   | 'environments'
   | 'corsOrigins'
   | 'rateLimits'
@@ -73,6 +74,7 @@ export function createService(options: ServiceOptions): Service {
   const { log, timeouts, now = () => new Date() } = options
   const pools = createPools({
     ...options,
+    onReplicaLeftOut: throttledByReason(log, 'replica left out for a second, reading from the primary', 60_000),
     onIdleError: logFailures(log, 'connection lost', () => observed.monitor.check()),
   })
   const { database, rateLimitPool } = pools

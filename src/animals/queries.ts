@@ -83,6 +83,7 @@ export function createQueries({ batch }: Statements) {
   const batchPages = (byStatus: boolean, backward: boolean) =>
     batch({
       text: selectPages(byStatus, backward),
+      readOnly: true,
       toValues: (pages: PageQuery[]) => [JSON.stringify(pages.map(toParameter))],
       toOutputs: toPages,
     })
@@ -102,6 +103,7 @@ export function createQueries({ batch }: Statements) {
     /** The animal with this id, if there is one. */
     byId: batch({
       text: SELECT_BY_IDS,
+      readOnly: true,
       toValues: (ids: bigint[]) => [`{${ids.join()}}`],
       toOutputs(animals: Animal[], ids) {
         const found = new Map(animals.map((animal) => [animal.id, animal]))

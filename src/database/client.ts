@@ -3,6 +3,7 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { ConnectionUnavailableError, UnreplicatedError } from './errors.ts'
 import { PrismaClient } from './generated/client.ts'
+import type { Replicas } from './replicas.ts'
 import { createWaitEstimator } from './queue-wait.ts'
 import { createStatements, type Statements } from './statements.ts'
 import { tracedClient } from './tracing.ts'
@@ -66,6 +67,11 @@ export class Pool extends pg.Pool {
     })
   }
 
+  /** Number of connections that execute statements. */
+  get inUseCount(): number {
+    return this.totalCount - this.idleCount
+  }
+
   /** How long a new request would wait for a connection, in milliseconds. */
   expectedWaitMs(): number {
     return this.#estimator.expectedMs()
@@ -125,10 +131,10 @@ export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer
 }
 
 /** Creates a pool, and Prisma's client that uses it. */
-export function createDatabase(options: PoolOptions): Database {
+export function createDatabase(options: PoolOptions, replicas?: Replicas): Database {
   const pool = createPool(options)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
-  const statements = createStatements(pool)
+  const statements = createStatements(pool, replicas)
   return {
     prisma,
     pool,

@@ -4,10 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Batcher } from './batcher.ts'
 import type { Pool } from './client.ts'
 import { isSerializationFailure } from './errors.ts'
+import type { Replicas } from './replicas.ts'
 
 /** A statement that is executed once for several inputs. */
 interface BatchStatement<Input, Row, Output> {
   text: string
+  /** Whether a replica may execute it. */
+  readOnly?: boolean
   /** The parameters. */
   toValues(inputs: Input[]): unknown[]
   /** @returns an output for each input, in the same order */
@@ -20,6 +23,10 @@ export interface Statements {
   /** Callers that wait for a statement, besides one for each batch that waits in the pool's queue. */
   waitingCount(): number
 }
+
+/** With so many connections in use, or so many requests that wait, reads are executed by replicas. */
+const BUSY_CONNECTIONS = 2
+const BUSY_REQUESTS = 8
 
 /** Maximum delay of a retry, in milliseconds: transactions that failed together should not meet again. */
 const RETRY_JITTER_MS = 20
@@ -45,16 +52,21 @@ export function createRunStatement(pool: pg.Pool): RunStatement {
  * Executes statements that are prepared once per connection, which takes 20 to 50 % of the CPU time of the same query
  * through Prisma. Values are parameters, so there are few texts, and PostgreSQL's generic plan fits every execution.
  */
-export function createStatements(pool: Pool): Statements {
+export function createStatements(pool: Pool, replicas?: Replicas): Statements {
   const waitingCounts: (() => number)[] = []
 
   return {
-    batch<Input, Row, Output>({ text, toValues, toOutputs }: BatchStatement<Input, Row, Output>) {
+    batch<Input, Row, Output>({ text, readOnly, toValues, toOutputs }: BatchStatement<Input, Row, Output>) {
       const batcher = new Batcher<Input, Output>(async (take) => {
         let inputs: Input[] | undefined
-        const { rows } = await retryOnce(() =>
-          pool.withConnection((client) => client.query<never>(prepared(text, toValues((inputs ??= take()))))),
-        )
+        const execute = (client: pg.PoolClient) => client.query<never>(prepared(text, toValues((inputs ??= take()))))
+        const isBusy = pool.inUseCount >= BUSY_CONNECTIONS || batcher.waitingCount >= BUSY_REQUESTS
+        if (readOnly && replicas && isBusy) {
+          inputs = take() // before the replica's position is compared: none of them may be younger
+          const result = await replicas.read(execute)
+          if (result) return toOutputs(result.rows, inputs)
+        }
+        const { rows } = await retryOnce(() => pool.withConnection(execute))
         return toOutputs(rows, inputs ?? [])
       })
       waitingCounts.push(() => batcher.waitingCount)

@@ -43,6 +43,16 @@ export function throttledWarning(log: Logger, message: string, intervalMs: numbe
   }
 }
 
+/** throttledWarning for each reason, of which there must be few: one does not hide another. */
+export function throttledByReason(log: Logger, message: string, intervalMs: number) {
+  const warnings = new Map<string, (details: object) => void>()
+  return (details: { reason: string }): void => {
+    const warn = warnings.get(details.reason) ?? throttledWarning(log, message, intervalMs)
+    warnings.set(details.reason, warn)
+    warn(details)
+  }
+}
+
 /** Reduces every API key in a text to its prefix. */
 export function redactKeys(text: string): string {
   return text.replace(/(pets_[0-9a-z]{8})[0-9a-z]{20,}/gi, '$1…')

@@ -1,0 +1,77 @@
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
+import { migrate } from '../../src/database/migrate.ts'
+import { findBinaries, freePort, run } from '../../src/database/postgres-programs.ts'
+
+/** A PostgreSQL server with the schema of the service, and a standby that streams from it. */
+export interface Replication {
+  primaryUrl: string
+  standbyUrl: string
+  /** Executes one statement on the primary or on the standby. */
+  onPrimary(sql: string): Promise<pg.QueryResult>
+  onStandby(sql: string): Promise<pg.QueryResult>
+  startStandby(): Promise<void>
+  /** Ends the standby as a crash does. */
+  killStandby(): Promise<void>
+  stop(): Promise<void>
+}
+
+const SETTINGS = ['fsync=off', 'full_page_writes=off', 'wal_level=replica', 'max_wal_senders=5', 'max_connections=100']
+
+export async function startReplication(): Promise<Replication> {
+  const folder = await mkdtemp(join(tmpdir(), 'pet-store-replication-'))
+  const server = await useEmbeddedPostgres(folder, SETTINGS)
+  await migrate(server.url)
+  const standby = join(folder, 'standby')
+  await copyCluster(server.url, join(folder, 'postgres'), standby)
+  const port = await freePort()
+  const standbyUrl = server.url.replace(/:\d+\//, `:${port}/`)
+  const bin = findBinaries()
+  const control = (...args: string[]) => run(join(bin, 'pg_ctl'), [...args, '-D', standby, '-s'], standby)
+  const options = `-c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=100`
+  const startStandby = () => control('start', '-w', '-l', `${standby}.log`, '-o', options)
+  const killStandby = () => control('stop', '-m', 'immediate')
+  await startStandby()
+  return {
+    primaryUrl: server.url,
+    standbyUrl,
+    onPrimary: (sql) => query(server.url, sql),
+    onStandby: (sql) => query(standbyUrl, sql),
+    startStandby,
+    killStandby,
+    async stop() {
+      await killStandby().catch(() => {}) // a test may have killed it
+      await server.release()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** What pg_basebackup does, which is not among the embedded programs. */
+async function copyCluster(url: string, primary: string, standby: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query("SELECT pg_backup_start('standby', true)")
+    await run('cp', ['-a', primary, standby], primary) // as the owner of the cluster, who must own the copy
+    await rm(join(standby, 'postmaster.pid'))
+    const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)')
+    await writeFile(join(standby, 'backup_label'), rows[0]?.labelfile ?? '')
+  } finally {
+    await client.end()
+  }
+  const { hostname, port, username, password } = new URL(url)
+  const source = `host=${hostname} port=${port} user=${username} password=${password}`
+  await appendFile(join(standby, 'postgresql.auto.conf'), `primary_conninfo = '${source}'\n`)
+  await writeFile(join(standby, 'standby.signal'), '')
+}
+
+async function query(connectionString: string, sql: string): Promise<pg.QueryResult> {
+  const client = new pg.Client({ connectionString })
+  client.on('error', () => {})
+  await client.connect()
+  return client.query(sql).finally(() => client.end())
+}
