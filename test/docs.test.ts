@@ -8,6 +8,7 @@ import type { z } from 'zod'
 import { Environment } from '../src/environment.ts'
 import { ERRORS } from '../src/errors.ts'
 import { limits } from '../src/graphql/limits.ts'
+import { capacityTables } from './bench/capacity.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
@@ -108,6 +109,19 @@ test('every client example of docs/clients.md is generated from its file: npm ru
   const shown = [...text.matchAll(block)].map(([, file = '']) => file)
   await expect(generated).toMatchFileSnapshot(join(root, 'docs/clients.md'))
   expect(shown.sort()).toEqual(filesIn('test/clients/examples'))
+})
+
+test('each table of docs/capacity.md is generated from test/bench/capacity.ts: npm run docs writes it', async () => {
+  const file = 'docs/capacity.md'
+  const generated = Object.entries(capacityTables()).reduce(
+    (text, [name, table]) => {
+      const block = new RegExp(`(?<=<!-- ${name} -->)[^]*(?=<!-- /${name} -->)`)
+      return text.replace(block, () => `\n\n${table}\n\n`)
+    },
+    pages.get(file) ?? '',
+  )
+  const options = await resolveConfig(join(root, file))
+  await expect(await format(generated, { ...options, parser: 'markdown' })).toMatchFileSnapshot(join(root, file))
 })
 
 function filesIn(folder: string): string[] {
