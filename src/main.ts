@@ -14,13 +14,10 @@ import { readManifest, TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './gr
 import { OperatorError } from './operator-error.ts'
 import { createService, type Service } from './service.ts'
 import { createLogger, prettyStream } from './telemetry/logger.ts'
-import { startConfiguredTracing } from './telemetry/tracing-config.ts'
+import { startConfiguredTracing, TRACING_STOP_TIMEOUT_MS } from './telemetry/tracing-config.ts'
 
 /** How long a signal waits for startup to finish before giving up, in milliseconds. */
 const START_TIMEOUT_MS = 20_000
-
-/** How long shutdown waits for the last spans to be sent, in milliseconds. */
-const TRACING_STOP_TIMEOUT_MS = 2_000
 
 const NO_ARGUMENTS = 'The service takes no arguments but --help; environment variables configure it.'
 

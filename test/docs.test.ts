@@ -8,6 +8,7 @@ import type { z } from 'zod'
 import { Environment } from '../src/environment.ts'
 import { ERRORS } from '../src/errors.ts'
 import { limits } from '../src/graphql/limits.ts'
+import { capacityTables } from './bench/capacity.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
@@ -113,6 +114,19 @@ test.for(examplePages)('every example of %s is generated from its file: npm run 
 test('every client example is shown in one document', () => {
   const shown = examplePages.flatMap((page) => [...(pages.get(page) ?? '').matchAll(exampleBlock)])
   expect(shown.map(([, file]) => file).sort()).toEqual(filesIn('test/clients/examples'))
+})
+
+test('each table of docs/capacity.md is generated from test/bench/capacity.ts: npm run docs writes it', async () => {
+  const file = 'docs/capacity.md'
+  const generated = Object.entries(capacityTables()).reduce(
+    (text, [name, table]) => {
+      const block = new RegExp(`(?<=<!-- ${name} -->)[^]*(?=<!-- /${name} -->)`)
+      return text.replace(block, () => `\n\n${table}\n\n`)
+    },
+    pages.get(file) ?? '',
+  )
+  const options = await resolveConfig(join(root, file))
+  await expect(await format(generated, { ...options, parser: 'markdown' })).toMatchFileSnapshot(join(root, file))
 })
 
 function filesIn(folder: string): string[] {

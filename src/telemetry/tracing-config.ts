@@ -1,6 +1,9 @@
 import type { Logger } from 'pino'
 import type { Tracing } from './tracing.ts'
 
+/** How long shutdown waits for the last spans to be sent, in milliseconds. */
+export const TRACING_STOP_TIMEOUT_MS = 2_000
+
 const EXPORTERS = ['otlp', 'console', 'none'] as const
 const PROTOCOLS = ['http/protobuf', 'http/json'] as const
 type Exporter = (typeof EXPORTERS)[number]

@@ -1,0 +1,52 @@
+// The inputs of the model in capacity.ts, measured and assumed. Change them to your own, and run `npm run docs`.
+import { Environment } from '../../src/environment.ts'
+
+/** What one request costs. */
+export interface Cost {
+  /** CPU time of a process of the service, in milliseconds. */
+  serviceMs: number
+  /** CPU time of PostgreSQL, in milliseconds. */
+  postgresMs: number
+  /** Headers and body of the response. */
+  responseBytes: number
+}
+
+export type Action = 'list' | 'get' | 'create'
+
+/**
+ * CPU times: `npm run bench`, medians of 3 rounds, with different ids and cursors, so that no requests are coalesced.
+ * Creations are without an Idempotency-Key. The responses of GraphQL were not weighed; they are taken for as large.
+ */
+export const COSTS: Record<'REST' | 'GraphQL', Record<Action, Cost>> = {
+  REST: {
+    list: { serviceMs: 0.301, postgresMs: 0.045, responseBytes: 1_805 },
+    get: { serviceMs: 0.189, postgresMs: 0.015, responseBytes: 549 },
+    create: { serviceMs: 0.215, postgresMs: 0.032, responseBytes: 446 },
+  },
+  GraphQL: {
+    list: { serviceMs: 0.391, postgresMs: 0.047, responseBytes: 1_805 },
+    get: { serviceMs: 0.279, postgresMs: 0.016, responseBytes: 549 },
+    create: { serviceMs: 0.291, postgresMs: 0.034, responseBytes: 446 },
+  },
+}
+
+/** Bytes of a row with its indexes, in PostgreSQL 18 with a million rows, inserted 50 in a transaction. */
+export const ANIMAL = { bytes: 123, walBytes: 247 }
+
+/** … and what a key adds to a creation, whose table has 300,000 keys: CPU times from another load of 50 connections. */
+export const IDEMPOTENCY_KEY = { bytes: 222, walBytes: 534, serviceMs: 0.03, postgresMs: 0.07, responseBytes: 0 }
+
+/** The most that a process used in that run of the bench. */
+export const PROCESS_MB = 331
+
+/** Connections of a process by default: its pool, the readiness probe, and two for subscriptions. */
+export const PROCESS_CONNECTIONS = Environment.shape.DATABASE_POOL_SIZE.parse(undefined) + 1 + 2
+
+/** Assumed: parts of all requests. Every creation has an Idempotency-Key. */
+export const MIX: Record<Action, number> = { list: 0.6, get: 0.3, create: 0.1 }
+
+/** Assumed: the part of the requests that come by GraphQL. */
+export const GRAPHQL_PART = 0.5
+
+/** Assumed: how busy a core may be. The rest is for peaks, and for instances that restart. */
+export const UTILISATION = 0.6

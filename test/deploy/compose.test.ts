@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { DCLinter } from 'dclint'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { configOf, secondsToStop } from './settings.ts'
+
+const hasHaproxy = spawnSync('haproxy', ['-v']).status === 0
+const whySkipped = hasHaproxy ? '' : ' (skipped: there is no haproxy on the PATH)'
+
+const pathOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+const [composeFile, haproxyFile] = [pathOf('deploy/compose.yaml'), pathOf('deploy/haproxy.cfg')]
+const haproxy = readFileSync(haproxyFile, 'utf8')
+
+interface ComposeService {
+  environment?: Record<string, string>
+  command?: string[]
+  depends_on?: unknown
+  read_only?: boolean
+  cap_drop?: string[]
+  stop_grace_period?: string
+  build?: { context: string; dockerfile: string }
+}
+const { services } = parse(readFileSync(composeFile, 'utf8')) as { services: Record<string, ComposeService> } // dclint checks it
+
+describe('compose.yaml', () => {
+  test('is valid according to dclint', () => {
+    const linter = new DCLinter({ rules: {}, quiet: false, debug: false, exclude: [] })
+    const results: { messages: unknown[] }[] = linter.lintFiles([composeFile], false) // its own types need a bundler
+    expect(results.map(({ messages }) => messages)).toEqual([[]])
+  })
+
+  test('starts the service when PostgreSQL is healthy and the migrations are applied', () => {
+    expect(services.migration).toMatchObject({
+      command: ['dist/cli/migrate.js', 'deploy'],
+      depends_on: { database: { condition: 'service_healthy' } },
+      environment: { DATABASE_URL: services.api?.environment?.DATABASE_URL },
+      build: services.api?.build,
+    })
+    expect(services.api?.depends_on).toEqual({ migration: { condition: 'service_completed_successfully' } })
+    expect(existsSync(pathOf(services.api?.build?.dockerfile ?? ''))).toBe(true)
+  })
+
+  test('configures the service with valid variables, and gives it the time that it needs to drain', () => {
+    const config = configOf(services.api?.environment ?? {})
+    expect(config.drainDelayMs).toBeGreaterThan(0)
+    expect(services.api?.stop_grace_period).toBe(`${secondsToStop(config)}s`)
+  })
+
+  test('runs the service and its proxy without capabilities and on a read-only root', () => {
+    for (const name of ['api', 'migration', 'proxy'])
+      expect(services[name]).toMatchObject({ read_only: true, cap_drop: ['ALL'] })
+  })
+})
+
+describe('haproxy.cfg', () => {
+  test.skipIf(!hasHaproxy)(`is valid, without a warning${whySkipped}`, () => {
+    const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', haproxyFile], { encoding: 'utf8' })
+    expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: 'Configuration file is valid\n' })
+  })
+
+  test('balances between the instances of compose.yaml', () => {
+    expect(haproxy).toContain(` api:${configOf(services.api?.environment ?? {}).port} resolvers docker`)
+  })
+
+  test('checks /readyz like docs/deployment.md and the rolling restarts of npm run chaos', () => {
+    const lines = checksOf(haproxy)
+    expect(lines).toContain('http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host pets')
+    expect(lines).toHaveLength(4)
+    for (const file of ['docs/deployment.md', 'test/chaos/haproxy.ts'])
+      expect(checksOf(readFileSync(pathOf(file), 'utf8'))).toEqual(lines)
+  })
+
+  test('keeps subscriptions open, which send a comment every 12 seconds', () => {
+    for (const side of ['client', 'server'])
+      expect(Number(new RegExp(`^ +timeout ${side} (\\d+)s`, 'm').exec(haproxy)?.[1])).toBeGreaterThan(15)
+  })
+})
+
+/** The lines about health checks, without comments. */
+function checksOf(text: string): string[] {
+  const lines = text.match(/^ +(option httpchk|http-check|timeout check|default-server check).*$/gm) ?? []
+  return lines.map((line) => line.replace(/#.*/, '').trim())
+}

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs'
+import { validate } from 'dockerfile-utils'
+import { expect, test } from 'vitest'
+import { Environment } from '../../src/environment.ts'
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+const dockerfile = read('deploy/Dockerfile')
+
+/** The instructions of the Dockerfile with their arguments; a backslash continues a line. */
+const instructions = dockerfile
+  .replace(/^#.*\n/gm, '')
+  .replace(/\\\n\s*/g, '')
+  .split('\n')
+  .filter(Boolean)
+  .map((line) => line.split(/ (.*)/, 2) as [string, string]) // no instruction is without arguments
+
+const argumentsOf = (name: string, lines = instructions) =>
+  lines.filter(([one]) => one === name).map(([, rest]) => rest)
+
+/** The instructions of the last stage, which becomes the image. */
+const lastStage = instructions.slice(instructions.findLastIndex(([name]) => name === 'FROM'))
+
+test('the Dockerfile is valid', () => {
+  expect(validate(dockerfile)).toEqual([])
+})
+
+test('the base is a build argument, and by default a Node line on which the tests run, with a tag', () => {
+  const [base] = argumentsOf('ARG')
+  const [, line] = /^BASE=docker\.io\/library\/node:(\d+)-[a-z]+-slim$/.exec(base ?? '') ?? []
+  expect(read('test/nodes/package.json')).toContain(`"node${line}"`)
+  expect(argumentsOf('FROM')).toEqual(['${BASE} AS build', '${BASE}'])
+})
+
+test('the image runs as a user other than root, by number', () => {
+  expect(argumentsOf('USER', lastStage)).toEqual(['65532:65532'])
+  expect(lastStage.findIndex(([name]) => name === 'USER')).toBeGreaterThan(
+    lastStage.findLastIndex(([name]) => name === 'COPY' || name === 'RUN'),
+  )
+})
+
+test('the image starts what npm start starts, without a shell', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } }
+  const [entrypoint, command] = [...argumentsOf('ENTRYPOINT', lastStage), ...argumentsOf('CMD', lastStage)].map(
+    (text): string[] => JSON.parse(text), // the exec form is JSON
+  )
+  expect([...(entrypoint ?? []), ...(command ?? [])].join(' ')).toBe(scripts.start)
+})
+
+test('the health check uses /livez and the default port, without a shell', () => {
+  const [, check = ''] = argumentsOf('HEALTHCHECK', lastStage)[0]?.split(' CMD ') ?? []
+  const [program, , script] = JSON.parse(check) as string[]
+  const port = Environment.shape.PORT.parse(undefined)
+  expect(program).toBe('node')
+  expect(script).toContain(`(process.env.PORT || ${port}) + '/livez'`)
+  expect(argumentsOf('EXPOSE', lastStage)).toEqual([String(port)])
+})
+
+test('the image stops by SIGTERM, and has what the service reads', () => {
+  expect(argumentsOf('STOPSIGNAL', lastStage)).toEqual(['SIGTERM'])
+  const copied = argumentsOf('COPY', lastStage).map((text) => /\/app\/(\S+)/.exec(text)?.[1])
+  expect(copied).toEqual(['package.json', 'node_modules', 'prisma', 'dist'])
+})
+
+test('only what the build copies is sent to the builder', () => {
+  const build = instructions.slice(0, instructions.length - lastStage.length)
+  const copied = argumentsOf('COPY', build).flatMap((text) => text.split(' ').slice(0, -1))
+  const allowed = read('deploy/Dockerfile.dockerignore').match(/(?<=^!).+$/gm) ?? []
+  expect(new Set(copied.map((path) => path.split('/')[0]))).toEqual(new Set(allowed))
+  expect(read('deploy/Dockerfile.dockerignore')).toMatch(/^\*$/m)
+})

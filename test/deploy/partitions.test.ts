@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs'
+import { expect } from 'vitest'
+import { readWriters } from '../../src/animals/settled.ts'
+import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
+
+const page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8')
+const [, sql = ''] = /^```sql\n([^]*?)^```/m.exec(page) ?? []
+
+/** The SQL of the page, with bounds that few animals reach. */
+const partition = sql.replaceAll(/\b(\d)00000000\b/g, '$10')
+
+async function createAnimals(service: TestService, names: string[]): Promise<void> {
+  for (const name of names) {
+    const response = await service.post({ name, categoryId: 1, status: 'sold' }, { 'Idempotency-Key': name })
+    expect(response.status).toBe(201)
+  }
+}
+
+test('docs/scaling.md converts a table with animals, and the service works on its partitions', async ({ service }) => {
+  const names = Array.from({ length: 25 }, (_, n) => `animal-${n + 1}`)
+  await createAnimals(service, names.slice(0, 5))
+  await withClient((client) => client.query(partition), databaseOf(service))
+  await createAnimals(service, names.slice(5))
+  await createAnimals(service, names) // replays, of both sides
+
+  const { rows } = await service.database.pool.query(
+    'SELECT tableoid::regclass::text AS name, count(*)::int FROM animal GROUP BY 1 ORDER BY 1',
+  )
+  expect(rows).toEqual([
+    { name: 'animal_0', count: 9 },
+    { name: 'animal_1', count: 10 },
+    { name: 'animal_2', count: 6 },
+  ])
+  for (const filter of ['', '&status=sold']) {
+    const response = await service.send(`/v1/pets?limit=100${filter}`)
+    const body: { name: string }[] = await response.json()
+    expect(body.map(({ name }) => name)).toEqual(names.toReversed())
+  }
+})
+
+test('on partitions an open insert holds the lock that subscriptions wait for', async ({ service }) => {
+  await withClient((client) => client.query(partition), databaseOf(service))
+  const { pool } = service.database
+  const run = async <Row>(text: string): Promise<Row[]> => (await pool.query(text)).rows
+  await withClient(async (client) => {
+    await client.query(`BEGIN; INSERT INTO animal (name, category_id) VALUES ('Rex', 1)`)
+    expect(await readWriters(run)).toHaveLength(1)
+    await client.query('COMMIT')
+    expect(await readWriters(run)).toEqual([])
+  }, databaseOf(service))
+})
