@@ -63,7 +63,7 @@ const limits: Limit[] = [
     limit: 'a primary with 32 cores',
     room: 32 * UTILISATION,
     ofRequest: postgresCores,
-    add: 'read replicas, which the service does not use yet',
+    add: 'read replicas: DATABASE_REPLICA_URLS',
   },
   {
     limit: '1 TB of new animals a month',

@@ -67,9 +67,9 @@ describe('reads of a busy service', () => {
     start,
   }) => {
     const [one, two] = [await start(), await start()]
-    let pausing = true
+    const finished = new AbortController()
     const pauses = (async () => {
-      while (pausing) {
+      while (!finished.signal.aborted) {
         await replication.onStandby('SELECT pg_wal_replay_pause()')
         await sleep(30)
         await replication.onStandby('SELECT pg_wal_replay_resume()')
@@ -83,7 +83,7 @@ describe('reads of a busy service', () => {
       const newest = (await (await two.send('/v1/pets?limit=10')).json()) as { id: number }[]
       expect(newest.map(({ id }) => id).sort()).toEqual([...ids].sort())
     }
-    pausing = false
+    finished.abort()
     await pauses
     await untilTheStandbyReads(two, replication)
   })
