@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Defer, exactly, info, type Measurement } from './assertions.ts'
+import { createClient, createPet } from './client.ts'
+import { type Cluster, inDatabase, statementsFinished, type TestDatabase } from './cluster.ts'
+import { type Instance, startInstance } from './instance.ts'
+import { createLedger, type Ledger } from './ledger.ts'
+import { writeBySql } from './sql-writer.ts'
+import { auditStreams, reachEnd, type StoredAnimal } from './stream-audit.ts'
+import { startSubscriber, type Subscriber, type SubscriberOptions } from './subscriber.ts'
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
+
+interface Sizes {
+  instances: number
+  streams: number
+  /** Faults of each kind: SIGKILLs of an instance and of PostgreSQL, and of the network between clients and service. */
+  kills: number
+  databaseKills: number
+  networkFaults: number
+}
+
+/** Writers and streams on several instances under faults. @param cluster PostgreSQL, if there are kills of it */
+export async function streamUnderFaults(
+  defer: Defer,
+  { url, key }: TestDatabase,
+  sizes: Sizes,
+  cluster?: Cluster,
+): Promise<Measurement[]> {
+  const start = (port?: number) => startInstance(defer, { DATABASE_URL: url, waitFor: '/livez', ...(port && { port }) })
+  const instances = await Promise.all(Array.from({ length: sizes.instances }, () => start()))
+  const proxies = await Promise.all(instances.map(({ port }) => startTcpProxy(`http://127.0.0.1:${port}`)))
+  defer(async () => void (await Promise.all(proxies.map((proxy) => proxy.down()))))
+  const ledger = createLedger()
+  const ports = instances.map(({ port }) => port)
+  const writers = startWriters(defer, { url, key }, ports, ledger)
+  await ledger.reaches(50) // so that streams begin among writers
+  const proxied = proxies.map((proxy) => Number(new URL(proxy.url).port))
+  const subscribers = await Promise.all(
+    Array.from({ length: sizes.streams }, (_, n) => startSubscriber({ key, ...toKind(n, ports, proxied) })),
+  )
+  defer(async () => void (await Promise.all(subscribers.map((subscriber) => subscriber.close()))))
+
+  for (const fault of shuffleFaults(sizes)) {
+    await sleep(Math.random() * 1_500)
+    if (fault === 'network') await failNetwork(proxies)
+    else if (fault === 'service') await killInstance(instances, start)
+    else await cluster?.stop('kill').then(cluster.start)
+  }
+  await sleep(1_000)
+  const bySql = await writers.stop()
+  await statementsFinished(url)
+  const stored = await readStored(url)
+  await reachEnd(subscribers, stored)
+  return [
+    info('SIGKILLs of instances', sizes.kills),
+    info('SIGKILLs of PostgreSQL', cluster ? sizes.databaseKills : 0),
+    info('network faults between clients and service', sizes.networkFaults),
+    ...auditSqlWriter(bySql, stored),
+    ...ledger.audit(stored.filter(({ name }) => name.startsWith('animal '))),
+    ...auditStreams(subscribers, stored),
+    ...auditRequests(subscribers),
+  ]
+}
+
+/** Writes through both APIs of all instances, with replays of idempotency keys, and by SQL. */
+function startWriters(defer: Defer, { url, key }: TestDatabase, ports: number[], ledger: Ledger) {
+  const clients = ports.map((port) => createClient(port, key))
+  defer(() => clients.forEach((client) => client.close()))
+  const byApi = clients.map((client) => ledger.write(client, 2))
+  const bySql = writeBySql(url, 6)
+  const stopping = new AbortController()
+  /** Each key is sent several times; all but the first time it adds nothing. */
+  async function replay(): Promise<void> {
+    for (let n = 0; !stopping.signal.aborted; n++) {
+      const client = clients[n % clients.length]
+      if (client) await createPet(client, n % 2 ? 'graphql' : 'rest', `replayed ${n >> 3}`, `replayed-${n >> 3}`)
+      await sleep(10)
+    }
+  }
+  const replaying = replay()
+  return {
+    async stop() {
+      stopping.abort()
+      await Promise.all([...byApi.map((writer) => writer.stop()), replaying])
+      return bySql.stop()
+    },
+  }
+}
+
+const STATUSES = ['available', 'pending', 'sold']
+
+/** Every third stream passes a proxy that fails, every third is multipart, every fifth pauses, every fourth has a filter. */
+function toKind(n: number, direct: number[], proxied: number[]): Omit<SubscriberOptions, 'key'> {
+  const pauses = n % 5 === 4
+  return {
+    ports: n % 3 === 1 && !pauses ? proxied : direct, // the proxy would read what a client that pauses does not
+    transport: n % 3 === 2 ? 'multipart' : 'sse',
+    status: n % 4 === 3 ? STATUSES[(n >> 2) % STATUSES.length] : undefined,
+    ...(pauses && { maxPauseMs: 6_000 }),
+  }
+}
+
+type Fault = 'service' | 'database' | 'network'
+
+function shuffleFaults({ kills, databaseKills, networkFaults }: Sizes): Fault[] {
+  const faults = [
+    ...Array<Fault>(kills).fill('service'),
+    ...Array<Fault>(databaseKills).fill('database'),
+    ...Array<Fault>(networkFaults).fill('network'),
+  ]
+  return faults.sort(() => Math.random() - 0.5)
+}
+
+async function killInstance(instances: Instance[], start: (port: number) => Promise<Instance>): Promise<void> {
+  const n = Math.floor(Math.random() * instances.length)
+  const victim = instances[n]
+  if (!victim) return
+  await victim.stop('SIGKILL')
+  instances[n] = await start(victim.port)
+}
+
+/** Cuts the connections of an instance, resets them, loses what is in flight, or is silent for a while. */
+async function failNetwork(proxies: TcpProxy[]): Promise<void> {
+  const proxy = proxies[Math.floor(Math.random() * proxies.length)]
+  if (!proxy) return
+  const kind = Math.floor(Math.random() * 5)
+  if (kind === 0) proxy.cut('fin')
+  else if (kind === 1) proxy.cut('rst')
+  else if (kind === 2) proxy.slice(7)
+  else if (kind === 3) proxy.hold('responses')
+  else proxy.hold('requests', 'responses')
+  await sleep(Math.random() * 1_500)
+  if (kind === 4) proxy.cut()
+  proxy.restore()
+}
+
+async function readStored(url: string): Promise<(StoredAnimal & { name: string })[]> {
+  const select = 'SELECT id, name, status FROM animal'
+  return inDatabase(url, async (sql) => (await sql.query<StoredAnimal & { name: string }>(select)).rows)
+}
+
+function auditSqlWriter(
+  { committed, rolledBack }: { committed: string[]; rolledBack: number },
+  stored: StoredAnimal[],
+): Measurement[] {
+  const ids = new Set(stored.map(({ id }) => id))
+  return [
+    info('animals committed by SQL, in transactions that stay open', committed.length),
+    exactly('… committed, but not stored', committed.filter((id) => !ids.has(id)).length, 0),
+    info('… transactions rolled back', rolledBack),
+  ]
+}
+
+/** No instance ends a subscription, and none rejects its continuation but for a fault. */
+function auditRequests(subscribers: Subscriber[]): Measurement[] {
+  const problems = subscribers.flatMap((subscriber) => subscriber.problems)
+  const rejected = subscribers.flatMap((subscriber) => [...subscriber.rejected])
+  const count = (isCounted: (status: number) => boolean) =>
+    rejected.filter(([status]) => isCounted(status)).reduce((sum, [, times]) => sum + times, 0)
+  const isExpected = (status: number) => [0, 503, 504].includes(status)
+  if (problems.length) console.error('Events:', [...new Set(problems)].slice(0, 5))
+  return [
+    info('requests for a stream without a response, or with 503 or 504', count(isExpected)),
+    exactly(
+      '… with another status',
+      count((status) => !isExpected(status)),
+      0,
+    ),
+    exactly('streams that the service declared complete, or events with errors', problems.length, 0),
+  ]
+}
