@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { context, ROOT_CONTEXT } from '@opentelemetry/api'
 import type { Pool } from 'pg'
 import { createRunStatement } from '../database/statements.ts'
@@ -13,6 +13,9 @@ import { createWakeableTimer } from './wakeable-timer.ts'
 /** The least pause between two reads, in milliseconds, however many animals this process adds. */
 const MIN_PAUSE_MS = 10
 
+/** How many followers are woken in one turn of the event loop. */
+const WAKE_SIZE = 100
+
 /** Pause after a failed read, in milliseconds. */
 const RETRY_MS = 500
 
@@ -23,8 +26,8 @@ export interface Feed {
    * id miss nothing between them.
    */
   settledId(): Promise<bigint>
-  /** Animals above an id, those to come included, oldest first; ends when the signal is aborted. */
-  follow(after: bigint, status: PetStatus | undefined, signal: AbortSignal): AsyncGenerator<Animal, void>
+  /** Pages of the animals above an id, those to come included, oldest first; ends when the signal is aborted. */
+  follow(after: bigint, status: PetStatus | undefined, signal: AbortSignal): AsyncGenerator<Animal[], void>
   /** Reads at once: this process has added an animal. */
   wake(): void
   /** The state of the feed, for metrics. */
@@ -45,21 +48,24 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Fee
   const reader = createGapReader(run)
   const settled = createSettledId(run, maxWaitMs)
   const listeners = createListeners()
-  const timer = createWakeableTimer(MIN_PAUSE_MS)
+  const timer = createWakeableTimer()
   /** Undefined without listeners, and until the first settled id is known. */
   let recent: RecentAnimals | undefined
   let loop: Promise<void> | undefined
+  /** How long the followers took for the last animals: they pause as long, so that half of the time is left to others. */
+  let announceMs = 0
 
   async function readWhileFollowed(): Promise<void> {
     while (listeners.size > 0) {
       try {
         recent ??= new RecentAnimals(await settled.find())
         const pauseMs = await reader.read(recent).finally(announce) // it may have read some before it failed
+        const leastMs = Math.max(announceMs, pauseMs && MIN_PAUSE_MS)
         // A gap is not closed sooner by what this process adds.
-        await (reader.lagMs() ? sleep(pauseMs) : timer.pause(pauseMs))
+        await (reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : timer.pause(pauseMs, leastMs))
       } catch (error) {
         onError(error)
-        await timer.pause(RETRY_MS)
+        await timer.pause(RETRY_MS, MIN_PAUSE_MS)
       }
     }
     recent = undefined
@@ -67,8 +73,10 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Fee
     reader.reset()
   }
 
-  function announce(): void {
-    if (recent && listeners.wake(recent.end)) settled.remember(recent.end)
+  async function announce(): Promise<void> {
+    const sinceMs = performance.now()
+    if (recent && (await listeners.wake(recent.end))) settled.remember(recent.end)
+    announceMs = performance.now() - sinceMs
   }
 
   function listen(listener: Listener): () => void {
@@ -111,11 +119,18 @@ function createListeners() {
       if (all.size === 0) known = undefined
     },
     clear: () => all.clear(),
-    /** Wakes all if the feed has advanced. @param end where it ends @returns whether it has advanced */
-    wake(end: bigint): boolean {
+    /**
+     * Wakes all if the feed has advanced, some at a time, so that requests wait for a few of them only.
+     * @param end where it ends @returns whether it has advanced
+     */
+    async wake(end: bigint): Promise<boolean> {
       if (end === known) return false
       known = end
-      for (const { wake } of all) wake()
+      const waiting = [...all]
+      for (let n = 0; n < waiting.length; n += WAKE_SIZE) {
+        for (const { wake } of waiting.slice(n, n + WAKE_SIZE)) wake()
+        await nextTurn()
+      }
       return true
     },
   }

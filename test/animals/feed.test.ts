@@ -41,7 +41,7 @@ const test = testWithService.extend<{ tools: FeedTools }>({
         const controller = new AbortController()
         const animals: Animal[] = []
         const read = async () => {
-          for await (const animal of feed.follow(after, status, controller.signal)) animals.push(animal)
+          for await (const page of feed.follow(after, status, controller.signal)) animals.push(...page)
         }
         const done = read()
         ends.unshift(() => (controller.abort(), done))

@@ -3,4 +3,5 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 setFlagsFromString('--expose-gc')
-process.on('SIGUSR2', runInNewContext('gc'))
+const gc = runInNewContext('gc')
+process.on('SIGUSR2', () => gc()) // with an argument it would collect only the young generation

@@ -20,6 +20,8 @@ interface Sizes {
 /** Requests of other clients a second. */
 const OTHERS_RATE = 100
 
+const CPU = 'process_cpu_seconds_total'
+
 const MAX_KB_PER_STREAM = 40
 const MAX_HEAP_GROWTH_MB = 20
 
@@ -45,10 +47,12 @@ export async function measureLoad(defer: Defer, { url, key }: TestDatabase, size
   const opened = await memoryOf(instance, client)
   const idle = await others()
   const count = rate * seconds
+  const cpuBefore = await readMetric(client, CPU)
   const adding = atRate(rate, seconds, async (n) => void (await createPet(client, 'rest', `load ${n}`)))
   const busy = await others()
   await adding
   const catchUpMs = await readers.received(open * count)
+  const busySeconds = (await readMetric(client, CPU)) - cpuBefore
   const counts = await readers.counts()
   await readers.close()
   while ((await readMetric(client, 'petstore_streams')) > 0) await sleep(20)
@@ -65,6 +69,7 @@ export async function measureLoad(defer: Defer, { url, key }: TestDatabase, size
     info('… with idle streams', toText(idle)),
     info(`… while ${rate} animals a second are added`, toText(busy)),
     exactly('events received', counts.events, open * count),
+    info('… processor time for each, with the requests of others', (busySeconds * 1_000_000) / counts.events, 'µs'),
     info('… the last one, after the end of the load', catchUpMs, 'ms'),
     atMost('growth of the heap after all are closed', after.heapMb - before.heapMb, MAX_HEAP_GROWTH_MB, 'MB'),
   ]
