@@ -4,6 +4,7 @@ import { describe, expect } from 'vitest'
 import type { Animal, PetStatus } from '../../src/animals/animal.ts'
 import { createFeed, type Feed } from '../../src/animals/feed.ts'
 import { RECENT_SIZE } from '../../src/animals/recent.ts'
+import { auditStreams, readStored } from '../chaos/stream-audit.ts'
 import { testWithService } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -212,6 +213,38 @@ test('nothing is missed, repeated or out of order under concurrent writers', asy
     expect(all.filter((id) => id <= mark && !seen.has(id))).toEqual([])
   }
 })
+
+/** Answers that no transaction is open: a feed on it does not wait for any. */
+function withoutWriters(pool: Pool): Pool['query'] {
+  const query = async (config: pg.QueryConfig) => {
+    const result = await pool.query<{ writers?: string[] }>(config)
+    return { ...result, rows: result.rows.map((row) => (row.writers ? { ...row, writers: [] } : row)) }
+  }
+  return query as Pool['query'] // the form that a feed uses
+}
+
+test.for([
+  { title: 'the feed', isBroken: false, missing: '0' },
+  { title: 'a feed that does not wait for open transactions', isBroken: true, missing: '1' },
+])(
+  'the audit of `npm run chaos -- live` finds missing animals of $title: $missing',
+  async ({ isBroken, missing }, { service, tools }) => {
+    const { feed } = tools.startFeed(isBroken ? { query: withoutWriters(service.database.pool) } : {})
+    const { animals } = tools.follow(feed, await feed.settledId())
+    const [client, admin] = [await tools.connect(), await tools.connect()]
+    await client.query('BEGIN')
+    await insert(client, 'held')
+    await insert(admin, 'later')
+    await waitUntil(() => feed.reader.lagMs() > 0 || animals.length > 0) // it waits for the transaction, or it does not
+    await client.query('COMMIT')
+    await insert(admin, 'last')
+    await waitUntil(() => namesOf(animals).includes('last'))
+    const received = { status: undefined, page: [], connections: [animals.map(({ id }) => id)] }
+    const audit = auditStreams([{ received }], await readStored(service.databaseUrl))
+    const found = audit.find(({ name }) => name === '… animals missing')
+    expect(found).toMatchObject({ value: missing, holds: !isBroken })
+  },
+)
 
 test('a follower that is far behind reads the table, by status too, and then what is added', async ({
   tools: { startFeed, follow, connect },

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Defer, exactly, info, type Measurement } from './assertions.ts'
 import { createClient, createPet } from './client.ts'
-import { type Cluster, inDatabase, statementsFinished, type TestDatabase } from './cluster.ts'
+import { type Cluster, statementsFinished, type TestDatabase } from './cluster.ts'
 import { type Instance, startInstance } from './instance.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { writeBySql } from './sql-writer.ts'
-import { auditStreams, reachEnd, type StoredAnimal } from './stream-audit.ts'
-import { startSubscriber, type Subscriber, type SubscriberOptions } from './subscriber.ts'
+import { auditRequests, auditStreams, reachEnd, readStored, type StoredAnimal } from './stream-audit.ts'
+import { startSubscriber, type SubscriberOptions } from './subscriber.ts'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 
 interface Sizes {
@@ -16,6 +16,8 @@ interface Sizes {
   kills: number
   databaseKills: number
   networkFaults: number
+  /** For how long at most some clients stop reading, in milliseconds. */
+  pauseMs: number
 }
 
 /** Writers and streams on several instances under faults. @param cluster PostgreSQL, if there are kills of it */
@@ -35,7 +37,9 @@ export async function streamUnderFaults(
   await ledger.reaches(50) // so that streams begin among writers
   const proxied = proxies.map((proxy) => Number(new URL(proxy.url).port))
   const subscribers = await Promise.all(
-    Array.from({ length: sizes.streams }, (_, n) => startSubscriber({ key, ...toKind(n, ports, proxied) })),
+    Array.from({ length: sizes.streams }, (_, n) =>
+      startSubscriber({ key, ...toKind(n, ports, proxied, sizes.pauseMs) }),
+    ),
   )
   defer(async () => void (await Promise.all(subscribers.map((subscriber) => subscriber.close()))))
 
@@ -89,13 +93,13 @@ function startWriters(defer: Defer, { url, key }: TestDatabase, ports: number[],
 const STATUSES = ['available', 'pending', 'sold']
 
 /** Every third stream passes a proxy that fails, every third is multipart, every fifth pauses, every fourth has a filter. */
-function toKind(n: number, direct: number[], proxied: number[]): Omit<SubscriberOptions, 'key'> {
+function toKind(n: number, direct: number[], proxied: number[], maxPauseMs: number): Omit<SubscriberOptions, 'key'> {
   const pauses = n % 5 === 4
   return {
     ports: n % 3 === 1 && !pauses ? proxied : direct, // the proxy would read what a client that pauses does not
     transport: n % 3 === 2 ? 'multipart' : 'sse',
     status: n % 4 === 3 ? STATUSES[(n >> 2) % STATUSES.length] : undefined,
-    ...(pauses && { maxPauseMs: 6_000 }),
+    ...(pauses && { maxPauseMs }),
   }
 }
 
@@ -133,11 +137,6 @@ async function failNetwork(proxies: TcpProxy[]): Promise<void> {
   proxy.restore()
 }
 
-async function readStored(url: string): Promise<(StoredAnimal & { name: string })[]> {
-  const select = 'SELECT id, name, status FROM animal'
-  return inDatabase(url, async (sql) => (await sql.query<StoredAnimal & { name: string }>(select)).rows)
-}
-
 function auditSqlWriter(
   { committed, rolledBack }: { committed: string[]; rolledBack: number },
   stored: StoredAnimal[],
@@ -147,24 +146,5 @@ function auditSqlWriter(
     info('animals committed by SQL, in transactions that stay open', committed.length),
     exactly('… committed, but not stored', committed.filter((id) => !ids.has(id)).length, 0),
     info('… transactions rolled back', rolledBack),
-  ]
-}
-
-/** No instance ends a subscription, and none rejects its continuation but for a fault. */
-function auditRequests(subscribers: Subscriber[]): Measurement[] {
-  const problems = subscribers.flatMap((subscriber) => subscriber.problems)
-  const rejected = subscribers.flatMap((subscriber) => [...subscriber.rejected])
-  const count = (isCounted: (status: number) => boolean) =>
-    rejected.filter(([status]) => isCounted(status)).reduce((sum, [, times]) => sum + times, 0)
-  const isExpected = (status: number) => [0, 503, 504].includes(status)
-  if (problems.length) console.error('Events:', [...new Set(problems)].slice(0, 5))
-  return [
-    info('requests for a stream without a response, or with 503 or 504', count(isExpected)),
-    exactly(
-      '… with another status',
-      count((status) => !isExpected(status)),
-      0,
-    ),
-    exactly('streams that the service declared complete, or events with errors', problems.length, 0),
   ]
 }

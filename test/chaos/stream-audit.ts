@@ -1,14 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { exactly, info, type Measurement } from './assertions.ts'
+import { inDatabase } from './cluster.ts'
 import { FIRST_PAGE, type Received, type Subscriber } from './subscriber.ts'
 
 export interface StoredAnimal {
   id: string
+  name: string
   status: string | null
 }
 
 /** How long streams may take to send everything, after the last animal was added. */
 const MAX_WAIT_MS = 60_000
+
+export async function readStored(url: string): Promise<StoredAnimal[]> {
+  const select = 'SELECT id, name, status FROM animal'
+  return inDatabase(url, async (sql) => (await sql.query<StoredAnimal>(select)).rows)
+}
 
 /** Waits until every stream has sent the newest animal that it has to. Those that have not are faults in the audit. */
 export async function reachEnd(subscribers: Subscriber[], stored: StoredAnimal[]): Promise<void> {
@@ -67,4 +74,23 @@ function countUnordered(ids: bigint[]): number {
 function countRepeated(connections: bigint[][]): number {
   const distinct = new Set(connections.flat()).size
   return sum(connections.map((ids) => new Set(ids).size)) - distinct
+}
+
+/** No instance ends a subscription, and none rejects its continuation but for a fault. */
+export function auditRequests(subscribers: Subscriber[]): Measurement[] {
+  const problems = subscribers.flatMap((subscriber) => subscriber.problems)
+  const rejected = subscribers.flatMap((subscriber) => [...subscriber.rejected])
+  const count = (isCounted: (status: number) => boolean) =>
+    rejected.filter(([status]) => isCounted(status)).reduce((sum, [, times]) => sum + times, 0)
+  const isExpected = (status: number) => [0, 503, 504].includes(status)
+  if (problems.length) console.error('Events:', [...new Set(problems)].slice(0, 5))
+  return [
+    info('requests for a stream without a response, or with 503 or 504', count(isExpected)),
+    exactly(
+      '… with another status',
+      count((status) => !isExpected(status)),
+      0,
+    ),
+    exactly('streams that the service declared complete, or events with errors', problems.length, 0),
+  ]
 }
