@@ -52,15 +52,15 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Fee
   /** Undefined without listeners, and until the first settled id is known. */
   let recent: RecentAnimals | undefined
   let loop: Promise<void> | undefined
-  /** How long the followers took for the last animals: they pause as long, so that half of the time is left to others. */
-  let announceMs = 0
 
   async function readWhileFollowed(): Promise<void> {
     while (listeners.size > 0) {
       try {
-        recent ??= new RecentAnimals(await settled.find())
-        const pauseMs = await reader.read(recent).finally(announce) // it may have read some before it failed
-        const leastMs = Math.max(announceMs, pauseMs && MIN_PAUSE_MS)
+        const animals = (recent ??= new RecentAnimals(await settled.find()))
+        // It may have read some before it failed.
+        const pauseMs = await reader.read(animals).finally(() => listeners.wake(animals.end))
+        settled.remember(animals.end)
+        const leastMs = Math.max(listeners.wakeMs, pauseMs && MIN_PAUSE_MS)
         // A gap is not closed sooner by what this process adds.
         await (reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : timer.pause(pauseMs, leastMs))
       } catch (error) {
@@ -71,12 +71,6 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Fee
     recent = undefined
     loop = undefined
     reader.reset()
-  }
-
-  async function announce(): Promise<void> {
-    const sinceMs = performance.now()
-    if (recent && (await listeners.wake(recent.end))) settled.remember(recent.end)
-    announceMs = performance.now() - sinceMs
   }
 
   function listen(listener: Listener): () => void {
@@ -109,9 +103,14 @@ function createListeners() {
   const all = new Set<Listener>()
   /** The end of the feed when they were last woken. */
   let known: bigint | undefined
+  let wakeMs = 0
   return {
     get size() {
       return all.size
+    },
+    /** How long the last `wake` took. The feed pauses as long, so that half of the time is left to requests. */
+    get wakeMs() {
+      return wakeMs
     },
     add: (listener: Listener) => void all.add(listener),
     delete(listener: Listener): void {
@@ -119,19 +118,18 @@ function createListeners() {
       if (all.size === 0) known = undefined
     },
     clear: () => all.clear(),
-    /**
-     * Wakes all if the feed has advanced, some at a time, so that requests wait for a few of them only.
-     * @param end where it ends @returns whether it has advanced
-     */
-    async wake(end: bigint): Promise<boolean> {
-      if (end === known) return false
+    /** Wakes all if the feed has advanced, some at a time, so that requests wait for a few of them only. */
+    async wake(end: bigint): Promise<void> {
+      wakeMs = 0
+      if (end === known) return
       known = end
+      const sinceMs = performance.now()
       const waiting = [...all]
       for (let n = 0; n < waiting.length; n += WAKE_SIZE) {
         for (const { wake } of waiting.slice(n, n + WAKE_SIZE)) wake()
         await nextTurn()
       }
-      return true
+      wakeMs = performance.now() - sinceMs
     },
   }
 }
