@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { type Pool } from 'pg'
-import { describe, expect } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import type { Animal, PetStatus } from '../../src/animals/animal.ts'
 import { createFeed, type Feed } from '../../src/animals/feed.ts'
 import { RECENT_SIZE } from '../../src/animals/recent.ts'
@@ -288,6 +288,35 @@ test('no statement is sent without followers, and less than ten a second while n
   const { count } = sent
   await sleep(500)
   expect(sent.count).toBe(count)
+})
+
+test('many followers are woken in several turns of the event loop, so that requests wait for a few of them', async ({
+  service,
+  tools: { startFeed, connect },
+}) => {
+  const { feed } = startFeed()
+  const after = await feed.settledId()
+  const controller = new AbortController()
+  onTestFinished(() => controller.abort())
+  let turn = 0
+  const countTurns = () => {
+    turn++
+    if (!controller.signal.aborted) setImmediate(countTurns)
+  }
+  const wokenByTurn = new Map<number, number>()
+  const follow = async () => {
+    for await (const _page of feed.follow(after, undefined, controller.signal))
+      wokenByTurn.set(turn, (wokenByTurn.get(turn) ?? 0) + 1)
+  }
+  for (let n = 0; n < 1_000; n++) void follow()
+  countTurns()
+  const woken = () => [...wokenByTurn.values()].reduce((sum, count) => sum + count, 0)
+  await insert(await connect(), 'first')
+  await waitUntil(() => woken() === 1_000) // all of them wait for the next one now
+  wokenByTurn.clear()
+  await service.post({ name: 'second', categoryId: 1 })
+  await waitUntil(() => woken() === 1_000)
+  expect(Math.max(...wokenByTurn.values())).toBeLessThanOrEqual(200)
 })
 
 test('a failed read is repeated', async ({ service, tools: { startFeed, follow } }) => {
