@@ -27,8 +27,15 @@ export async function streamUnderFaults(
   sizes: Sizes,
   cluster?: Cluster,
 ): Promise<Measurement[]> {
-  const start = (port?: number) => startInstance(defer, { DATABASE_URL: url, waitFor: '/livez', ...(port && { port }) })
-  const instances = await Promise.all(Array.from({ length: sizes.instances }, () => start()))
+  /** The first instance soon disconnects clients that take nothing. */
+  const start = (n: number, port?: number) =>
+    startInstance(defer, {
+      DATABASE_URL: url,
+      waitFor: '/livez',
+      STREAM_WRITE_TIMEOUT_MS: n === 0 ? 2_000 : 30_000,
+      ...(port && { port }),
+    })
+  const instances = await Promise.all(Array.from({ length: sizes.instances }, (_, n) => start(n)))
   const proxies = await Promise.all(instances.map(({ port }) => startTcpProxy(`http://127.0.0.1:${port}`)))
   defer(async () => void (await Promise.all(proxies.map((proxy) => proxy.down()))))
   const ledger = createLedger()
@@ -62,6 +69,7 @@ export async function streamUnderFaults(
     ...ledger.audit(stored.filter(({ name }) => name.startsWith('animal '))),
     ...auditStreams(subscribers, stored),
     ...auditRequests(subscribers),
+    info('streams disconnected because their client took nothing', await countSlow(ports[0], key)),
   ]
 }
 
@@ -103,6 +111,15 @@ function toKind(n: number, direct: number[], proxied: number[], maxPauseMs: numb
   }
 }
 
+/** How many streams an instance has ended since its start, because their clients took nothing. */
+async function countSlow(port: number | undefined, key: string): Promise<number> {
+  if (port === undefined) return 0
+  const client = createClient(port, key)
+  const { body } = await client.send('GET', '/metrics')
+  client.close()
+  return Number(/^petstore_streams_ended_total\{reason="slow"\} (\d+)$/m.exec(body)?.[1] ?? 0)
+}
+
 type Fault = 'service' | 'database' | 'network'
 
 function shuffleFaults({ kills, databaseKills, networkFaults }: Sizes): Fault[] {
@@ -114,12 +131,15 @@ function shuffleFaults({ kills, databaseKills, networkFaults }: Sizes): Fault[] 
   return faults.sort(() => Math.random() - 0.5)
 }
 
-async function killInstance(instances: Instance[], start: (port: number) => Promise<Instance>): Promise<void> {
+async function killInstance(
+  instances: Instance[],
+  start: (n: number, port: number) => Promise<Instance>,
+): Promise<void> {
   const n = Math.floor(Math.random() * instances.length)
   const victim = instances[n]
   if (!victim) return
   await victim.stop('SIGKILL')
-  instances[n] = await start(victim.port)
+  instances[n] = await start(n, victim.port)
 }
 
 /** Cuts the connections of an instance, resets them, loses what is in flight, or is silent for a while. */

@@ -13,7 +13,7 @@ export const live = definePart(
     kills: 12,
     databaseKills: 5,
     networkFaults: 20,
-    pauseMs: 6_000,
+    pauseMs: 20_000,
     animals: 100,
     revocations: 5,
     open: 5_000,
