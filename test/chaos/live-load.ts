@@ -55,6 +55,7 @@ export async function measureLoad(defer: Defer, { url, key }: TestDatabase, size
   const busy = await others()
   await adding
   const catchUpMs = await readers.received(open * count)
+  const lagMs = (await readMetric(client, 'nodejs_eventloop_lag_p99_seconds')) * 1_000 // since the last scrape
   const busySeconds = (await readMetric(client, CPU)) - cpuBefore
   const counts = await readers.counts()
   await readers.close()
@@ -72,6 +73,7 @@ export async function measureLoad(defer: Defer, { url, key }: TestDatabase, size
     info('… with idle streams', toText(idle)),
     info(`… while ${rate} animals a second are added`, toText(busy)),
     onQuietMachine(atMost('… p50 of them', busy.p50, MAX_OTHERS_MS, 'ms')),
+    info('… p99 of the event-loop lag', lagMs, 'ms'),
     exactly('events received', counts.events, open * count),
     info('… processor time for each, with the requests of others', (busySeconds * 1_000_000) / counts.events, 'µs'),
     info('… the last one, after the end of the load', catchUpMs, 'ms'),
