@@ -28,14 +28,14 @@ export async function streamUnderFaults(
   cluster?: Cluster,
 ): Promise<Measurement[]> {
   /** The first instance soon disconnects clients that take nothing. */
-  const start = (n: number, port?: number) =>
+  const startOne = (n: number, port?: number) =>
     startInstance(defer, {
       DATABASE_URL: url,
       waitFor: '/livez',
       STREAM_WRITE_TIMEOUT_MS: n === 0 ? 2_000 : 30_000,
       ...(port && { port }),
     })
-  const instances = await Promise.all(Array.from({ length: sizes.instances }, (_, n) => start(n)))
+  const instances = await Promise.all(Array.from({ length: sizes.instances }, (_, n) => startOne(n)))
   const proxies = await Promise.all(instances.map(({ port }) => startTcpProxy(`http://127.0.0.1:${port}`)))
   defer(async () => void (await Promise.all(proxies.map((proxy) => proxy.down()))))
   const ledger = createLedger()
@@ -50,13 +50,11 @@ export async function streamUnderFaults(
   )
   defer(async () => void (await Promise.all(subscribers.map((subscriber) => subscriber.close()))))
 
-  for (const fault of shuffleFaults(sizes)) {
-    await sleep(Math.random() * 1_500)
-    if (fault === 'network') await failNetwork(proxies)
-    else if (fault === 'service') await killInstance(instances, start)
-    else await cluster?.stop('kill').then(cluster.start)
-  }
-  await sleep(1_000)
+  await injectFaults(sizes, {
+    network: () => failNetwork(proxies),
+    service: () => killInstance(instances, startOne),
+    database: async () => cluster?.stop('kill').then(cluster.start),
+  })
   const bySql = await writers.stop()
   await statementsFinished(url)
   const stored = await readStored(url)
@@ -122,13 +120,21 @@ async function countSlow(port: number | undefined, key: string): Promise<number>
 
 type Fault = 'service' | 'database' | 'network'
 
-function shuffleFaults({ kills, databaseKills, networkFaults }: Sizes): Fault[] {
+/** Injects faults in random order, at random moments. */
+async function injectFaults(
+  { kills, databaseKills, networkFaults }: Sizes,
+  inject: Record<Fault, () => Promise<void>>,
+): Promise<void> {
   const faults = [
     ...Array<Fault>(kills).fill('service'),
     ...Array<Fault>(databaseKills).fill('database'),
     ...Array<Fault>(networkFaults).fill('network'),
   ]
-  return faults.sort(() => Math.random() - 0.5)
+  for (const fault of faults.sort(() => Math.random() - 0.5)) {
+    await sleep(Math.random() * 1_500)
+    await inject[fault]()
+  }
+  await sleep(1_000)
 }
 
 async function killInstance(

@@ -11,7 +11,7 @@ import {
   quantile,
   info,
 } from './assertions.ts'
-import { hasHaproxy, startHaproxy } from './haproxy.ts'
+import { hasHaproxy, type LoadBalancer, startHaproxy } from './haproxy.ts'
 import { type Instance, startInstance, PATIENT_ENV } from './instance.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { auditRequests, auditStreams, reachEnd, readStored } from './stream-audit.ts'
@@ -42,14 +42,7 @@ export async function rollUnderLoad(
   const load = sendAtRate(client, ledger, rate)
   const subscribers = await startStreams(defer, loadBalancer.port, key, streams)
   const exitCodes: (number | null)[] = []
-  for (let round = 0; round < rounds; round++) {
-    for (const [n, instance] of instances.entries()) {
-      exitCodes.push(await instance.stop('SIGTERM'))
-      const next: Instance = await start(instance.port)
-      await loadBalancer.up(next.port)
-      instances[n] = next
-    }
-  }
+  for (let round = 0; round < rounds; round++) exitCodes.push(...(await restartInTurn(instances, start, loadBalancer)))
   const { responses, seconds } = await load.stop()
   await statementsFinished(url)
   const stored = await readStored(url)
@@ -78,6 +71,22 @@ export async function rollUnderLoad(
     ...auditRequests(subscribers),
     exactly('requests for a stream that failed', subscribers.filter(({ rejected }) => rejected.size).length, 0),
   ]
+}
+
+/** @returns the exit codes of the instances */
+async function restartInTurn(
+  instances: Instance[],
+  start: (port: number) => Promise<Instance>,
+  loadBalancer: LoadBalancer,
+): Promise<(number | null)[]> {
+  const exitCodes: (number | null)[] = []
+  for (const [n, instance] of instances.entries()) {
+    exitCodes.push(await instance.stop('SIGTERM'))
+    const next = await start(instance.port)
+    await loadBalancer.up(next.port)
+    instances[n] = next
+  }
+  return exitCodes
 }
 
 /** Opens streams of both transports. */
