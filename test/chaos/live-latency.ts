@@ -9,8 +9,9 @@ import { connectStream } from './stream-client.ts'
 const MAX_LATENCY_MS = 150
 
 /**
- * Adds one animal at a time: through one of two instances, and by SQL. Measures until a stream on each instance has it.
- * An animal of an API counts from the beginning of its request, which is more than from the commit.
+ * Adds one animal at a time: through one of two instances, and by SQL. Measures until a stream on each instance has it,
+ * from the beginning of the request, or from the commit of the SQL, which neither instance knows of. The bound is for the
+ * latter.
  */
 export async function measureLatency(
   defer: Defer,
@@ -44,6 +45,7 @@ export async function measureLatency(
     ...summarise('added through the same instance', times.same),
     ...summarise('added through another instance', times.other),
     ...summarise('added by SQL', times.sql),
+    onQuietMachine(atMost('… p95, from the commit', quantile(times.sql, 0.95), MAX_LATENCY_MS, 'ms')),
     exactly('streams that ended', streams.filter(({ problems }) => problems.length).length, 0),
   ]
 }
@@ -51,7 +53,7 @@ export async function measureLatency(
 function summarise(title: string, times: number[]): Measurement[] {
   return [
     info(`latency of an animal ${title}: p50`, quantile(times, 0.5), 'ms'),
-    onQuietMachine(atMost('… p95', quantile(times, 0.95), MAX_LATENCY_MS, 'ms')),
+    info('… p95', quantile(times, 0.95), 'ms'),
     info('… p99', quantile(times, 0.99), 'ms'),
   ]
 }
