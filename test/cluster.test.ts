@@ -1,6 +1,8 @@
 import { describe, expect } from 'vitest'
 import { listMigrations } from '../src/database/migrate.ts'
+import { createClient, createPet } from './chaos/client.ts'
 import { issueKey } from './chaos/cluster.ts'
+import { openStream } from './support/event-stream.ts'
 import { cloneDatabase, dropDatabase, withClient, databaseOf } from './support/harness.ts'
 import { recordKey } from './support/output.ts'
 import { freePort, kill, occupyPort, testWithProcess as test } from './support/processes.ts'
@@ -37,6 +39,36 @@ describe('several workers', () => {
       client.query('SELECT 1 FROM pg_stat_activity WHERE datname = $1', [new URL(emptyDatabase).pathname.slice(1)]),
     )
     expect(left.rowCount).toBe(0)
+  })
+
+  test('send the animals of each to the streams of both', async ({ sandbox, emptyDatabase }) => {
+    const port = await freePort()
+    const service = await sandbox.start({
+      DATABASE_URL: emptyDatabase,
+      PORT: String(port),
+      WORKERS: '2',
+      MIGRATE_ON_START: 'true',
+    })
+    await waitFor(async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200))
+    const key = recordKey(await issueKey(emptyDatabase))
+    await service.until((printed) => printed.match(/"msg":"listening"/g)?.length === 2)
+    const query = 'subscription { petCreated { node { name } } }'
+    const streams = await Promise.all(Array.from({ length: 6 }, () => openStream({ port, key }, { query })))
+    const names = ['one', 'two', 'three', 'four', 'five', 'six']
+    for (const [n, name] of names.entries()) {
+      const client = createClient(port, key) // whose connection goes to the next worker
+      expect((await createPet(client, 'rest', name)).outcome).toBe('acknowledged')
+      client.close()
+      await Promise.all(streams.map((stream) => stream.received(n + 1))) // nothing that is added later helps
+    }
+    for (const stream of streams) {
+      expect(stream.events().map(({ data }) => /"name":"(\w+)"/.exec(data)?.[1])).toEqual(names)
+      stream.close()
+    }
+    const { stdout } = await service.signal('SIGTERM')
+    const workersOf = (pattern: RegExp) =>
+      new Set(stdout.split('\n').flatMap((line) => (pattern.test(line) ? [/"pid":(\d+)/.exec(line)?.[1]] : [])))
+    expect([workersOf(/"operation":"subscription/).size, workersOf(/"status":201/).size]).toEqual([2, 2])
   })
 
   test('that cannot listen exits with one line, like a single process', async ({

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { context, ROOT_CONTEXT } from '@opentelemetry/api'
 import type { Pool } from 'pg'
 import { createRunStatement } from '../database/statements.ts'
@@ -13,6 +13,9 @@ import { createWakeableTimer } from './wakeable-timer.ts'
 /** The least pause between two reads, in milliseconds, however many animals this process adds. */
 const MIN_PAUSE_MS = 10
 
+/** How many followers are woken in one turn of the event loop. */
+const WAKE_SIZE = 100
+
 /** Pause after a failed read, in milliseconds. */
 const RETRY_MS = 500
 
@@ -23,8 +26,8 @@ export interface Feed {
    * id miss nothing between them.
    */
   settledId(): Promise<bigint>
-  /** Animals above an id, those to come included, oldest first; ends when the signal is aborted. */
-  follow(after: bigint, status: PetStatus | undefined, signal: AbortSignal): AsyncGenerator<Animal, void>
+  /** Pages of the animals above an id, those to come included, oldest first; ends when the signal is aborted. */
+  follow(after: bigint, status: PetStatus | undefined, signal: AbortSignal): AsyncGenerator<Animal[], void>
   /** Reads at once: this process has added an animal. */
   wake(): void
   /** The state of the feed, for metrics. */
@@ -45,7 +48,7 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Fee
   const reader = createGapReader(run)
   const settled = createSettledId(run, maxWaitMs)
   const listeners = createListeners()
-  const timer = createWakeableTimer(MIN_PAUSE_MS)
+  const timer = createWakeableTimer()
   /** Undefined without listeners, and until the first settled id is known. */
   let recent: RecentAnimals | undefined
   let loop: Promise<void> | undefined
@@ -53,22 +56,21 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Fee
   async function readWhileFollowed(): Promise<void> {
     while (listeners.size > 0) {
       try {
-        recent ??= new RecentAnimals(await settled.find())
-        const pauseMs = await reader.read(recent).finally(announce) // it may have read some before it failed
+        const animals = (recent ??= new RecentAnimals(await settled.find()))
+        // It may have read some before it failed.
+        const pauseMs = await reader.read(animals).finally(() => listeners.wake(animals.end))
+        settled.remember(animals.end)
+        const leastMs = Math.max(listeners.wakeMs, pauseMs && MIN_PAUSE_MS)
         // A gap is not closed sooner by what this process adds.
-        await (reader.lagMs() ? sleep(pauseMs) : timer.pause(pauseMs))
+        await (reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : timer.pause(pauseMs, leastMs))
       } catch (error) {
         onError(error)
-        await timer.pause(RETRY_MS)
+        await timer.pause(RETRY_MS, MIN_PAUSE_MS)
       }
     }
     recent = undefined
     loop = undefined
     reader.reset()
-  }
-
-  function announce(): void {
-    if (recent && listeners.wake(recent.end)) settled.remember(recent.end)
   }
 
   function listen(listener: Listener): () => void {
@@ -101,9 +103,14 @@ function createListeners() {
   const all = new Set<Listener>()
   /** The end of the feed when they were last woken. */
   let known: bigint | undefined
+  let wakeMs = 0
   return {
     get size() {
       return all.size
+    },
+    /** How long the last `wake` took. The feed pauses as long, so that half of the time is left to requests. */
+    get wakeMs() {
+      return wakeMs
     },
     add: (listener: Listener) => void all.add(listener),
     delete(listener: Listener): void {
@@ -111,12 +118,18 @@ function createListeners() {
       if (all.size === 0) known = undefined
     },
     clear: () => all.clear(),
-    /** Wakes all if the feed has advanced. @param end where it ends @returns whether it has advanced */
-    wake(end: bigint): boolean {
-      if (end === known) return false
+    /** Wakes all if the feed has advanced, some at a time, so that requests wait for a few of them only. */
+    async wake(end: bigint): Promise<void> {
+      wakeMs = 0
+      if (end === known) return
       known = end
-      for (const { wake } of all) wake()
-      return true
+      const sinceMs = performance.now()
+      const waiting = [...all]
+      for (let n = 0; n < waiting.length; n += WAKE_SIZE) {
+        for (const { wake } of waiting.slice(n, n + WAKE_SIZE)) wake()
+        await nextTurn()
+      }
+      wakeMs = performance.now() - sinceMs
     },
   }
 }

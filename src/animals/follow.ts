@@ -57,7 +57,7 @@ export function createFollow({ run, listen, recent, onError }: FollowDependencie
     after: bigint,
     status: PetStatus | undefined,
     signal: AbortSignal,
-  ): AsyncGenerator<Animal, void> {
+  ): AsyncGenerator<Animal[], void> {
     let position = after
     const listener = createListener(signal)
     const stopListening = listen(listener)
@@ -73,10 +73,7 @@ export function createFollow({ run, listen, recent, onError }: FollowDependencie
           await listener.woken
           continue
         }
-        for (const animal of page.animals) {
-          if (signal.aborted) return
-          yield animal
-        }
+        if (page.animals.length > 0) yield page.animals
         position = page.end
       }
     } finally {

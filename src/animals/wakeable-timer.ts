@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A timer that can be ended early. @param minPauseMs but not sooner than this, in milliseconds */
-export function createWakeableTimer(minPauseMs: number) {
+/** A timer that can be ended early. */
+export function createWakeableTimer() {
   let woken = false
   let end = () => {}
 
@@ -20,9 +20,10 @@ export function createWakeableTimer(minPauseMs: number) {
       woken = true
       end()
     },
-    async pause(ms: number): Promise<void> {
-      if (ms > 0) await sleep(minPauseMs)
-      if (ms > minPauseMs && !woken) await wakeable(ms - minPauseMs)
+    /** @param ms how long, unless it is woken @param leastMs not less than this */
+    async pause(ms: number, leastMs: number): Promise<void> {
+      if (leastMs > 0) await sleep(leastMs)
+      if (ms > leastMs && !woken) await wakeable(ms - leastMs)
       woken = false
     },
   }

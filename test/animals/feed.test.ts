@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { type Pool } from 'pg'
-import { describe, expect } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import type { Animal, PetStatus } from '../../src/animals/animal.ts'
 import { createFeed, type Feed } from '../../src/animals/feed.ts'
 import { RECENT_SIZE } from '../../src/animals/recent.ts'
+import { auditStreams, readStored } from '../chaos/stream-audit.ts'
 import { testWithService } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -41,7 +42,7 @@ const test = testWithService.extend<{ tools: FeedTools }>({
         const controller = new AbortController()
         const animals: Animal[] = []
         const read = async () => {
-          for await (const animal of feed.follow(after, status, controller.signal)) animals.push(animal)
+          for await (const page of feed.follow(after, status, controller.signal)) animals.push(...page)
         }
         const done = read()
         ends.unshift(() => (controller.abort(), done))
@@ -213,6 +214,38 @@ test('nothing is missed, repeated or out of order under concurrent writers', asy
   }
 })
 
+/** Answers that no transaction is open: a feed on it does not wait for any. */
+function withoutWriters(pool: Pool): Pool['query'] {
+  const query = async (config: pg.QueryConfig) => {
+    const result = await pool.query<{ writers?: string[] }>(config)
+    return { ...result, rows: result.rows.map((row) => (row.writers ? { ...row, writers: [] } : row)) }
+  }
+  return query as Pool['query'] // the form that a feed uses
+}
+
+test.for([
+  { title: 'the feed', isBroken: false, missing: '0' },
+  { title: 'a feed that does not wait for open transactions', isBroken: true, missing: '1' },
+])(
+  'the audit of `npm run chaos -- live` finds missing animals of $title: $missing',
+  async ({ isBroken, missing }, { service, tools }) => {
+    const { feed } = tools.startFeed(isBroken ? { query: withoutWriters(service.database.pool) } : {})
+    const { animals } = tools.follow(feed, await feed.settledId())
+    const [client, admin] = [await tools.connect(), await tools.connect()]
+    await client.query('BEGIN')
+    await insert(client, 'held')
+    await insert(admin, 'later')
+    await waitUntil(() => (isBroken ? animals.length > 0 : feed.reader.lagMs() > 0))
+    await client.query('COMMIT')
+    await insert(admin, 'last')
+    await waitUntil(() => namesOf(animals).includes('last'))
+    const received = { status: undefined, page: [], connections: [animals.map(({ id }) => id)] }
+    const audit = auditStreams([{ received }], await readStored(service.databaseUrl))
+    const found = audit.find(({ name }) => name === '… animals missing')
+    expect(found).toMatchObject({ value: missing, holds: !isBroken })
+  },
+)
+
 test('a follower that is far behind reads the table, by status too, and then what is added', async ({
   tools: { startFeed, follow, connect },
 }) => {
@@ -255,6 +288,35 @@ test('no statement is sent without followers, and less than ten a second while n
   const { count } = sent
   await sleep(500)
   expect(sent.count).toBe(count)
+})
+
+test('many followers are woken in several turns of the event loop, so that requests wait for a few of them', async ({
+  service,
+  tools: { startFeed, connect },
+}) => {
+  const { feed } = startFeed()
+  const after = await feed.settledId()
+  const controller = new AbortController()
+  onTestFinished(() => controller.abort())
+  let turn = 0
+  const countTurns = () => {
+    turn++
+    if (!controller.signal.aborted) setImmediate(countTurns)
+  }
+  const wokenByTurn = new Map<number, number>()
+  const follow = async () => {
+    for await (const _page of feed.follow(after, undefined, controller.signal))
+      wokenByTurn.set(turn, (wokenByTurn.get(turn) ?? 0) + 1)
+  }
+  for (let n = 0; n < 1_000; n++) void follow()
+  countTurns()
+  const woken = () => [...wokenByTurn.values()].reduce((sum, count) => sum + count, 0)
+  await insert(await connect(), 'first')
+  await waitUntil(() => woken() === 1_000) // all of them wait for the next one now
+  wokenByTurn.clear()
+  await service.post({ name: 'second', categoryId: 1 })
+  await waitUntil(() => woken() === 1_000)
+  expect(Math.max(...wokenByTurn.values())).toBeLessThanOrEqual(200)
 })
 
 test('a failed read is repeated', async ({ service, tools: { startFeed, follow } }) => {

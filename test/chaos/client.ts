@@ -70,8 +70,14 @@ export interface Creation {
 const mutation = 'mutation($i:NewPet!,$k:String){createPet(input:$i,idempotencyKey:$k){id name}}'
 
 /** Sends createPet through one of the APIs. */
-export async function createPet(client: Client, api: Api, name: string, idempotencyKey?: string): Promise<Creation> {
-  const pet = { name, categoryId: api === 'rest' ? 1 : '1' }
+export async function createPet(
+  client: Client,
+  api: Api,
+  name: string,
+  idempotencyKey?: string,
+  status?: string,
+): Promise<Creation> {
+  const pet = { name, categoryId: api === 'rest' ? 1 : '1', status }
   const response =
     api === 'rest'
       ? await client.send(
@@ -85,11 +91,11 @@ export async function createPet(client: Client, api: Api, name: string, idempote
           '/graphql',
           JSON.stringify({ query: mutation, variables: { i: pet, k: idempotencyKey } }),
         )
-  const status = statusOf(response)
-  const id = status === 201 ? /"id":"?(\d+)"?/.exec(response.body)?.[1] : undefined
+  const responseStatus = statusOf(response)
+  const id = responseStatus === 201 ? /"id":"?(\d+)"?/.exec(response.body)?.[1] : undefined
   const hasName = response.body.includes(`"name":${JSON.stringify(name)}`)
   if (id !== undefined && hasName) return { outcome: 'acknowledged', id, response }
-  return { outcome: outcomeOf(status, response.code), response }
+  return { outcome: outcomeOf(responseStatus, response.code), response }
 }
 
 /** @returns the status of the response to createPet, in terms of the REST API */

@@ -7,7 +7,7 @@ import pg from 'pg'
 import { createDatabase } from '../../src/database/client.ts'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { createApiKeys, Scope } from '../../src/auth/api-keys.ts'
+import { type ApiKeys, createApiKeys, Scope } from '../../src/auth/api-keys.ts'
 import { loadConfig } from '../../src/config.ts'
 import { freePort, kill } from '../support/processes.ts'
 import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
@@ -66,12 +66,15 @@ export async function prepareDatabase(url: string): Promise<TestDatabase> {
   return { url, key: await issueKey(url) }
 }
 
-export async function issueKey(url: string): Promise<string> {
+export function issueKey(url: string): Promise<string> {
+  return withApiKeys(url, (keys) => keys.issue('chaos', { scopes: Scope.options }))
+}
+
+/** Issues or revokes keys, as `npm run keys` does. */
+export async function withApiKeys<T>(url: string, work: (keys: ApiKeys) => Promise<T>): Promise<T> {
   const { timeouts } = loadConfig(GENEROUS_TIMEOUTS)
   const database = createDatabase({ url, size: 1, timeouts })
-  return createApiKeys(database)
-    .issue('chaos', { scopes: Scope.options })
-    .finally(() => database.close())
+  return work(createApiKeys(database)).finally(() => database.close())
 }
 
 /** Runs SQL in a database. */

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createPet, type Creation, type Outcome, statusOf } from './client.ts'
 import { exactly, type Measurement, info } from './assertions.ts'
 
+const STATUSES = [undefined, 'available', 'pending', 'sold']
+
 /** Records the outcome of every creation that clients sent. Each animal has a unique name. */
 export interface Ledger {
   readonly sent: number
@@ -53,7 +55,7 @@ export function createLedger(): Ledger {
     const idempotencyKey = n % 3 ? undefined : `key-${n}`
     creations.set(name, {})
     for (;;) {
-      const creation = await createPet(client, api, name, idempotencyKey)
+      const creation = await createPet(client, api, name, idempotencyKey, STATUSES[n % STATUSES.length])
       record(name, creation)
       if (creation.outcome === 'acknowledged' || creation.outcome === 'wrong') return creation
       if (!idempotencyKey || stopped()) return creation

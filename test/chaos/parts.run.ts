@@ -5,6 +5,7 @@ import { firststart } from './firststart.ts'
 import { poolExhausted } from './pool-exhausted.ts'
 import { hostile } from './hostile.ts'
 import { kills } from './kills.ts'
+import { live } from './live.ts'
 import { restarts } from './restarts.ts'
 import { rolling } from './rolling.ts'
 import { networkFaults } from './network-faults.ts'
@@ -36,6 +37,7 @@ register('rolling', rolling)
 register('kills', kills)
 register('consistency', consistency)
 register('firststart', firststart)
+register('live', live)
 register('hostile', hostile)
 register('pool-exhausted', poolExhausted)
 

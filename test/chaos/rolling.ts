@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient, type ClientResponse } from './client.ts'
-import { animalsIn, prepareDatabase, statementsFinished, startCluster, type TestDatabase } from './cluster.ts'
+import { prepareDatabase, statementsFinished, startCluster, type TestDatabase } from './cluster.ts'
 import {
   atLeast,
   definePart,
@@ -11,12 +11,14 @@ import {
   quantile,
   info,
 } from './assertions.ts'
-import { hasHaproxy, startHaproxy } from './haproxy.ts'
+import { hasHaproxy, type LoadBalancer, startHaproxy } from './haproxy.ts'
 import { type Instance, startInstance, PATIENT_ENV } from './instance.ts'
 import { createLedger, type Ledger } from './ledger.ts'
+import { auditRequests, auditStreams, reachEnd, readStored } from './stream-audit.ts'
+import { startSubscriber, type Subscriber } from './subscriber.ts'
 
-/** Restarts two instances behind HAProxy one after the other, while clients send requests at a steady rate. */
-export const rolling = definePart({ rounds: 10, rate: 500, drainMs: 5_000 }, async (defer, sizes) => {
+/** Restarts two instances behind HAProxy one after the other, while clients send requests at a steady rate and read streams. */
+export const rolling = definePart({ rounds: 10, rate: 500, drainMs: 5_000, streams: 30 }, async (defer, sizes) => {
   if (!hasHaproxy) return [info('rolling restart', 'SKIPPED: HAProxy is not installed (apt-get install haproxy)')]
   const { url } = await startCluster(defer)
   return rollUnderLoad(defer, await prepareDatabase(url), sizes)
@@ -25,7 +27,7 @@ export const rolling = definePart({ rounds: 10, rate: 500, drainMs: 5_000 }, asy
 export async function rollUnderLoad(
   defer: Defer,
   { url, key }: TestDatabase,
-  { rounds, rate, drainMs }: { rounds: number; rate: number; drainMs: number },
+  { rounds, rate, drainMs, streams }: { rounds: number; rate: number; drainMs: number; streams: number },
 ): Promise<Measurement[]> {
   const start = (port?: number) =>
     startInstance(defer, { DATABASE_URL: url, ...PATIENT_ENV, DRAIN_DELAY_MS: drainMs, ...(port && { port }) })
@@ -38,17 +40,13 @@ export async function rollUnderLoad(
   defer(() => client.close())
   const ledger = createLedger()
   const load = sendAtRate(client, ledger, rate)
+  const subscribers = await startStreams(defer, loadBalancer.port, key, streams)
   const exitCodes: (number | null)[] = []
-  for (let round = 0; round < rounds; round++) {
-    for (const [n, instance] of instances.entries()) {
-      exitCodes.push(await instance.stop('SIGTERM'))
-      const next: Instance = await start(instance.port)
-      await loadBalancer.up(next.port)
-      instances[n] = next
-    }
-  }
+  for (let round = 0; round < rounds; round++) exitCodes.push(...(await restartInTurn(instances, start, loadBalancer)))
   const { responses, seconds } = await load.stop()
   await statementsFinished(url)
+  const stored = await readStored(url)
+  await reachEnd(subscribers, stored)
   const failed = responses.filter(({ status }) => status !== 200 && status !== 201)
   if (failed.length)
     console.error('Failed:', [
@@ -68,8 +66,38 @@ export async function rollUnderLoad(
       ),
       'ms',
     ),
-    ...ledger.audit(await animalsIn(url)),
+    ...ledger.audit(stored),
+    ...auditStreams(subscribers, stored),
+    ...auditRequests(subscribers),
+    exactly('requests for a stream that failed', subscribers.filter(({ rejected }) => rejected.size).length, 0),
   ]
+}
+
+/** @returns the exit codes of the instances */
+async function restartInTurn(
+  instances: Instance[],
+  start: (port: number) => Promise<Instance>,
+  loadBalancer: LoadBalancer,
+): Promise<(number | null)[]> {
+  const exitCodes: (number | null)[] = []
+  for (const [n, instance] of instances.entries()) {
+    exitCodes.push(await instance.stop('SIGTERM'))
+    const next = await start(instance.port)
+    await loadBalancer.up(next.port)
+    instances[n] = next
+  }
+  return exitCodes
+}
+
+/** Opens streams of both transports. */
+async function startStreams(defer: Defer, port: number, key: string, count: number): Promise<Subscriber[]> {
+  const subscribers = await Promise.all(
+    Array.from({ length: count }, (_, n) =>
+      startSubscriber({ ports: [port], key, transport: n % 3 ? 'sse' : 'multipart' }),
+    ),
+  )
+  defer(async () => void (await Promise.all(subscribers.map((subscriber) => subscriber.close()))))
+  return subscribers
 }
 
 /** Sends reads and writes to both APIs at a steady rate, without waiting for responses (an open workload). */

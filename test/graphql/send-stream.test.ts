@@ -5,27 +5,28 @@ import { expect, onTestFinished, test } from 'vitest'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { sendStream } from '../../src/graphql/subscription/send-stream.ts'
 import { createStreams } from '../../src/graphql/subscription/streams.ts'
+import { SSE } from '../../src/graphql/subscription/transports.ts'
 import { beginRequest } from '../../src/http/request.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const CALLER = { keyId: 1n, clientId: 1n, name: 'test', keyPrefix: 'test', scopes: new Set<string>(), expiresAt: null }
 
 /** More than the system takes of one write. */
-const LARGE = JSON.stringify('x'.repeat(30_000_000))
+const LARGE = Buffer.from(SSE.result(JSON.stringify('x'.repeat(30_000_000))))
 
 test('a client that takes nothing is disconnected, also when its key was revoked before', async () => {
   const streams = createStreams({ total: 0, perKey: 0 })
   let revoke = () => {}
   const keyMonitor = { watch: (_key: unknown, _caller: unknown, end: () => void) => ((revoke = end), () => {}) }
-  async function* results() {
+  async function* parts() {
     setImmediate(() => revoke()) // after the write, and before any timer
-    yield { json: LARGE, cursor: 'c' }
+    yield { data: LARGE, events: 1 }
   }
   const app = express().use(beginRequest(60_000), async (req, res) => {
     req.caller = CALLER
     const stream = streams.open(res, 1n)
     const dependencies = { keyMonitor, timeouts: { streamWriteMs: 200 }, logError: () => {} }
-    await sendStream(req, res, { stream, results: results() }, dependencies)
+    await sendStream(req, res, { stream, transport: SSE, parts: parts() }, dependencies)
   })
   const server = app.listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())

@@ -27,7 +27,7 @@ function openResults() {
   }
   const open = (variables: Record<string, unknown>, signal = new AbortController().signal) => {
     const results = openStream({ document: DOCUMENT, operation, variables }, format, signal)
-    return (id: bigint) => results(edge(id), context)
+    return (id: bigint) => results.toJson(edge(id), context)
   }
   return { open, executed }
 }

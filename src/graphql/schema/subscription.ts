@@ -9,6 +9,12 @@ export interface CreatedEdge {
   cursor(): string
 }
 
+/** Animals that are sent together. */
+export interface CreatedPage {
+  animals: Animal[]
+  toEdge(animal: Animal): CreatedEdge
+}
+
 interface CreatedArgs {
   after?: string | null | undefined
   status?: PetStatus | null | undefined
@@ -27,16 +33,17 @@ builder.subscriptionFields((t) => ({
       status: t.arg({ type: Status, description: 'Only animals with this status.' }),
     },
     extensions: { cost: 10 },
-    subscribe: (_root, args, context) => subscribeToCreated(args, context),
-    resolve: (edge) => edge,
+    // The type is of what `resolve` gets: the results of a page are executed one edge at a time (subscribe.ts).
+    subscribe: (_root, args, context) => subscribeToCreated(args, context) as Promise<AsyncIterable<never>>,
+    resolve: (edge: CreatedEdge) => edge,
   }),
 }))
 
-async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext): Promise<AsyncIterable<CreatedEdge>> {
+async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext): Promise<AsyncIterable<CreatedPage>> {
   const { signal } = requireSubscriber(context)
   const status = args.status ?? undefined
   const position = positionOf(args, context) ?? (await context.deadline.run(() => context.feed.settledId()))
-  return toEdges(context.feed.follow(position, status, signal), status)
+  return toPages(context.feed.follow(position, status, signal), status)
 }
 
 /** The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. */
@@ -46,6 +53,7 @@ function positionOf({ after, status }: CreatedArgs, context: GraphQLContext): bi
   return after == null ? undefined : parseCursor(after, status ?? undefined, 'after')
 }
 
-async function* toEdges(animals: AsyncIterable<Animal>, status: PetStatus | undefined): AsyncGenerator<CreatedEdge> {
-  for await (const node of animals) yield { node, cursor: () => toCursor(node.id, status) }
+async function* toPages(pages: AsyncIterable<Animal[]>, status: PetStatus | undefined): AsyncGenerator<CreatedPage> {
+  const toEdge = (node: Animal): CreatedEdge => ({ node, cursor: () => toCursor(node.id, status) })
+  for await (const animals of pages) yield { animals, toEdge }
 }

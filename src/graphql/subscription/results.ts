@@ -17,8 +17,13 @@ interface Operation {
   variables: Record<string, unknown>
 }
 
-/** A subscription's results, as JSON. */
-export type Results = (edge: CreatedEdge, context: GraphQLContext) => string | Promise<string>
+/** A subscription's results. */
+export interface Results {
+  /** Streams with the same results have the same name, as long as one of them is open. */
+  name: number
+  /** The result of an event, as JSON. */
+  toJson(edge: CreatedEdge, context: GraphQLContext): string | Promise<string>
+}
 
 /** Formats a result of the execution as JSON. */
 type Format = (result: Awaited<ReturnType<typeof execute>>) => string
@@ -52,7 +57,7 @@ export function createResults() {
     if (signal.aborted) close(key)
     else signal.addEventListener('abort', () => close(key), { once: true })
 
-    return (edge, contextValue) => {
+    const toJson = (edge: CreatedEdge, contextValue: GraphQLContext) => {
       const event = `${name}:${edge.node.id}`
       const cached = cache.get(event)
       if (cached !== undefined) return cached
@@ -64,6 +69,7 @@ export function createResults() {
       if (json instanceof Promise) void json.then((text) => cache.set(event, text)).catch(() => cache.delete(event))
       return json
     }
+    return { name, toJson }
   }
 }
 

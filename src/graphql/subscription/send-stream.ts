@@ -8,7 +8,7 @@ import { callerOf } from '../../http/request.ts'
 import type { LogError } from '../../telemetry/error-log.ts'
 import type { Stream } from './streams.ts'
 import type { Subscription } from './subscribe.ts'
-import { requireTransport, SSE, type Transport } from './transports.ts'
+import { SSE, type Transport } from './transports.ts'
 
 /** Pause between two heartbeats, in milliseconds: common proxies close a connection that is idle for 15 seconds or more. */
 const HEARTBEAT_MS = 12_000
@@ -30,16 +30,15 @@ export function sendSingleResult(res: Response, json: string): void {
 
 /**
  * Sends the results of a subscription until the client closes the connection, its key is no longer valid, or the service
- * shuts down. It reads the next result when the client has taken the last one, so a slow client costs little memory.
+ * shuts down. It reads the next part when the client has taken the last one, so a slow client costs little memory.
  */
 export async function sendStream(
   req: Request,
   res: Response,
-  { stream, results }: Subscription,
+  { stream, transport, parts }: Subscription,
   { keyMonitor, timeouts, logError }: SendStreamDependencies,
 ): Promise<void> {
   if (res.destroyed) return // the client has not waited for the beginning
-  const transport = requireTransport(req)
   const record = {
     events: 0,
     beganMs: req.deadline.elapsedMs,
@@ -54,10 +53,11 @@ export async function sendStream(
   const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
   const unwatch = keyMonitor.watch(keyOf(req), callerOf(req), () => stream.end('unauthenticated'))
   try {
-    for await (const { json, cursor } of results) {
-      record.events++
-      stream.countEvent()
-      if (!res.write(transport.result(json, cursor))) await drained(req, res, stream, timeouts.streamWriteMs)
+    for await (const { data, events } of parts) {
+      if (stream.signal.aborted) break
+      record.events += events
+      stream.countEvents(events)
+      if (!res.write(data)) await drained(req, res, stream, timeouts.streamWriteMs)
     }
   } catch (error) {
     if (!stream.signal.aborted) recordError(logError, toApiError(error), req)

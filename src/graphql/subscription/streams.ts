@@ -11,7 +11,7 @@ export interface Stream {
   readonly endReason: EndReason | undefined
   /** Does nothing after the first call. */
   end(reason: EndReason): void
-  countEvent(): void
+  countEvents(count: number): void
 }
 
 /** All open streams of the process. */
@@ -46,7 +46,7 @@ export function createStreams(limits: StreamLimits): Streams {
 
   function open(res: Response, clientId: bigint): Stream {
     const release = reserve(clientId)
-    const stream = createStream(() => void events++)
+    const stream = createStream((count) => void (events += count))
     all.add(stream)
     if (drainedAtMs !== undefined) endWithin(stream, drainedAtMs - performance.now())
     const close = () => {
@@ -77,7 +77,7 @@ export function createStreams(limits: StreamLimits): Streams {
   }
 }
 
-function createStream(countEvent: () => void): Stream {
+function createStream(countEvents: Stream['countEvents']): Stream {
   const controller = new AbortController()
   let endReason: EndReason | undefined
   return {
@@ -89,7 +89,7 @@ function createStream(countEvent: () => void): Stream {
       endReason ??= reason
       controller.abort()
     },
-    countEvent,
+    countEvents,
   }
 }
 

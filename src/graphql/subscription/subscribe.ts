@@ -8,9 +8,11 @@ import type { LogError } from '../../telemetry/error-log.ts'
 import { toGraphQLError } from '../errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 import { schema } from '../schema/index.ts'
-import type { CreatedEdge } from '../schema/subscription.ts'
+import type { CreatedPage } from '../schema/subscription.ts'
+import { createParts, type Part } from './parts.ts'
 import { createResults } from './results.ts'
 import type { Stream, Streams } from './streams.ts'
+import { requireTransport, type Transport } from './transports.ts'
 
 export interface SubscribeDependencies {
   animals: Animals
@@ -22,8 +24,9 @@ export interface SubscribeDependencies {
 /** A subscription that has begun. */
 export interface Subscription {
   stream: Stream
-  /** The result of each event as JSON, with the cursor of the event. Ends when the stream ends. */
-  results: AsyncIterable<{ json: string; cursor: string }>
+  transport: Transport
+  /** The results in the format of the transport. Ends when the stream ends. */
+  parts: AsyncIterable<Part>
 }
 
 /** Begins a valid subscription. */
@@ -38,6 +41,7 @@ export type Subscribe = (
 /** @returns begins a subscription, or returns the errors of its arguments */
 export function createSubscribe({ animals, feed, streams, logError }: SubscribeDependencies): Subscribe {
   const openResults = createResults()
+  const toParts = createParts()
 
   return async (document, operation, variables, req, res) => {
     const stream = streams.open(res, callerOf(req).clientId)
@@ -56,15 +60,25 @@ export function createSubscribe({ animals, feed, streams, logError }: SubscribeD
       const formatted = errors?.map((error) => toGraphQLError(error, undefined, logError, req))
       return JSON.stringify({ errors: formatted, data })
     }
-    const toJson = openResults({ document, operation, variables }, format, stream.signal)
-    async function* results() {
-      for await (const edge of source as AsyncIterable<CreatedEdge>) {
-        // of the only subscription field
-        const context: GraphQLContext = { animals, feed, caller: undefined, deadline: deadline.fork() }
-        yield { json: await toJson(edge, context), cursor: edge.cursor() }
+    const { name, toJson } = openResults({ document, operation, variables }, format, stream.signal)
+    const transport = requireTransport(req)
+    const toTexts = ({ animals: created, toEdge }: CreatedPage) => {
+      const context: GraphQLContext = { animals, feed, caller: undefined, deadline: deadline.fork() }
+      return Promise.all(
+        created.map(async (animal) => {
+          const edge = toEdge(animal)
+          return transport.result(await toJson(edge, context), edge.cursor())
+        }),
+      )
+    }
+    async function* parts() {
+      // of the only subscription field
+      for await (const page of source as AsyncIterable<CreatedPage>) {
+        const key = `${name}:${transport.name}:${page.animals[0]?.id}:${page.animals.at(-1)?.id}`
+        yield* await toParts(key, () => toTexts(page))
       }
     }
-    return { stream, results: results() }
+    return { stream, transport, parts: parts() }
   }
 }
 

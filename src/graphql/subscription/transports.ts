@@ -3,6 +3,7 @@ import { ApiError } from '../../errors.ts'
 
 /** How results are written to a response that does not end. */
 export interface Transport {
+  name: string
   contentType: string
   /** Begins the response. */
   begin: string
@@ -16,6 +17,7 @@ export interface Transport {
 
 /** GraphQL over SSE, distinct connections mode. Without `retry:`, on which older clients fail. */
 export const SSE: Transport = {
+  name: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
   begin: ':\n\n',
   heartbeat: ':\n\n',
@@ -25,6 +27,7 @@ export const SSE: Transport = {
 
 /** The protocol of Apollo Client for subscriptions over HTTP. Each part ends with the delimiter of the next. */
 const MULTIPART: Transport = {
+  name: 'multipart',
   contentType: 'multipart/mixed;boundary="graphql";subscriptionSpec="1.0"',
   begin: '\r\n--graphql',
   heartbeat: part('{}'),
