@@ -20,9 +20,9 @@ import { createHttpServer } from './http/connection/server.ts'
 import type { Health } from './http/health.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
 import { createDatabaseMonitor } from './telemetry/database-monitor.ts'
-import { createErrorLog, logFailures } from './telemetry/error-log.ts'
+import { createErrorLog, logFailures, logPools } from './telemetry/error-log.ts'
 import { observeRejections } from './telemetry/access-log.ts'
-import { throttledByReason, throttledWarning } from './telemetry/logger.ts'
+import { throttledWarning } from './telemetry/logger.ts'
 import { createMetrics, type Metrics, type MetricSources } from './telemetry/metrics.ts'
 
 /** Streams end within this part of the drain timeout. */
@@ -72,11 +72,7 @@ export interface Service {
 /** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
 export function createService(options: ServiceOptions): Service {
   const { log, timeouts, now = () => new Date() } = options
-  const pools = createPools({
-    ...options,
-    onReplicaLeftOut: throttledByReason(log, 'replica left out for a second, reading from the primary', 60_000),
-    onIdleError: logFailures(log, 'connection lost', () => observed.monitor.check()),
-  })
+  const pools = createPools({ ...options, ...logPools(log, () => observed.monitor.check()) })
   const { database, rateLimitPool } = pools
   const keyLookup = createKeyLookup(database.pool, now)
   const usage = createUsage(database.prisma)

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { reasonOf } from '../database/errors.ts'
-import { throttledWarning } from './logger.ts'
+import { throttledByReason, throttledWarning } from './logger.ts'
 
 /** How often failures with the same message are logged, in milliseconds: an outage fails every request. */
 const INTERVAL_MS = 1_000
@@ -35,5 +35,13 @@ export function logFailures(log: Logger, message: string, onFailure = () => {}):
   return (error) => {
     warn({ reason: reasonOf(error) })
     onFailure()
+  }
+}
+
+/** @returns logs lost connections and replicas that are left out, with the options' names of createPools */
+export function logPools(log: Logger, onConnectionLost: () => void) {
+  return {
+    onIdleError: logFailures(log, 'connection lost', onConnectionLost),
+    onReplicaLeftOut: throttledByReason(log, 'replica left out for a second, reading from the primary', 60_000),
   }
 }
