@@ -28,6 +28,8 @@ const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
  * 3. A used key stays unchanged, even if the request that used it committed after this statement began: ON CONFLICT sees
  *    that row although it is not in `used`, and the request gets neither a new nor a used animal.
  * 4. An expired key is claimed again.
+ * 5. LATERAL with LIMIT reads each key and its animal by primary key: without it, PostgreSQL reads whole tables while it
+ *    has no statistics of them.
  */
 const CLAIM_AND_INSERT = `
   WITH request AS MATERIALIZED (
@@ -35,10 +37,14 @@ const CLAIM_AND_INSERT = `
     FROM json_to_recordset($1::json)
       AS request (n int, lock bigint, api_key_id bigint, key text, fingerprint text, pet json)
   ), used AS (
-    SELECT request.n AS request_n, existing.fingerprint, ${SELECT_LIST}
+    SELECT request.n AS request_n, existing.fingerprint, animal.*
     FROM request
-    JOIN idempotency_key AS existing USING (api_key_id, key)
-    JOIN animal ON animal.id = existing.animal_id
+    CROSS JOIN LATERAL (
+      SELECT * FROM idempotency_key
+      WHERE api_key_id = request.api_key_id AND key = request.key
+      LIMIT 1
+    ) AS existing
+    CROSS JOIN LATERAL (SELECT ${SELECT_LIST} FROM animal WHERE id = existing.animal_id LIMIT 1) AS animal
     WHERE existing.${IS_KEPT}
   ), claimed AS (
     INSERT INTO idempotency_key AS existing (api_key_id, key, fingerprint, animal_id)

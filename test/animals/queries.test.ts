@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { Animal } from '../../src/animals/animal.ts'
 import { SELECT_SETTLED_WITH_STATUS } from '../../src/animals/follow.ts'
+import { createOnce } from '../../src/animals/idempotency.ts'
 import { columnOf, createQueries, type ListQuery } from '../../src/animals/queries.ts'
 import { recordStatements } from '../support/statements.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
@@ -129,4 +130,27 @@ test('every page is read from an index without sorting, also of a rare status, w
       await client.query('RESET plan_cache_mode')
     }
   }, databaseOf(owner))
+})
+
+test('keys are claimed by the primary key, also before PostgreSQL has statistics of the table', async ({
+  service: owner,
+}) => {
+  const { pool, statements } = owner.database
+  await pool.query('ALTER TABLE idempotency_key SET (autovacuum_enabled = false)')
+  const { rows: owners } = await pool.query('SELECT id FROM api_key LIMIT 1')
+  await pool.query(
+    `WITH created AS (INSERT INTO animal (name, category_id) SELECT 'x', 1 FROM generate_series(1, 20000) RETURNING id)
+     INSERT INTO idempotency_key (api_key_id, key, fingerprint, animal_id) SELECT $1, id, '', id FROM created`,
+    [owners[0].id],
+  )
+  const sent = recordStatements(owner)
+  await createOnce(statements)({ clientId: BigInt(owners[0].id), key: 'new' }, { name: 'Rex', categoryId: 1n })
+  const { rows } = await withClient(
+    (client) => client.query(`EXPLAIN (FORMAT JSON) ${sent[0]?.text}`, sent[0]?.values),
+    databaseOf(owner),
+  )
+  const plan = JSON.stringify(rows[0]['QUERY PLAN'])
+  expect(plan).toContain('"Index Name":"idempotency_key_pkey"')
+  expect(plan).toContain('"Index Name":"animal_pkey"')
+  expect(plan).not.toMatch(/Seq Scan|created_at_idx/)
 })
