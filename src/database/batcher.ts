@@ -43,6 +43,7 @@ export class Batcher<Input, Output> {
   readonly #waiting: Waiter<Input, Output>[] = []
   /** Grows while batches are fast, so that a statement stays far below its timeout on a database of any speed. */
   #maxSize = INITIAL_SIZE
+  #latestSize = 0
   /** Number of batches that wait for a connection. */
   #unsent = 0
   /** Number of batches that were sent less than MAX_WAIT_MS ago and have not ended. */
@@ -72,8 +73,10 @@ export class Batcher<Input, Output> {
       if (uncovered <= 0 || mayWait) return
       const first = this.#waiting[this.#unsent * this.#maxSize]
       this.#unsent += 1
-      // After all requests that have arrived: they are one batch.
-      setImmediate(() => void this.#sendNext(first?.context ?? context.active()))
+      const send = () => void this.#sendNext(first?.context ?? context.active())
+      // Under load after all requests that have arrived: they are one batch. A client alone does not wait for a turn.
+      if (this.#latestSize > 1) setImmediate(send)
+      else send()
     }
   }
 
@@ -116,6 +119,7 @@ export class Batcher<Input, Output> {
   /** Counts a batch as in flight. @returns call it when the batch has ended */
   #begin(size: number): () => void {
     const sentAt = performance.now()
+    this.#latestSize = size
     let counted = true
     const release = () => {
       if (counted) this.#inFlight -= 1
