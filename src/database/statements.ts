@@ -61,7 +61,7 @@ export function createStatements(pool: Pool, replicas?: Replicas): Statements {
         let inputs: Input[] | undefined
         const execute = (client: pg.PoolClient) => client.query<never>(prepared(text, toValues((inputs ??= take()))))
         const isBusy = pool.inUseCount >= BUSY_CONNECTIONS || batcher.waitingCount >= BUSY_REQUESTS
-        if (readOnly && replicas && isBusy) {
+        if (readOnly && isBusy && replicas?.isAvailable()) {
           inputs = take() // before the replica's position is compared: none of them may be younger
           const result = await replicas.read(execute)
           if (result) return toOutputs(result.rows, inputs)
