@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { Batcher } from './batcher.ts'
 import type { Pool } from './client.ts'
 import { reasonOf } from './errors.ts'
+import { prepared } from './statements.ts'
 
 /** How long a read may wait for a replica, in milliseconds, before it is executed on the primary. */
 const MAX_WAIT_MS = 20
@@ -47,7 +48,7 @@ interface Position {
 
 /** @throws an error if the connection does not lead to a standby of the same primary */
 async function hasReplayed(client: pg.PoolClient, primary: Position): Promise<boolean> {
-  const { rows } = await client.query<Position & { is_standby: boolean }>(READ_REPLICA)
+  const { rows } = await client.query<Position & { is_standby: boolean }>(prepared(READ_REPLICA, []))
   const [replica] = rows
   if (!replica?.is_standby) throw new Error('it is not a standby')
   if (replica.system !== primary.system) throw new Error('it is a standby of another server')
@@ -106,7 +107,7 @@ export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptio
   const primaryPosition = new Batcher<void, Position>((take) =>
     positionPool.withConnection(async (client) => {
       const waiting = take() // before the position is read
-      const { rows } = await client.query<Position & { is_durable: boolean }>(READ_PRIMARY)
+      const { rows } = await client.query<Position & { is_durable: boolean }>(prepared(READ_PRIMARY, []))
       const primary = rows[0] as Position & { is_durable: boolean } // a SELECT without FROM has one row
       if (!primary.is_durable) throw new Error('synchronous_commit is off on the primary')
       return waiting.map(() => primary)

@@ -93,7 +93,8 @@ async function retryOnce<T>(execute: () => Promise<T>): Promise<T> {
 /** Names of the prepared statements by their text. */
 const names = new Map<string, string>()
 
-function prepared(text: string, values: unknown[]): pg.QueryConfig {
+/** A statement that is prepared once per connection. */
+export function prepared(text: string, values: unknown[]): pg.QueryConfig {
   const name = names.get(text) ?? nameStatement(text)
   return { name, text, values, types: types as pg.CustomTypesConfig } // pg's type wants any
 }
