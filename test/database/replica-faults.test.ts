@@ -58,10 +58,12 @@ test('a recovery conflict leaves the read to the primary', async () => {
   const { replicas } = createTestReplicas()
   let error: Promise<unknown> | undefined
   async function readUntilCancelled(client: pg.PoolClient): Promise<object> {
-    await client.query('BEGIN')
-    await client.query('SELECT count(*) FROM animal')
+    const reading = client.query('SELECT pg_sleep(1000) FROM (SELECT count(*) FROM animal) AS counted')
+    reading.catch(() => {}) // is awaited below
+    const sleeping = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+    await waitUntil(async () => (await replication.onStandby(sleeping)).rowCount)
     await replication.onPrimary('BEGIN; LOCK TABLE animal; COMMIT')
-    return client.query('SELECT pg_sleep(1000)')
+    return reading
   }
   await waitUntil(async () => {
     const result = await replicas.read((client) => {
@@ -97,7 +99,7 @@ test('reads succeed while the network holds what a replica sends, and the servic
   const stops: (() => Promise<void>)[] = []
   const service = await startService(replication.primaryUrl, stops, {
     databaseReplicaUrls: [proxy.url],
-    timeouts: { queryMs: 5_000 },
+    timeouts: { queryMs: 2_000 },
   })
   const readAll = () => Promise.all(Array.from({ length: 40 }, async (_, n) => service.send(`/v1/pets/${n + 1}`)))
   await waitUntil(async () => (await readAll()) && proxy.connections > 1)
