@@ -74,7 +74,7 @@ export function createService(options: ServiceOptions): Service {
   const { log, timeouts, now = () => new Date() } = options
   const pools = createPools({
     ...options,
-    onReplicaLeftOut: throttledByReason(log, 'replica left out for a second, reading from the primary', 60_000),
+    onReplicaLeftOut: throttledByReason(log, 'replica left out for up to a second, reading from the primary', 60_000),
     onIdleError: logFailures(log, 'connection lost', () => observed.monitor.check()),
   })
   const { database, rateLimitPool } = pools

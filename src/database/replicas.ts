@@ -14,8 +14,12 @@ const MAX_READ_MS = 500
 /** Pause between two looks at a replica that has not replayed enough, in milliseconds. */
 const POLL_MS = 2
 
-/** How long a replica that failed or lags is left out before it is tried again, in milliseconds. */
-const REST_MS = 1_000
+/**
+ * How long a replica is left out before it is tried again, in milliseconds: first MIN_REST_MS, because a busy event loop
+ * looks like a slow replica, then twice as long each time until it has executed a read.
+ */
+const MIN_REST_MS = 20
+const MAX_REST_MS = 1_000
 
 /**
  * The end of the WAL that the primary has written to disk: each commit that it has acknowledged is before it. Not so with
@@ -101,7 +105,7 @@ interface ReplicasOptions {
  * its address may lead to another server.
  */
 export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptions): Replicas {
-  const restingUntil = new Map<Pool, number>()
+  const rests = new Map<Pool, { until: number; ms: number }>()
   let turn = 0
 
   const primaryPosition = new Batcher<void, Position>((take) =>
@@ -114,11 +118,17 @@ export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptio
     }),
   )
 
-  const availablePools = () => pools.filter((pool) => (restingUntil.get(pool) ?? 0) <= performance.now())
+  const availablePools = () => pools.filter((pool) => (rests.get(pool)?.until ?? 0) <= performance.now())
 
   /** Leaves one replica out, or all because of the primary. */
   function leaveOut(reason: string, pool?: Pool): void {
-    for (const left of pool ? [pool] : pools) restingUntil.set(left, performance.now() + REST_MS)
+    const now = performance.now()
+    for (const left of pool ? [pool] : pools) {
+      const last = rests.get(left) ?? { until: 0, ms: MIN_REST_MS / 2 }
+      if (last.until > now) continue // by another read of the same moment
+      const ms = Math.min(MAX_REST_MS, last.ms * 2)
+      rests.set(left, { until: now + ms, ms })
+    }
     onLeftOut(reason, pool)
   }
 
@@ -131,7 +141,9 @@ export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptio
       while (!attempt.isOver && !(await hasReplayed(client, primary))) await sleep(POLL_MS)
       if (attempt.isOver) return undefined
       attempt.waitsFor = 'result'
-      return read(client)
+      const result = await read(client)
+      if (!attempt.isOver) rests.delete(pool)
+      return result
     })
   }
 

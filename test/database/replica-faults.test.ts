@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { createPool, type Pool } from '../../src/database/client.ts'
 import { createReplicas, type Replicas } from '../../src/database/replicas.ts'
@@ -52,6 +52,26 @@ test('a read that hangs on a replica is left to the primary', async () => {
   expect(reasons.at(-1)).toBe('the read took longer than 500 ms')
 })
 
+test('a replica that fails is left out for longer each time, until it has executed a read', async () => {
+  const { replicas } = createTestReplicas()
+  let now = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  async function failOnce(): Promise<void> {
+    while (replicas.isAvailable()) await replicas.read(() => Promise.reject(new Error('failed')))
+  }
+  async function expectRest(ms: number): Promise<void> {
+    await failOnce()
+    now += ms - 1
+    expect(replicas.isAvailable()).toBe(false)
+    now += 1
+    expect(replicas.isAvailable()).toBe(true)
+  }
+  for (const ms of [20, 40, 80, 160, 320, 640, 1_000, 1_000]) await expectRest(ms)
+  while (!(await replicas.read((client) => client.query('SELECT 1')))) now += 1_000
+  await expectRest(20)
+})
+
 test('a recovery conflict leaves the read to the primary', async () => {
   await replication.onStandby('ALTER SYSTEM SET max_standby_streaming_delay = 0')
   await replication.onStandby('SELECT pg_reload_conf()')
@@ -92,28 +112,38 @@ test('a primary that does not report its position leaves no replica out', async 
   await untilRead(replicas, (client) => client.query('SELECT 1'))
 })
 
-test('reads succeed while the network holds what a replica sends, and the service stops', async () => {
+/** A service whose replica is behind a proxy, and a function that reads 40 animals at once. @returns both, in use */
+async function startBehindProxy(ms: number) {
   const proxy = await startTcpProxy(replication.standbyUrl)
   onTestFinished(() => proxy.down())
   await replication.onPrimary("INSERT INTO animal (name, category_id) SELECT 'Rex', 1 FROM generate_series(1, 40)")
   const stops: (() => Promise<void>)[] = []
-  const service = await startService(replication.primaryUrl, stops, {
-    databaseReplicaUrls: [proxy.url],
-    timeouts: { queryMs: 2_000 },
-  })
-  const readAll = () => Promise.all(Array.from({ length: 40 }, async (_, n) => service.send(`/v1/pets/${n + 1}`)))
+  const options = { databaseReplicaUrls: [proxy.url], timeouts: { queryMs: ms, checkoutMs: ms } }
+  const service = await startService(replication.primaryUrl, stops, options)
+  const ids = Array.from({ length: 40 }, (_, n) => n + 1)
+  const readAll = () => Promise.all(ids.map(async (id) => (await service.send(`/v1/pets/${id}`)).status))
   await waitUntil(async () => (await readAll()) && proxy.connections > 1)
+  return { proxy, readAll, stop: () => Promise.all(stops.map((stop) => stop())) }
+}
+
+test('reads succeed while the network holds what a replica sends', async () => {
+  const { proxy, readAll, stop } = await startBehindProxy(LONG_MS)
   for (let round = 0; round < 5; round++) {
     const reading = readAll()
     proxy.hold('responses')
-    expect(new Set((await reading).map(({ status }) => status))).toEqual(new Set([200]))
+    expect(new Set(await reading)).toEqual(new Set([200]))
     proxy.restore()
     await readAll()
   }
+  await stop()
+})
+
+test('a service stops while a replica does not respond', async () => {
+  const { proxy, readAll, stop } = await startBehindProxy(2_000)
   proxy.hold('responses')
   await sleep(1_000) // so that the replica is tried again
   await readAll()
-  await Promise.all(stops.map((stop) => stop()))
+  await stop()
 })
 
 test('without a replica to read from, reads that wait for a connection share a statement', async () => {
