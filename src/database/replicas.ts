@@ -99,13 +99,32 @@ interface ReplicasOptions {
   onLeftOut(reason: string, pool?: Pool): void
 }
 
+/** The times in which replicas are left out. */
+function createRests(pools: Pool[]) {
+  const rests = new Map<Pool, { until: number; ms: number }>()
+  return {
+    available: () => pools.filter((pool) => (rests.get(pool)?.until ?? 0) <= performance.now()),
+    begin(left: Pool[]): void {
+      const now = performance.now()
+      for (const pool of left) {
+        const last = rests.get(pool) ?? { until: 0, ms: MIN_REST_MS / 2 }
+        if (last.until > now) continue // begun by another read of the same moment
+        const ms = Math.min(MAX_REST_MS, last.ms * 2)
+        rests.set(pool, { until: now + ms, ms })
+      }
+    },
+    /** The next rest is the shortest again. */
+    reset: (pool: Pool) => void rests.delete(pool),
+  }
+}
+
 /**
  * Reads from replicas without stale results: as etcd's read index, all reads that wait ask the primary once for its
  * position, and are executed where it has been replayed. Nothing is remembered of a replica: it may have been promoted, and
  * its address may lead to another server.
  */
 export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptions): Replicas {
-  const rests = new Map<Pool, { until: number; ms: number }>()
+  const rests = createRests(pools)
   let turn = 0
 
   const primaryPosition = new Batcher<void, Position>((take) =>
@@ -118,17 +137,9 @@ export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptio
     }),
   )
 
-  const availablePools = () => pools.filter((pool) => (rests.get(pool)?.until ?? 0) <= performance.now())
-
   /** Leaves one replica out, or all because of the primary. */
   function leaveOut(reason: string, pool?: Pool): void {
-    const now = performance.now()
-    for (const left of pool ? [pool] : pools) {
-      const last = rests.get(left) ?? { until: 0, ms: MIN_REST_MS / 2 }
-      if (last.until > now) continue // by another read of the same moment
-      const ms = Math.min(MAX_REST_MS, last.ms * 2)
-      rests.set(left, { until: now + ms, ms })
-    }
+    rests.begin(pool ? [pool] : pools)
     onLeftOut(reason, pool)
   }
 
@@ -142,15 +153,15 @@ export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptio
       if (attempt.isOver) return undefined
       attempt.waitsFor = 'result'
       const result = await read(client)
-      if (!attempt.isOver) rests.delete(pool)
+      if (!attempt.isOver) rests.reset(pool)
       return result
     })
   }
 
   return {
-    isAvailable: () => availablePools().length > 0,
+    isAvailable: () => rests.available().length > 0,
     async read<T extends object>(read: Read<T>) {
-      const available = availablePools()
+      const available = rests.available()
       const pool = available[turn++ % available.length] // they take turns
       if (!pool) return undefined
       const attempt: Attempt = { isOver: false, waitsFor: 'position' }
