@@ -99,6 +99,19 @@ interface ReplicasOptions {
   onLeftOut(reason: string, pool?: Pool): void
 }
 
+/** Reads the position of the primary, once for all reads that wait. */
+function createPositionReader(positionPool: Pool): Batcher<void, Position> {
+  return new Batcher<void, Position>((take) =>
+    positionPool.withConnection(async (client) => {
+      const waiting = take() // before the position is read
+      const { rows } = await client.query<Position & { is_durable: boolean }>(prepared(READ_PRIMARY, []))
+      const primary = rows[0] as Position & { is_durable: boolean } // a SELECT without FROM has one row
+      if (!primary.is_durable) throw new Error('synchronous_commit is off on the primary')
+      return waiting.map(() => primary)
+    }),
+  )
+}
+
 /** The times in which replicas are left out. */
 function createRests(pools: Pool[]) {
   const rests = new Map<Pool, { until: number; ms: number }>()
@@ -127,21 +140,7 @@ export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptio
   const rests = createRests(pools)
   let turn = 0
 
-  const primaryPosition = new Batcher<void, Position>((take) =>
-    positionPool.withConnection(async (client) => {
-      const waiting = take() // before the position is read
-      const { rows } = await client.query<Position & { is_durable: boolean }>(prepared(READ_PRIMARY, []))
-      const primary = rows[0] as Position & { is_durable: boolean } // a SELECT without FROM has one row
-      if (!primary.is_durable) throw new Error('synchronous_commit is off on the primary')
-      return waiting.map(() => primary)
-    }),
-  )
-
-  /** Leaves one replica out, or all because of the primary. */
-  function leaveOut(reason: string, pool?: Pool): void {
-    rests.begin(pool ? [pool] : pools)
-    onLeftOut(reason, pool)
-  }
+  const primaryPosition = createPositionReader(positionPool)
 
   /** @returns the result of the read; undefined if its caller no longer waits. The connection is kept for the next one */
   async function readFrom<T>(pool: Pool, read: Read<T>, attempt: Attempt): Promise<T | undefined> {
@@ -167,7 +166,9 @@ export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptio
       const attempt: Attempt = { isOver: false, waitsFor: 'position' }
       const onError = (error: unknown) => {
         if (attempt.isOver) return // its replica was left out then, and may be back
-        leaveOut(reasonOf(error), attempt.waitsFor === 'position' ? undefined : pool)
+        const cause = attempt.waitsFor === 'position' ? undefined : pool
+        rests.begin(cause ? [cause] : pools)
+        onLeftOut(reasonOf(error), cause)
       }
       const result = readFrom(pool, read, attempt).catch(onError)
       const ended = result.then(() => true)
@@ -176,8 +177,9 @@ export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptio
       if (attempt.waitsFor === 'result' && (await endsWithin(MAX_READ_MS))) return (await result) ?? undefined
       attempt.isOver = true
       // A primary that is slow is no reason to send it all reads: no replica is left out.
-      if (attempt.waitsFor === 'position') onLeftOut(SLOW.position)
-      else leaveOut(SLOW[attempt.waitsFor], pool)
+      const cause = attempt.waitsFor === 'position' ? undefined : pool
+      if (cause) rests.begin([cause])
+      onLeftOut(SLOW[attempt.waitsFor], cause)
       return undefined
     },
   }
