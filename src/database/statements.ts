@@ -61,7 +61,7 @@ export function createStatements(pool: Pool, replicas?: Replicas): Statements {
         let inputs: Input[] | undefined
         const execute = (client: pg.PoolClient) => client.query<never>(prepared(text, toValues((inputs ??= take()))))
         const isBusy = pool.inUseCount >= BUSY_CONNECTIONS || batcher.waitingCount >= BUSY_REQUESTS
-        if (readOnly && replicas && isBusy) {
+        if (readOnly && isBusy && replicas?.isAvailable()) {
           inputs = take() // before the replica's position is compared: none of them may be younger
           const result = await replicas.read(execute)
           if (result) return toOutputs(result.rows, inputs)
@@ -93,7 +93,8 @@ async function retryOnce<T>(execute: () => Promise<T>): Promise<T> {
 /** Names of the prepared statements by their text. */
 const names = new Map<string, string>()
 
-function prepared(text: string, values: unknown[]): pg.QueryConfig {
+/** A statement that is prepared once per connection. */
+export function prepared(text: string, values: unknown[]): pg.QueryConfig {
   const name = names.get(text) ?? nameStatement(text)
   return { name, text, values, types: types as pg.CustomTypesConfig } // pg's type wants any
 }

@@ -42,6 +42,6 @@ export function logFailures(log: Logger, message: string, onFailure = () => {}):
 export function logPools(log: Logger, onConnectionLost: () => void) {
   return {
     onIdleError: logFailures(log, 'connection lost', onConnectionLost),
-    onReplicaLeftOut: throttledByReason(log, 'replica left out for a second, reading from the primary', 60_000),
+    onReplicaLeftOut: throttledByReason(log, 'replica left out for up to a second, reading from the primary', 60_000),
   }
 }

@@ -6,6 +6,16 @@ import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { findBinaries, freePort, run } from '../../src/database/postgres-programs.ts'
 
+/** A server that streams from a primary. */
+export interface Standby {
+  url: string
+  /** Executes one statement. */
+  query(sql: string): Promise<pg.QueryResult>
+  start(): Promise<void>
+  /** Ends the server as a crash does. */
+  kill(): Promise<void>
+}
+
 /** A PostgreSQL server with the schema of the service, and a standby that streams from it. */
 export interface Replication {
   primaryUrl: string
@@ -16,6 +26,8 @@ export interface Replication {
   startStandby(): Promise<void>
   /** Ends the standby as a crash does. */
   killStandby(): Promise<void>
+  /** Starts another standby of the primary. */
+  addStandby(): Promise<Standby>
   stop(): Promise<void>
 }
 
@@ -25,29 +37,39 @@ export async function startReplication(): Promise<Replication> {
   const folder = await mkdtemp(join(tmpdir(), 'pet-store-replication-'))
   const server = await useEmbeddedPostgres(folder, SETTINGS)
   await migrate(server.url)
-  const standby = join(folder, 'standby')
-  await copyCluster(server.url, join(folder, 'postgres'), standby)
-  const port = await freePort()
-  const standbyUrl = server.url.replace(/:\d+\//, `:${port}/`)
-  const bin = findBinaries()
-  const control = (...args: string[]) => run(join(bin, 'pg_ctl'), [...args, '-D', standby, '-s'], standby)
-  const options = `-c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=100`
-  const startStandby = () => control('start', '-w', '-l', `${standby}.log`, '-o', options)
-  const killStandby = () => control('stop', '-m', 'immediate')
-  await startStandby()
+  const standbys: Standby[] = []
+  async function addStandby(): Promise<Standby> {
+    const standby = await startStandby(server.url, join(folder, 'postgres'), join(folder, `standby-${standbys.length}`))
+    standbys.push(standby)
+    return standby
+  }
+  const first = await addStandby()
   return {
     primaryUrl: server.url,
-    standbyUrl,
+    standbyUrl: first.url,
     onPrimary: (sql) => query(server.url, sql),
-    onStandby: (sql) => query(standbyUrl, sql),
-    startStandby,
-    killStandby,
+    onStandby: first.query,
+    startStandby: first.start,
+    killStandby: first.kill,
+    addStandby,
     async stop() {
-      await killStandby().catch(() => {}) // a test may have killed it
+      await Promise.allSettled(standbys.map(({ kill }) => kill())) // a test may have killed one
       await server.release()
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+async function startStandby(primaryUrl: string, primary: string, folder: string): Promise<Standby> {
+  await copyCluster(primaryUrl, primary, folder)
+  const port = await freePort()
+  const url = primaryUrl.replace(/:\d+\//, `:${port}/`)
+  const bin = findBinaries()
+  const control = (...args: string[]) => run(join(bin, 'pg_ctl'), [...args, '-D', folder, '-s'], folder)
+  const options = `-c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=100`
+  const start = () => control('start', '-w', '-l', `${folder}.log`, '-o', options)
+  await start()
+  return { url, query: (sql) => query(url, sql), start, kill: () => control('stop', '-m', 'immediate') }
 }
 
 /** What pg_basebackup does, which is not among the embedded programs. */
@@ -63,10 +85,14 @@ async function copyCluster(url: string, primary: string, standby: string): Promi
   } finally {
     await client.end()
   }
-  const { hostname, port, username, password } = new URL(url)
-  const source = `host=${hostname} port=${port} user=${username} password=${password}`
-  await appendFile(join(standby, 'postgresql.auto.conf'), `primary_conninfo = '${source}'\n`)
+  await appendFile(join(standby, 'postgresql.auto.conf'), `primary_conninfo = '${connectionInfo(url)}'\n`)
   await writeFile(join(standby, 'standby.signal'), '')
+}
+
+/** The address of a server for primary_conninfo. */
+export function connectionInfo(url: string): string {
+  const { hostname, port, username, password } = new URL(url)
+  return `host=${hostname} port=${port} user=${username} password=${password}`
 }
 
 async function query(connectionString: string, sql: string): Promise<pg.QueryResult> {

@@ -1,0 +1,173 @@
+import pg from 'pg'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { startTcpProxy } from '../chaos/tcp-proxy.ts'
+import { createPool, type Pool } from '../../src/database/client.ts'
+import { createReplicas, type Replicas } from '../../src/database/replicas.ts'
+import { createStatements } from '../../src/database/statements.ts'
+import { startService } from '../support/harness.ts'
+import { type Replication, startReplication } from '../support/standby.ts'
+import { waitUntil } from '../support/timeouts.ts'
+
+const LONG_MS = 1_000_000
+const timeouts = { checkoutMs: LONG_MS, lockMs: LONG_MS, statementMs: LONG_MS, queryMs: LONG_MS }
+
+let replication: Replication
+beforeAll(async () => void (replication = await startReplication()))
+afterAll(() => replication.stop())
+
+function openPool(url: string, size = 4): Pool {
+  const pool = createPool({ url, size, timeouts })
+  onTestFinished(() => void pool.end()) // which waits for statements that hang
+  return pool
+}
+
+/** Replicas with one standby. @returns also the reasons why the primary had to read */
+function createTestReplicas(primaryUrl = replication.primaryUrl): { replicas: Replicas; reasons: string[] } {
+  const reasons: string[] = []
+  const replicas = createReplicas({
+    pools: [openPool(replication.standbyUrl)],
+    positionPool: openPool(primaryUrl, 1),
+    onLeftOut: (reason) => void reasons.push(reason),
+  })
+  return { replicas, reasons }
+}
+
+const SELECT = { text: 'SELECT n::int FROM unnest($1::int[]) AS n', readOnly: true }
+const statement = { ...SELECT, toValues: (n: number[]) => [n], toOutputs: (rows: { n: number }[]) => rows }
+
+/** Reads until the standby has executed the read. */
+const untilRead = (replicas: Replicas, read: (client: pg.PoolClient) => Promise<object>) =>
+  waitUntil(() => replicas.read(read))
+
+test('a read that hangs on a replica is left to the primary', async () => {
+  const { replicas, reasons } = createTestReplicas()
+  await untilRead(replicas, (client) => client.query('SELECT 1'))
+  let started = false
+  await waitUntil(async () => {
+    const hanging = new Promise<object>(() => {})
+    expect(await replicas.read(() => ((started = true), hanging))).toBe(undefined)
+    return started
+  })
+  expect(reasons.at(-1)).toBe('the read took longer than 500 ms')
+})
+
+test('a replica that fails is left out for longer each time, until it has executed a read', async () => {
+  const { replicas } = createTestReplicas()
+  let now = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  async function failOnce(): Promise<void> {
+    while (replicas.isAvailable()) await replicas.read(() => Promise.reject(new Error('failed')))
+  }
+  async function expectRest(ms: number): Promise<void> {
+    await failOnce()
+    now += ms - 1
+    expect(replicas.isAvailable()).toBe(false)
+    now += 1
+    expect(replicas.isAvailable()).toBe(true)
+  }
+  for (const ms of [20, 40, 80, 160, 320, 640, 1_000, 1_000]) await expectRest(ms)
+  while (!(await replicas.read((client) => client.query('SELECT 1')))) now += 1_000
+  await expectRest(20)
+})
+
+test('a recovery conflict leaves the read to the primary', async () => {
+  await replication.onStandby('ALTER SYSTEM SET max_standby_streaming_delay = 0')
+  await replication.onStandby('SELECT pg_reload_conf()')
+  const { replicas } = createTestReplicas()
+  let error: Promise<unknown> | undefined
+  async function readUntilCancelled(client: pg.PoolClient): Promise<object> {
+    const reading = client.query('SELECT pg_sleep(1000) FROM (SELECT count(*) FROM animal) AS counted')
+    reading.catch(() => {}) // is awaited below
+    const sleeping = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+    await waitUntil(async () => (await replication.onStandby(sleeping)).rowCount)
+    await replication.onPrimary('BEGIN; LOCK TABLE animal; COMMIT')
+    return reading
+  }
+  await waitUntil(async () => {
+    const result = await replicas.read((client) => {
+      const read = readUntilCancelled(client)
+      error = read.catch((reason: unknown) => reason)
+      return read
+    })
+    expect(result).toBe(undefined)
+    return error
+  })
+  expect(await error).toMatchObject({ code: '40001' })
+})
+
+test('a primary that does not report its position leaves no replica out', async () => {
+  const proxy = await startTcpProxy(replication.primaryUrl)
+  onTestFinished(() => proxy.down())
+  const { replicas, reasons } = createTestReplicas(proxy.url)
+  await untilRead(replicas, (client) => client.query('SELECT 1'))
+  proxy.hold('responses')
+  await waitUntil(() => replicas.isAvailable())
+  expect(await replicas.read((client) => client.query('SELECT 1'))).toBe(undefined)
+  expect(reasons.at(-1)).toBe('the primary did not report its WAL position within 20 ms')
+  expect(replicas.isAvailable()).toBe(true)
+  proxy.cut('rst')
+  proxy.restore()
+  await untilRead(replicas, (client) => client.query('SELECT 1'))
+})
+
+/** A service whose replica is behind a proxy, and a function that reads 40 animals at once. @returns both, in use */
+async function startBehindProxy(ms: number) {
+  const proxy = await startTcpProxy(replication.standbyUrl)
+  onTestFinished(() => proxy.down())
+  await replication.onPrimary("INSERT INTO animal (name, category_id) SELECT 'Rex', 1 FROM generate_series(1, 40)")
+  const stops: (() => Promise<void>)[] = []
+  const options = { databaseReplicaUrls: [proxy.url], timeouts: { queryMs: ms, checkoutMs: ms } }
+  const service = await startService(replication.primaryUrl, stops, options)
+  const ids = Array.from({ length: 40 }, (_, n) => n + 1)
+  const readAll = () => Promise.all(ids.map(async (id) => (await service.send(`/v1/pets/${id}`)).status))
+  await waitUntil(async () => (await readAll()) && proxy.connections > 1)
+  return { proxy, readAll, stop: () => Promise.all(stops.map((stop) => stop())) }
+}
+
+test('reads succeed while the network holds what a replica sends', async () => {
+  const { proxy, readAll, stop } = await startBehindProxy(LONG_MS)
+  for (let round = 0; round < 5; round++) {
+    const reading = readAll()
+    proxy.hold('responses')
+    expect(new Set(await reading)).toEqual(new Set([200]))
+    proxy.restore()
+    await readAll()
+  }
+  await stop()
+})
+
+test('a service stops while a replica does not respond', async () => {
+  const { proxy, readAll, stop } = await startBehindProxy(2_000)
+  proxy.hold('responses')
+  await sleep(1_000) // so that the replica is tried again
+  await readAll()
+  await stop()
+})
+
+test('without a replica to read from, reads that wait for a connection share a statement', async () => {
+  const pool = openPool(replication.primaryUrl, 2)
+  const held = [await pool.connect(), await pool.connect()]
+  const sent: unknown[] = []
+  for (const client of held) {
+    const query = client.query.bind(client) as (config: pg.QueryConfig) => Promise<pg.QueryResult>
+    client.query = ((config: pg.QueryConfig) => (sent.push(config.values), query(config))) as never // pg's overloads
+  }
+  const read = createStatements(pool, { isAvailable: () => false, read: async () => undefined }).batch(statement)
+  const results = [read(1)]
+  for (const n of [2, 3]) {
+    await sleep(200) // longer than a batch waits for the previous one
+    results.push(read(n))
+  }
+  held.forEach((client) => client.release())
+  expect(await Promise.all(results)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+  expect(sent).toEqual([[[1, 2, 3]]])
+})
+
+test('reads that neither a replica nor the primary can execute all fail as not executed', async () => {
+  const pool = openPool('postgresql://127.0.0.1:1/nothing')
+  const read = createStatements(pool, { isAvailable: () => true, read: async () => undefined }).batch(statement)
+  const results = await Promise.allSettled(Array.from({ length: 30 }, (_, n) => read(n)))
+  for (const result of results) expect(result).toMatchObject({ reason: { code: 'NOT_CONNECTED' } })
+})

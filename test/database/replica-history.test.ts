@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { startService, type TestService } from '../support/harness.ts'
+import { connectionInfo, startReplication } from '../support/standby.ts'
+import { waitUntil } from '../support/timeouts.ts'
+
+const animals = (count: number, name: string) =>
+  `INSERT INTO animal (name, category_id) SELECT '${name}', 1 FROM generate_series(1, ${count})`
+
+/** Reads many different animals at once, which makes the service busy. @returns their names, or the status */
+const readMany = (service: TestService) =>
+  Promise.all(
+    Array.from({ length: 40 }, async (_, n) => {
+      const response = await service.send(`/v1/pets/${n + 1}`)
+      return response.ok ? ((await response.json()) as { name: string }).name : response.status
+    }),
+  )
+
+/** Reads until the log says why a replica was left out. Expects only animals of the primary. */
+async function expectLeftOut(service: TestService, reason: string): Promise<void> {
+  let logged = false
+  void service.log.line({ reason }).then(() => (logged = true))
+  await waitUntil(async () => {
+    expect(new Set(await readMany(service))).toEqual(new Set(['right']))
+    return logged
+  })
+}
+
+test('a standby of another server, or another database, is left out, though it is ahead', async () => {
+  const [one, other] = await Promise.all([startReplication(), startReplication()])
+  const stops: (() => Promise<void>)[] = []
+  try {
+    await one.onPrimary(animals(50, 'right'))
+    await other.onPrimary(animals(10_000, 'of another server'))
+    await waitUntil(async () => (await other.onStandby('SELECT count(*)::int FROM animal')).rows[0].count === 10_000)
+    const service = await startService(one.primaryUrl, stops, { databaseReplicaUrls: [other.standbyUrl] })
+    await expectLeftOut(service, 'it is a standby of another server')
+    const elsewhere = new URL(one.standbyUrl)
+    elsewhere.pathname = '/template1'
+    const second = await startService(one.primaryUrl, stops, { databaseReplicaUrls: [elsewhere.href] })
+    await expectLeftOut(second, 'its URL names another database')
+  } finally {
+    await Promise.all(stops.map((stop) => stop()))
+    await Promise.all([one.stop(), other.stop()])
+  }
+})
+
+test('after a failover, a standby that follows the new primary executes reads, and one of the old primary does not', async () => {
+  const replication = await startReplication()
+  const stops: (() => Promise<void>)[] = []
+  try {
+    const [follower, stray] = [await replication.addStandby(), await replication.addStandby()]
+    await replication.onStandby('SELECT pg_promote()')
+    const newPrimary = { url: replication.standbyUrl, query: replication.onStandby }
+    await follower.query(`ALTER SYSTEM SET primary_conninfo = '${connectionInfo(newPrimary.url)}'`)
+    await follower.query('SELECT pg_reload_conf()')
+    await replication.onPrimary(animals(10_000, 'of the old primary'))
+    await waitUntil(async () => (await stray.query('SELECT count(*)::int FROM animal')).rows[0].count === 10_000)
+    await newPrimary.query(animals(50, 'right'))
+    const strayed = await startService(newPrimary.url, stops, { databaseReplicaUrls: [stray.url] })
+    await expectLeftOut(strayed, 'it is on timeline 1, the primary on 2')
+    const service = await startService(newPrimary.url, stops, { databaseReplicaUrls: [follower.url] })
+    await waitUntil(async () => {
+      expect(new Set(await readMany(service))).toEqual(new Set(['right']))
+      const { rows } = await follower.query(`SELECT count(*)::int FROM pg_stat_activity
+        WHERE query LIKE '%FROM "public"."animal"%' AND pid <> pg_backend_pid()`)
+      return rows[0].count > 0
+    })
+  } finally {
+    await Promise.all(stops.map((stop) => stop()))
+    await replication.stop()
+  }
+})
