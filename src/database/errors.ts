@@ -75,7 +75,7 @@ const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^Client has encountered a connection error and is not queryable$/, 'not-executed'],
   // PgBouncer's errors all have the code 08P01 (protocol_violation). The first list is of statements that it never sent.
   [/^(query_wait_timeout|server login has been failing|pgbouncer cannot connect|no more connections)/, 'not-executed'],
-  [/^(server conn crashed\?|query_timeout)/, 'connection-lost'],
+  [/^(server conn crashed\?|query timeout)/, 'connection-lost'],
 ]
 
 function toSet(...lists: string[]): Set<string> {

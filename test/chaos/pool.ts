@@ -49,14 +49,17 @@ export function whilePoolBlocked(url: string, client: Client, work: () => Promis
 /** The readiness probe and the log of outages use a connection of their own. */
 const READINESS_CONNECTIONS = 1
 
-/** Measures whether every connection of the pool works, and whether there are more connections than allowed. */
-export async function measurePool(url: string, port: number, key: string): Promise<Measurement[]> {
+/**
+ * Measures whether every connection of the pool works, and whether there are more connections than allowed.
+ * @param instances the number of instances that use the database
+ */
+export async function measurePool(url: string, port: number, key: string, instances = 1): Promise<Measurement[]> {
   const client = createClient(port, key)
   const usable = await whilePoolBlocked(url, client, () => Promise.resolve())
   client.close()
   const open = await inDatabase(url, async (sql) => (await sql.query<{ n: number }>(COUNT_CONNECTIONS)).rows[0]?.n ?? 0)
   return [
     exactly('connections of the pool that work at the end', usable, POOL_SIZE),
-    exactly('connections beyond the pool', Math.max(0, open - POOL_SIZE - READINESS_CONNECTIONS), 0),
+    exactly('connections beyond the pool', Math.max(0, open - instances * (POOL_SIZE + READINESS_CONNECTIONS)), 0),
   ]
 }

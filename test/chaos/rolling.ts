@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient, type ClientResponse } from './client.ts'
 import { prepareDatabase, statementsFinished, startCluster, type TestDatabase } from './cluster.ts'
 import {
@@ -14,6 +13,7 @@ import {
 import { hasHaproxy, type LoadBalancer, startHaproxy } from './haproxy.ts'
 import { type Instance, startInstance, PATIENT_ENV } from './instance.ts'
 import { createLedger, type Ledger } from './ledger.ts'
+import { startLoad } from './load.ts'
 import { auditRequests, auditStreams, reachEnd, readStored } from './stream-audit.ts'
 import { startSubscriber, type Subscriber } from './subscriber.ts'
 
@@ -39,7 +39,7 @@ export async function rollUnderLoad(
   const client = createClient(loadBalancer.port, key, 64)
   defer(() => client.close())
   const ledger = createLedger()
-  const load = sendAtRate(client, ledger, rate)
+  const load = sendRequests(client, ledger, rate)
   const subscribers = await startStreams(defer, loadBalancer.port, key, streams)
   const exitCodes: (number | null)[] = []
   for (let round = 0; round < rounds; round++) exitCodes.push(...(await restartInTurn(instances, start, loadBalancer)))
@@ -100,36 +100,14 @@ async function startStreams(defer: Defer, port: number, key: string, count: numb
   return subscribers
 }
 
-/** Sends reads and writes to both APIs at a steady rate, without waiting for responses (an open workload). */
-function sendAtRate(client: Client, ledger: Ledger, rate: number) {
+/** Sends reads and writes to both APIs at a steady rate. */
+function sendRequests(client: Client, ledger: Ledger, rate: number) {
   const responses: ClientResponse[] = []
-  const open = new Set<Promise<void>>()
   const query = JSON.stringify({ query: '{pets(first:5){nodes{id name}}}' })
-  const stopping = new AbortController()
-  async function sendOne(n: number): Promise<void> {
+  const load = startLoad(rate, async (n) => {
     if (n % 4 === 0) responses.push(await client.send('GET', '/v1/pets?limit=5'))
     else if (n % 4 === 2) responses.push(await client.send('POST', '/graphql', query))
     else responses.push((await ledger.create(client)).response)
-  }
-  async function run(): Promise<number> {
-    const startedAt = performance.now()
-    let sent = 0
-    while (!stopping.signal.aborted) {
-      for (; sent < ((performance.now() - startedAt) * rate) / 1_000; sent++) {
-        const pending: Promise<void> = sendOne(sent).finally(() => open.delete(pending))
-        open.add(pending)
-      }
-      await sleep(5)
-    }
-    const seconds = (performance.now() - startedAt) / 1_000
-    await Promise.all(open)
-    return seconds
-  }
-  const running = run()
-  return {
-    async stop(): Promise<{ responses: ClientResponse[]; seconds: number }> {
-      stopping.abort()
-      return { seconds: await running, responses }
-    },
-  }
+  })
+  return { stop: async () => ({ seconds: await load.stop(), responses }) }
 }

@@ -73,7 +73,7 @@ const states: [string, string, object][] = [
   ['08P01pgbouncer cannot connect to server', 'PgBouncer has no server', unavailable],
   ['08P01no more connections allowed (max_client_conn)', 'PgBouncer is full', unavailable],
   ['08P01server conn crashed?', 'PgBouncer lost the server', unknown],
-  ['08P01query_timeout', 'PgBouncer closed the connection', unknown],
+  ['08P01query timeout', 'PgBouncer closed the connection', unknown],
   ['08P01another violation of the protocol', 'an error of the service', internal],
   ['P0001', 'an exception of a trigger', internal],
   ['22012', 'division by zero', internal],

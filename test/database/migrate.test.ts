@@ -51,6 +51,18 @@ test('the history equals what Prisma records', async () => {
   })
 })
 
+test('limits of the role do not apply to migrations', async () => {
+  await withDatabase(async (client, url) => {
+    const { pathname, username } = new URL(url)
+    const role = `ALTER ROLE ${username} IN DATABASE ${pathname.slice(1)}`
+    await client.query(`${role} SET statement_timeout = '1s'; ${role} SET lock_timeout = '2s'`)
+    const limits = await withMigrationLock(url, (migrating) =>
+      migrating.query("SELECT name, setting FROM pg_settings WHERE name IN ('lock_timeout', 'statement_timeout')"),
+    )
+    expect(limits.rows.map(({ setting }) => setting)).toEqual(['0', '0'])
+  })
+})
+
 test('migrations are serialised by the lock', async () => {
   await withDatabase(async (client, url) => {
     const unfinished = 'SELECT count(*)::int AS n FROM _prisma_migrations WHERE rolled_back_at IS NULL'

@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { describe, expect, onTestFinished } from 'vitest'
+import { createClient } from '../chaos/client.ts'
+import { animalsIn, prepareDatabase, startCluster, statementsFinished } from '../chaos/cluster.ts'
+import { createLedger } from '../chaos/ledger.ts'
+import { defer, expectBoundsHold } from '../faults/chaos-slices.ts'
+import {
+  databaseOf,
+  startService,
+  type TestService,
+  type TestServiceOptions,
+  testWithService,
+  withClient,
+} from '../support/harness.ts'
+import { IGNORE_PARAMETERS, poolModes, startPgBouncer } from '../support/pgbouncer.ts'
+import { expectPoolHealthy } from './expect-pool-healthy.ts'
+
+const timeouts = { lockMs: 20_000, statementMs: 30_000 }
+
+/** Starts an instance of the service that reaches a database through a pooler. It is stopped after the test. */
+async function startBehind(url: string, key: string, options: TestServiceOptions = {}): Promise<TestService> {
+  const stops: (() => Promise<void>)[] = []
+  onTestFinished(async () => void (await Promise.all(stops.map((stop) => stop()))))
+  return startService(url, stops, { key, timeouts, ...options })
+}
+
+async function setLimitsOnRole({ databaseUrl }: TestService): Promise<void> {
+  const role = `ALTER ROLE ${new URL(databaseUrl).username} IN DATABASE ${databaseOf({ databaseUrl })}`
+  await withClient((client) =>
+    client.query(
+      `${role} SET lock_timeout = ${timeouts.lockMs}; ${role} SET statement_timeout = ${timeouts.statementMs}`,
+    ),
+  )
+}
+
+const create =
+  'mutation ($name: String!, $key: String) { createPet(input: { name: $name, categoryId: 1 }, idempotencyKey: $key) { id } }'
+
+/** Creates an animal in both APIs, with and without a key. @returns the statuses */
+async function createAll(service: TestService, name: string): Promise<number[]> {
+  const graphql = async (key?: string) => {
+    const { errors } = await service.graphql(create, { name, key })
+    return errors?.[0]?.extensions.status ?? 201
+  }
+  const rest = async (headers = {}) => (await service.post({ name, categoryId: 1 }, headers)).status
+  return Promise.all([rest(), rest({ 'Idempotency-Key': `${name}-rest` }), graphql(), graphql(`${name}-graphql`)])
+}
+
+describe.for(['session', 'transaction'] as const)('behind PgBouncer, in %s mode', (mode) => {
+  const test = testWithService.skipIf(!poolModes.includes(mode))
+
+  test('two instances serve both APIs, without a warning, if the limits are set on the role', async ({ service }) => {
+    await setLimitsOnRole(service)
+    // In transaction mode the instances share fewer connections than they open.
+    const size = mode === 'transaction' ? '2' : '20'
+    const url = await startPgBouncer(defer, service.databaseUrl, mode, {
+      ...IGNORE_PARAMETERS,
+      default_pool_size: size,
+    })
+    const peers = [await startBehind(url, service.key), await startBehind(url, service.key)]
+    for (let n = 0; n < 10; n++) {
+      const statuses = await Promise.all(peers.map((peer, m) => createAll(peer, `animal-${n}-${m}`)))
+      expect(statuses.flat()).toEqual(Array(8).fill(201))
+    }
+    for (const peer of peers) {
+      expect((await (await peer.send('/v1/pets?limit=100')).json()) as unknown[]).toHaveLength(80)
+      const { data } = await peer.graphql('{ pets { totalCount liveCursor nodes { id } } }')
+      expect(data).toMatchObject({ pets: { totalCount: 80 } })
+      expect((await fetch(`${peer.base}/readyz`)).status).toBe(200)
+      expect(peer.log.lines.filter(({ level }) => Number(level) >= 40)).toEqual([])
+    }
+  })
+
+  test('it warns that connections have no limits, and serves', async ({ service }) => {
+    const url = await startPgBouncer(defer, service.databaseUrl, mode, IGNORE_PARAMETERS)
+    const peer = await startBehind(url, service.key)
+    await peer.log.line({
+      msg: 'database unavailable',
+      reason:
+        'a pooler gives connections lock_timeout 0 ms and statement_timeout 0 ms, not 20000 and 30000: set them on the role',
+    })
+    expect(await createAll(peer, 'Rex')).toEqual([201, 201, 201, 201])
+  })
+
+  test("503 if it rejects the service's parameters, which its reason in the log names", async ({ service }) => {
+    const url = await startPgBouncer(defer, service.databaseUrl, mode)
+    const peer = await startBehind(url, service.key)
+    await peer.log.line({ msg: 'database unavailable', reason: 'unsupported startup parameter: statement_timeout' })
+    expect((await peer.post({ name: 'Rex', categoryId: 1 })).status).toBe(503)
+  })
+
+  test('503 if no connection is free in query_wait_timeout, and the animal does not exist', async ({ service }) => {
+    await setLimitsOnRole(service)
+    const settings = { ...IGNORE_PARAMETERS, default_pool_size: '1', query_wait_timeout: '1' }
+    const url = await startPgBouncer(defer, service.databaseUrl, mode, settings)
+    const other = new pg.Client({ connectionString: url })
+    const takeConnection = () => other.connect().then(() => other.query('BEGIN'))
+    if (mode === 'session') await takeConnection()
+    const peer = await startBehind(url, service.key)
+    if (mode === 'transaction') {
+      expect((await peer.send('/v1/pets')).status).toBe(200) // now a connection to PgBouncer is open
+      await takeConnection()
+    }
+    expect(await createAll(peer, 'Rex')).toEqual([503, 503, 503, 503])
+    await other.end()
+    expect(await (await service.send('/v1/pets')).json()).toEqual([])
+  })
+
+  test('504 if PgBouncer closes the connection of a statement that takes longer than query_timeout', async ({
+    service,
+  }) => {
+    await setLimitsOnRole(service)
+    const url = await startPgBouncer(defer, service.databaseUrl, mode, { ...IGNORE_PARAMETERS, query_timeout: '2' })
+    const peer = await startBehind(url, service.key)
+    await withClient(async (client) => {
+      await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+      expect(await createAll(peer, 'Rex')).toEqual([504, 504, 504, 504])
+    }, databaseOf(service))
+  })
+
+  test('a killed PostgreSQL loses no acknowledged animal, 503 means not stored, and the pool recovers', async () => {
+    const cluster = await startCluster(defer)
+    const { key } = await prepareDatabase(cluster.url)
+    const url = await startPgBouncer(defer, cluster.url, mode, IGNORE_PARAMETERS)
+    const peer = await startBehind(url, key)
+    const client = createClient(peer.port, key)
+    defer(() => client.close())
+    const ledger = createLedger()
+    const writing = ledger.write(client, 8)
+    for (const stop of ['kill', 'immediate', 'fast'] as const) {
+      await ledger.reaches(ledger.acknowledged + 50)
+      await sleep(Math.random() * 20) // at any stage of a statement
+      await cluster.stop(stop)
+      await cluster.start()
+    }
+    await ledger.reaches(ledger.acknowledged + 50)
+    await writing.stop()
+    await statementsFinished(cluster.url)
+    expectBoundsHold(ledger.audit(await animalsIn(cluster.url)))
+    await expectPoolHealthy(peer)
+  })
+})
