@@ -43,7 +43,10 @@ export async function startReplication(): Promise<Replication> {
     standbys.push(standby)
     return standby
   }
-  const first = await addStandby()
+  const first = await addStandby().catch(async (error: unknown) => {
+    await server.release()
+    throw error
+  })
   return {
     primaryUrl: server.url,
     standbyUrl: first.url,
