@@ -70,6 +70,8 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
     const connection = connections.get(req.socket)
     connection?.begin(req, res)
     if (shuttingDown) connection?.closeAfterResponse()
+    // The app rejects every target that is not a path. Its router would parse this one with the deprecated url.parse.
+    if (!req.url?.startsWith('/') && !URL.canParse(req.url ?? '')) req.url = '*'
     handle(req, res, () => handleUnrouted(app, req, res))
   }
   server.on('request', serve)
