@@ -104,6 +104,7 @@ export function createService(options: ServiceOptions): Service {
     observed.monitor.stop()
     await Promise.all([stopJobs(), streaming.feed.stop()]).then(pools.close)
   }
+
   return {
     database,
     keys: createApiKeys(database, now),

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { OperatorError } from '../operator-error.ts'
 
 /** The user `nobody` on every Linux. */
-const NOBODY = { uid: 65534, gid: 65534 }
+export const NOBODY = { uid: 65534, gid: 65534 }
 
 /**
  * PostgreSQL refuses to run as root, so root runs it as the owner of its folder, or `nobody` for a new one. The

@@ -23,7 +23,8 @@ export interface DatabaseMonitor {
 }
 
 /**
- * Logs when the database becomes unavailable, the reason, and when it is available again. Checks it once in each
+ * Logs when the database becomes unavailable, the reason, and when it is available again; also if connections do not have
+ * the configured limits. Checks it once in each
  * INTERVAL_MS while it is unavailable, and otherwise only when `check` is called.
  * @param options.databaseUrl only its host is logged
  * @param options.timeouts limits that every connection must have, in milliseconds
@@ -34,6 +35,7 @@ export function createDatabaseMonitor(
   readState: () => Promise<DatabaseState>,
 ): DatabaseMonitor {
   const { host } = new URL(databaseUrl)
+  const checkLimits = createLimitsCheck(log, host, timeouts)
   let problem: string | undefined
   let unavailableSince = 0
   /** Whether `check` was called since the last check began. */
@@ -55,7 +57,7 @@ export function createDatabaseMonitor(
   async function run(): Promise<void> {
     running = true
     requested = false
-    const found = await findProblem(readState, timeouts)
+    const found = await findProblem(readState, checkLimits)
     if (stopped) return
     record(found)
     timer = setTimeout(() => {
@@ -76,18 +78,34 @@ export function createDatabaseMonitor(
   }
 }
 
-/** @returns what is wrong with the database; undefined when nothing is */
+/**
+ * Warns once of limits that are not the configured ones: a pooler may have ignored those with which connections are opened.
+ * The database is available all the same.
+ */
+function createLimitsCheck(log: Logger, host: string, timeouts: Limits): (limits: Limits) => void {
+  let warnedOf: string | undefined
+  return ({ lockMs, statementMs }) => {
+    const isDifferent = lockMs !== timeouts.lockMs || statementMs !== timeouts.statementMs
+    const found = isDifferent ? `lock_timeout ${lockMs} ms and statement_timeout ${statementMs} ms` : undefined
+    if (found && found !== warnedOf) {
+      const reason = `${found}, not ${timeouts.lockMs} and ${timeouts.statementMs} ms: set them on the role`
+      log.warn({ host, reason }, 'connections lack their limits')
+    }
+    warnedOf = found
+  }
+}
+
+/** @returns why the database is unavailable; undefined when it is available */
 async function findProblem(
   readState: () => Promise<DatabaseState>,
-  { lockMs, statementMs }: Limits,
+  onAvailable: (limits: Limits) => void,
 ): Promise<string | undefined> {
   try {
     const found = await readState()
     if (found.readOnly) return 'it is read-only: DATABASE_URL must lead to the primary'
     if (found.pending.length) return `the schema lacks ${found.pending.length} migration(s): npm run migrate -- deploy`
-    if (found.lockMs === lockMs && found.statementMs === statementMs) return undefined
-    const limits = `lock_timeout ${found.lockMs} ms and statement_timeout ${found.statementMs} ms`
-    return `a pooler gives connections ${limits}, not ${lockMs} and ${statementMs}: set them on the role`
+    onAvailable(found)
+    return undefined
   } catch (error) {
     return reasonOf(error)
   }

@@ -7,12 +7,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { NOBODY } from '../../src/database/postgres-programs.ts'
 import type { Defer } from './assertions.ts'
 
 const killProcesses = fileURLToPath(new URL('kill-processes.mjs', import.meta.url))
 
-/** The user `nobody`, as whom root runs the programs: PostgreSQL and PgBouncer refuse to run as root. */
-const NOBODY = { uid: 65534, gid: 65534 }
+/** PostgreSQL and PgBouncer refuse to run as root. */
 const user = process.getuid?.() === 0 ? NOBODY : undefined
 
 const DEBIAN_POSTGRES = '/usr/lib/postgresql'

@@ -76,9 +76,8 @@ describe.for(['session', 'transaction'] as const)('behind PgBouncer, in %s mode'
     const url = await startPgBouncer(defer, service.databaseUrl, mode, IGNORE_PARAMETERS)
     const peer = await startBehind(url, service.key)
     await peer.log.line({
-      msg: 'database unavailable',
-      reason:
-        'a pooler gives connections lock_timeout 0 ms and statement_timeout 0 ms, not 20000 and 30000: set them on the role',
+      msg: 'connections lack their limits',
+      reason: 'lock_timeout 0 ms and statement_timeout 0 ms, not 20000 and 30000 ms: set them on the role',
     })
     expect(await createAll(peer, 'Rex')).toEqual([201, 201, 201, 201])
   })

@@ -18,7 +18,7 @@ if (version && (version[0] ?? 0) * 100 + (version[1] ?? 0) >= 121) poolModes.pus
 if (!poolModes.includes('transaction'))
   console.warn(`No tests behind PgBouncer in ${version ? 'transaction' : 'any'} mode: PgBouncer 1.21 is not installed.`)
 
-/** Parameters that pg sends when it connects, and that PgBouncer rejects unless it is told to ignore them. */
+/** Parameters that pg sends when it connects, and that PgBouncer rejects unless `ignore_startup_parameters` names them. */
 export const IGNORE_PARAMETERS = { ignore_startup_parameters: 'extra_float_digits,statement_timeout,lock_timeout' }
 
 /** Settings of docs/database.md; max_prepared_statements exists since 1.21. */
