@@ -13,7 +13,7 @@ const SRC = join(ROOT, 'src')
  */
 const LAYERS = [
   ['main.ts'],
-  ['cli/'],
+  ['cli/', 'instance.ts'],
   ['service.ts'],
   ['app.ts', 'cluster.ts'],
   ['pages/', 'rest/', 'graphql/', 'telemetry/access-log.ts'],

@@ -1,0 +1,150 @@
+import cluster from 'node:cluster'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { developmentKey } from './auth/dev-key.ts'
+import { gatherMetrics, onShutdown } from './cluster.ts'
+import { type Config, version } from './config.ts'
+import { databaseFailure } from './database/errors.ts'
+import { migrate, withMigrationLock } from './database/migrate.ts'
+import { openDatabaseServer } from './database/open.ts'
+import { seed } from './database/seed.ts'
+import { readManifest, TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import { OperatorError } from './operator-error.ts'
+import { createService, type Service } from './service.ts'
+import { startConfiguredTracing, TRACING_STOP_TIMEOUT_MS } from './telemetry/tracing-config.ts'
+
+/** How long a signal waits for startup to finish before giving up, in milliseconds. */
+const START_TIMEOUT_MS = 20_000
+
+/** Starts the service in this process and runs it until a signal, or the primary process, requests a shutdown. */
+export async function runInstance(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<void> {
+  const shutdown = shutdownRequested()
+  const stop = await Promise.race([start(config, env, log), giveUpStarting(shutdown)])
+  const logLevel = cluster.isWorker ? 'debug' : 'info' // the primary logs the shutdown of all
+  log[logLevel]({ signal: await shutdown }, 'shutting down')
+  await stop()
+  log[logLevel]('stopped')
+}
+
+/** Opens the database, builds the service, listens and prints the banner. @returns shuts all of it down */
+async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<() => Promise<void>> {
+  const trusted = await readTrustedDocuments(config)
+  const tracing = await startConfiguredTracing(env, log)
+  const server = await openDatabaseServer(config, (event) => log.warn(event))
+  let stopService: Service['stop'] | undefined
+  try {
+    const tracer = tracing?.tracer
+    const options = {
+      ...config,
+      databaseUrl: server.url,
+      trusted,
+      tracer,
+      log,
+      ...(cluster.isWorker && { gatherMetrics }),
+    }
+    const service = createService(options)
+    stopService = service.stop
+    const devKey = server.embedded ? await prepareDevelopmentDatabase(server.url, service, config) : undefined
+    if (!server.embedded) await warmUp(service)
+    const port = await service.start({ port: config.port, host: config.host }).catch(toListenError(config))
+    log.info({ port, host: config.host }, 'listening')
+    if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(startupBanner(port, devKey, config))
+    if (config.migrateOnStart && !server.embedded) void migrateWhenReachable(server.url, log)
+    return async () => {
+      await service.stop(config.drainDelayMs, config.drainTimeoutMs)
+      await Promise.all([server.release(), tracing?.stop(TRACING_STOP_TIMEOUT_MS)])
+    }
+  } catch (error) {
+    await stopService?.(0, 0)
+    await server.release()
+    throw error
+  }
+}
+
+/**
+ * Resolves at the first SIGTERM, SIGINT or SIGHUP (the terminal was closed), or when the primary of the cluster requests
+ * a shutdown. A second SIGTERM or SIGINT exits immediately. A terminal signals the primary and its workers, so a
+ * shutdown message does not count as the first signal.
+ * @returns the signal; undefined for a message
+ */
+function shutdownRequested(): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    let signalled = false
+    function onSignal(signal: string): void {
+      if (signalled && signal !== 'SIGHUP') process.exit(1)
+      signalled = true
+      resolve(signal)
+    }
+    process.on('SIGTERM', onSignal).on('SIGINT', onSignal).on('SIGHUP', onSignal)
+    onShutdown(() => resolve(undefined))
+  })
+}
+
+/** Rejects if startup takes too long after a signal. It continues until then, to release the embedded PostgreSQL. */
+async function giveUpStarting(shutdown: Promise<unknown>): Promise<never> {
+  await shutdown
+  await sleep(START_TIMEOUT_MS)
+  throw new OperatorError('Interrupted during startup.')
+}
+
+/** @returns throws one line that names the variable whose port or address cannot be listened on */
+function toListenError({ host, port, metricsPort }: Config): (error: NodeJS.ErrnoException) => never {
+  return (error) => {
+    const variable = 'port' in error && error.port === metricsPort ? `METRICS_PORT ${metricsPort}` : `PORT ${port}`
+    const reason =
+      error.code === 'EADDRINUSE'
+        ? 'the port is in use: set another one, or stop the process that uses it'
+        : error.message
+    throw new OperatorError(`${variable}, HOST ${host}: ${reason}`)
+  }
+}
+
+/** Migrates and seeds the embedded database. @returns the development key */
+async function prepareDevelopmentDatabase(url: string, { database, keys }: Service, config: Config): Promise<string> {
+  if (config.migrateOnStart) await migrate(url)
+  return withMigrationLock(url, async () => {
+    await seed(database.prisma)
+    return developmentKey(keys, config.dataDir)
+  })
+}
+
+/** Prisma's first query takes 100 ms of CPU time. Run it before traffic arrives; ignore failures. */
+async function warmUp({ database: { prisma } }: Service): Promise<void> {
+  await prisma.animal.findFirst({ where: { id: 0n } }).catch(() => undefined)
+}
+
+async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config): Promise<TrustedDocuments> {
+  return mode === 'off' || !file ? TRUSTED_DOCUMENTS_OFF : { mode, byHash: await readManifest(file) }
+}
+
+function startupBanner(port: number, devKey: string, { dataDir, trustedDocuments }: Config): string {
+  const base = `http://localhost:${port}`
+  const graphql =
+    trustedDocuments.mode === 'only' ? `GraphQL    ${base}/graphql` : `GraphiQL   ${base}/graphql#key=${devKey}`
+  return `
+  Pet store ${version} is ready.
+
+    ${graphql}
+    REST       ${base}/v1/pets
+    Docs       ${base}/docs#key=${devKey}
+    Key        ${dataDir}/dev-key   (development only; both links contain it)
+
+  Press Ctrl-C to stop.
+`
+}
+
+/**
+ * Migrates as soon as the database is reachable. A failed migration is not retried: the service continues, and `/readyz`
+ * returns 503 until the migration is applied.
+ */
+async function migrateWhenReachable(url: string, log: Logger): Promise<void> {
+  for (;;) {
+    try {
+      const applied = await migrate(url)
+      return log.info({ applied }, 'schema is up to date')
+    } catch (error) {
+      if (!databaseFailure(error)) return log.error({ err: error }, 'migration failed: not ready until it is applied')
+      await sleep(1_000)
+    }
+  }
+}
