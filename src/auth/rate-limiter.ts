@@ -72,7 +72,10 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { name, points, windowSeconds, store, onStoreError } = options
   const windowMs = windowSeconds * 1_000
   /** What this process knows. With a store: the state after the client's last request here. */
-  const windows = new LRUCache<string, Window>({ max: MAX_CLIENTS })
+  const windows = new LRUCache<string, Window>({
+    maxSize: MAX_CLIENTS, // `max` would allocate arrays of that length at once
+    sizeCalculation: () => 1,
+  })
   const useStore = createCircuitBreaker(onStoreError)
 
   async function consume(client: string, cost: number): Promise<RateLimitState> {
