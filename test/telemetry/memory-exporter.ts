@@ -32,6 +32,8 @@ export interface Client {
   within<T>(work: () => T): T
   /** Waits for a number of spans in its trace, without its own. @returns them in the order in which they started */
   spans(count: number): Promise<ReadableSpan[]>
+  /** Waits until a span in its trace with this name ends. @returns the spans that have ended, in the order of their start */
+  spansUntil(name: string): Promise<ReadableSpan[]>
 }
 
 export function startClient(): Client {
@@ -40,18 +42,19 @@ export function startClient(): Client {
   const headers = {}
   propagation.inject(within, headers)
   const { traceId, spanId } = span.spanContext()
+  const waitForSpans = (isComplete: (spans: ReadableSpan[]) => boolean) =>
+    waitFor(() => {
+      const spans = finished().filter((span) => span.spanContext().traceId === traceId)
+      if (!isComplete(spans)) throw new Error(`${spans.length} spans: ${spans.map(({ name }) => name).join()}`)
+      return spans
+    })
   return {
     traceId,
     spanId,
     headers,
     within: (work) => context.with(within, work),
-    spans: (count) =>
-      waitFor(() => {
-        const spansOfTrace = finished().filter((span) => span.spanContext().traceId === traceId)
-        if (spansOfTrace.length !== count)
-          throw new Error(`${count} spans: ${spansOfTrace.map(({ name }) => name).join()}`)
-        return spansOfTrace
-      }),
+    spans: (count) => waitForSpans(({ length }) => length === count),
+    spansUntil: (awaited) => waitForSpans((spans) => spans.some(({ name }) => name === awaited)),
   }
 }
 
