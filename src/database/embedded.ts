@@ -39,7 +39,7 @@ export async function useEmbeddedPostgres(
 ): Promise<EmbeddedPostgres> {
   const cluster = join(resolve(dataDir), 'postgres')
   const bin = findBinaries()
-  if (!existsSync(cluster)) await initialise(bin, cluster)
+  if (!existsSync(cluster)) await initialise(cluster)
   await requireOwner(cluster)
   let usage = await use(bin, cluster, settings)
   let released = false
@@ -101,15 +101,19 @@ function unusable(cluster: string, why: string): OperatorError {
   )
 }
 
-/** Initialises the cluster in a temporary folder and renames it, so that crashes and races cannot leave a partial one. */
-async function initialise(bin: string, cluster: string): Promise<void> {
+/**
+ * Initialises a cluster, the folder of a server, in a temporary folder and renames it, so that crashes and races cannot
+ * leave a partial one.
+ * @throws OperatorError
+ */
+export async function initialise(cluster: string): Promise<void> {
   const fresh = `${cluster}.new-${process.pid}`
   const password = `${fresh}.password`
   try {
     await createFolder(dirname(cluster))
     await writeFile(password, randomBytes(24).toString('hex'), { mode: 0o600 })
     const auth = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${password}`]
-    await run(join(bin, 'initdb'), [`--pgdata=${fresh}`, '--encoding=UTF8', '--locale=C', ...auth], cluster)
+    await run(join(findBinaries(), 'initdb'), [`--pgdata=${fresh}`, '--encoding=UTF8', '--locale=C', ...auth], cluster)
     await rename(password, join(fresh, 'password'))
     await rename(fresh, cluster)
   } catch (error) {

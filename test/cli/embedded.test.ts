@@ -42,7 +42,7 @@ describe('the embedded PostgreSQL', { concurrent: true }, () => {
   )
 
   test.skipIf(!isRoot)('of another user is run by root as that user', async ({ sandbox }) => {
-    const service = await sandbox.start()
+    const service = await sandbox.startEmpty()
     await service.signal('SIGTERM')
     const folder = join(sandbox.dataDir, 'postgres')
     const owner = statSync(folder).uid

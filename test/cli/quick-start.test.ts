@@ -9,7 +9,7 @@ test.skipIf(spawnSync('curl', ['--version']).error)(
   'the commands of the quick start work on a first start',
   async ({ sandbox }) => {
     const commands = /```sh\n(KEY=[^]*?)```/.exec(readme)?.[1] ?? ''
-    const { base } = await sandbox.start()
+    const { base } = await sandbox.startEmpty()
     const script = commands.replaceAll('http://localhost:4000', base).replaceAll('.data', sandbox.dataDir)
     const [listed, created, queried] = await runShell(script)
     expect(listed).toHaveLength(3)

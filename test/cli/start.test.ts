@@ -52,7 +52,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
   test('a first start in an empty folder prints addresses and a key that reads the sample animals and the metrics', async ({
     sandbox,
   }) => {
-    const service = await sandbox.start()
+    const service = await sandbox.startEmpty()
     const key = await devKey(sandbox)
     expect(service.printed).toContain(`http://localhost:${service.port}/graphql#key=${key}\n`)
     expect(service.printed).toContain(`http://localhost:${service.port}/docs#key=${key}\n`)

@@ -26,7 +26,7 @@ async function expectLeftOut(service: TestService, reason: string): Promise<void
 }
 
 test('a standby of another server, or another database, is left out, though it is ahead', async () => {
-  const [one, other] = await Promise.all([startReplication(), startReplication()])
+  const [one, other] = await Promise.all([startReplication(), startReplication({ initialise: true })])
   const stops: (() => Promise<void>)[] = []
   try {
     await one.onPrimary(animals(50, 'right'))

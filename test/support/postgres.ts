@@ -1,16 +1,18 @@
-import { existsSync, statfsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cpSync, existsSync, statfsSync } from 'node:fs'
+import { chown, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
+import { initialise, useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
     /** URL of an empty database with the current schema on the tests' server. Tests work on clones of it. */
     templateUrl: string
+    /** Folder of a PostgreSQL server that was initialised and never started. */
+    initialisedCluster: string
   }
 }
 
@@ -19,6 +21,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const dir = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-test-'))
   const fast = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
   const settings = [...fast, 'max_connections=300', 'max_prepared_transactions=20']
+  const initialisedCluster = join(dir, 'initialised')
+  await initialise(initialisedCluster)
+  await copyCluster(initialisedCluster, dir)
   const server = await useEmbeddedPostgres(dir, settings)
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
@@ -28,14 +33,25 @@ export default async function setup(project: TestProject): Promise<() => Promise
   template.pathname = 'template_current'
   await migrate(template.href)
   project.provide('templateUrl', template.href)
+  project.provide('initialisedCluster', initialisedCluster)
   return async () => {
     await server.release()
     await rm(dir, { recursive: true, force: true })
   }
 }
 
+/** Copies the folder of a stopped server into an empty DATA_DIR, with its owner, which is faster than initdb. */
+export async function copyCluster(cluster: string, dataDir: string): Promise<void> {
+  const copy = join(dataDir, 'postgres')
+  cpSync(cluster, copy, { recursive: true }) // the asynchronous one takes seven times as long
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = await stat(cluster)
+  const paths = ['', ...(await readdir(copy, { recursive: true }))]
+  await Promise.all(paths.map((path) => chown(join(copy, path), uid, gid)))
+}
+
 /** @returns a folder in memory, if it has enough space: a clone takes 10 ms there and 100 ms on a disk */
-function memoryFolder(): string | undefined {
+export function memoryFolder(): string | undefined {
   const folder = '/dev/shm'
   if (!existsSync(folder)) return undefined
   const { bavail, bsize } = statfsSync(folder)

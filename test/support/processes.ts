@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,6 +10,7 @@ import { inject, test, vi } from 'vitest'
 import { execute } from '../../src/cli/program.ts'
 import { dropDatabase, withClient } from './harness.ts'
 import { recordKey, recordOutput } from './output.ts'
+import { copyCluster } from './postgres.ts'
 import { GENEROUS_TIMEOUTS, waitUntil } from './timeouts.ts'
 
 type Env = Record<string, string>
@@ -44,8 +46,10 @@ export interface Sandbox {
   run(program: string, args?: string[], env?: Env): Promise<ProgramResult>
   /** Runs a program of dist/ as another user, which only root can. */
   runAs(uid: number, program: string, env: Env): Promise<ProgramResult>
-  /** Starts the service and waits until it is listening, by default on a free port. */
+  /** Starts the service and waits until it is listening, by default on a free port. An empty folder gets a PostgreSQL. */
   start(env?: Env): Promise<ServiceProcess>
+  /** Starts the service in the empty folder, so that it initialises its PostgreSQL itself. */
+  startEmpty(): Promise<ServiceProcess>
   /** @returns the process id in the postmaster.pid of the embedded PostgreSQL, which removes the file unless killed */
   postgresPid(): Promise<number | undefined>
 }
@@ -88,18 +92,25 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
     return file === undefined ? undefined : Number.parseInt(file, 10)
   }
 
+  async function start(env: Env): Promise<ServiceProcess> {
+    const program = add('main.js', [], env)
+    const lastLine = env.DATABASE_URL ? '"msg":"listening"' : 'Press Ctrl-C to stop.'
+    const printed = await program.until((text) => text.includes(lastLine) && /"port":\d+/.test(text))
+    const port = Number(/"port":(\d+)/.exec(printed)?.[1])
+    return { base: `http://127.0.0.1:${port}`, port, printed, until: program.until, signal: program.signal }
+  }
+
   return {
     dataDir,
     postgresPid,
     run: (program, args = [], env = {}) => add(program, args, env).exited,
     runAs: (uid, program, env) => add(program, [], env, uid).exited,
     async start(env = {}) {
-      const program = add('main.js', [], env)
-      const lastLine = env.DATABASE_URL ? '"msg":"listening"' : 'Press Ctrl-C to stop.'
-      const printed = await program.until((text) => text.includes(lastLine) && /"port":\d+/.test(text))
-      const port = Number(/"port":(\d+)/.exec(printed)?.[1])
-      return { base: `http://127.0.0.1:${port}`, port, printed, until: program.until, signal: program.signal }
+      if (!env.DATABASE_URL && !existsSync(join(dataDir, 'postgres')))
+        await copyCluster(inject('initialisedCluster'), dataDir)
+      return start(env)
     },
+    startEmpty: () => start({}),
     async close() {
       closed = true
       await Promise.all(programs.map((program) => program.signal('SIGKILL')))

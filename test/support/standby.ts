@@ -2,9 +2,11 @@ import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { inject } from 'vitest'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { findBinaries, freePort, run } from '../../src/database/postgres-programs.ts'
+import { copyCluster, memoryFolder } from './postgres.ts'
 
 /** A server that streams from a primary. */
 export interface Standby {
@@ -33,8 +35,10 @@ export interface Replication {
 
 const SETTINGS = ['fsync=off', 'full_page_writes=off', 'wal_level=replica', 'max_wal_senders=5', 'max_connections=100']
 
-export async function startReplication(): Promise<Replication> {
-  const folder = await mkdtemp(join(tmpdir(), 'pet-store-replication-'))
+/** @param options.initialise takes a second, and gives the primary a system identifier of its own */
+export async function startReplication({ initialise = false } = {}): Promise<Replication> {
+  const folder = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-replication-'))
+  if (!initialise) await copyCluster(inject('initialisedCluster'), folder)
   const server = await useEmbeddedPostgres(folder, SETTINGS)
   await migrate(server.url)
   const standbys: Standby[] = []
@@ -64,7 +68,7 @@ export async function startReplication(): Promise<Replication> {
 }
 
 async function startStandby(primaryUrl: string, primary: string, folder: string): Promise<Standby> {
-  await copyCluster(primaryUrl, primary, folder)
+  await backUp(primaryUrl, primary, folder)
   const port = await freePort()
   const url = primaryUrl.replace(/:\d+\//, `:${port}/`)
   const bin = findBinaries()
@@ -76,7 +80,7 @@ async function startStandby(primaryUrl: string, primary: string, folder: string)
 }
 
 /** What pg_basebackup does, which is not among the embedded programs. */
-async function copyCluster(url: string, primary: string, standby: string): Promise<void> {
+async function backUp(url: string, primary: string, standby: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
