@@ -22,7 +22,7 @@ export default defineConfig({
     hookTimeout: 300_000,
     teardownTimeout: 60_000,
     sequence: { sequencer: LongestFirst },
-    maxWorkers: 3, // more than the two cores, since tests often wait
+    maxWorkers: 4, // more than the two cores, since tests often wait
     isolate: false, // loading the modules takes longer than the tests of a file; databases isolate them
   },
 })
