@@ -22,7 +22,7 @@ export interface Variant {
 }
 
 const service = {
-  args: ['--max-semi-space-size=16', '--enable-source-maps', join(root, 'dist/main.js')],
+  args: ['--max-semi-space-size=16', '--heap-growing-percent=100', '--enable-source-maps', join(root, 'dist/main.js')],
   dialect: serviceDialect,
 }
 const both: Api[] = ['rest', 'graphql']
