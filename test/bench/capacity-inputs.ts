@@ -19,14 +19,14 @@ export type Action = 'list' | 'get' | 'create'
  */
 export const COSTS: Record<'REST' | 'GraphQL', Record<Action, Cost>> = {
   REST: {
-    list: { serviceMs: 0.301, postgresMs: 0.045, responseBytes: 1_805 },
-    get: { serviceMs: 0.189, postgresMs: 0.015, responseBytes: 549 },
-    create: { serviceMs: 0.215, postgresMs: 0.032, responseBytes: 446 },
+    list: { serviceMs: 0.205, postgresMs: 0.034, responseBytes: 1_805 },
+    get: { serviceMs: 0.151, postgresMs: 0.014, responseBytes: 549 },
+    create: { serviceMs: 0.152, postgresMs: 0.025, responseBytes: 446 },
   },
   GraphQL: {
-    list: { serviceMs: 0.391, postgresMs: 0.047, responseBytes: 1_805 },
-    get: { serviceMs: 0.279, postgresMs: 0.016, responseBytes: 549 },
-    create: { serviceMs: 0.291, postgresMs: 0.034, responseBytes: 446 },
+    list: { serviceMs: 0.307, postgresMs: 0.038, responseBytes: 1_805 },
+    get: { serviceMs: 0.222, postgresMs: 0.014, responseBytes: 549 },
+    create: { serviceMs: 0.219, postgresMs: 0.028, responseBytes: 446 },
   },
 }
 
@@ -37,7 +37,7 @@ export const ANIMAL = { bytes: 123, walBytes: 247 }
 export const IDEMPOTENCY_KEY = { bytes: 222, walBytes: 534, serviceMs: 0.03, postgresMs: 0.07, responseBytes: 0 }
 
 /** The most that a process used in that run of the bench. */
-export const PROCESS_MB = 331
+export const PROCESS_MB = 201
 
 /** Connections of a process by default: its pool, the readiness probe, and two for subscriptions. */
 export const PROCESS_CONNECTIONS = Environment.shape.DATABASE_POOL_SIZE.parse(undefined) + 1 + 2
