@@ -32,8 +32,8 @@ export interface Client {
   within<T>(work: () => T): T
   /** Waits for a number of spans in its trace, without its own. @returns them in the order in which they started */
   spans(count: number): Promise<ReadableSpan[]>
-  /** Waits until a span in its trace with this name ends. @returns the spans that have ended, in the order of their start */
-  spansUntil(name: string): Promise<ReadableSpan[]>
+  /** Waits until no span in its trace is open but its own. @returns them in the order in which they started */
+  allSpans(): Promise<ReadableSpan[]>
 }
 
 export function startClient(): Client {
@@ -42,9 +42,10 @@ export function startClient(): Client {
   const headers = {}
   propagation.inject(within, headers)
   const { traceId, spanId } = span.spanContext()
-  const waitForSpans = (isComplete: (spans: ReadableSpan[]) => boolean) =>
+  const isChild = (span: ReadableSpan) => span.spanContext().traceId === traceId && span.spanContext().spanId !== spanId
+  const waitForSpans = (isComplete: (ended: ReadableSpan[]) => boolean) =>
     waitFor(() => {
-      const spans = finished().filter((span) => span.spanContext().traceId === traceId)
+      const spans = finished().filter(isChild)
       if (!isComplete(spans)) throw new Error(`${spans.length} spans: ${spans.map(({ name }) => name).join()}`)
       return spans
     })
@@ -54,7 +55,7 @@ export function startClient(): Client {
     headers,
     within: (work) => context.with(within, work),
     spans: (count) => waitForSpans(({ length }) => length === count),
-    spansUntil: (awaited) => waitForSpans((spans) => spans.some(({ name }) => name === awaited)),
+    allSpans: () => waitForSpans(({ length }) => length === begun.filter(isChild).length),
   }
 }
 
