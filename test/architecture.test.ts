@@ -70,6 +70,8 @@ const MAX_FILE_LINES = 200
 interface Import {
   /** A package, or one of our files as a path from src. */
   name: string
+  /** Whether it is loaded with the file that imports it, unlike a type and `import()`. */
+  loaded: boolean
   typeOnly: boolean
 }
 
@@ -98,17 +100,18 @@ function analyse(path: string): SourceFile {
     readsEnvironment: false,
     longFunctions: [],
   }
-  const addImport = (specifier: ts.Node | undefined, typeOnly: boolean) => {
+  const addImport = (specifier: ts.Node | undefined, typeOnly: boolean, loaded = !typeOnly) => {
     if (!specifier || !ts.isStringLiteral(specifier)) return
     const { text: name } = specifier
-    file.imports.push({ name: name.startsWith('.') ? relative(SRC, join(SRC, dirname(path), name)) : name, typeOnly })
+    const resolved = name.startsWith('.') ? relative(SRC, join(SRC, dirname(path), name)) : name
+    file.imports.push({ name: resolved, typeOnly, loaded })
   }
   const visit = (node: ts.Node): void => {
     if (ts.isImportDeclaration(node)) addImport(node.moduleSpecifier, node.importClause?.isTypeOnly ?? false)
     if (ts.isExportDeclaration(node)) addImport(node.moduleSpecifier, node.isTypeOnly)
     if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) addImport(node.argument.literal, true)
     if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
-      addImport(node.arguments[0], false)
+      addImport(node.arguments[0], false, false)
     if (ts.isModuleDeclaration(node) && ts.isStringLiteral(node.name)) file.augments.push(node.name.text)
     if (ts.isPropertyAccessExpression(node) && node.getText() === 'process.env') file.readsEnvironment = true
     if (ts.isFunctionLike(node) && lineCount(source, node) > MAX_FUNCTION_LINES)
@@ -182,6 +185,22 @@ describe('layers', () => {
     )
     expect(violations).toEqual([])
   })
+})
+
+/** Everything that is loaded with a file: packages and our files. */
+function loadedWith(path: string, loaded = new Set<string>()): Set<string> {
+  for (const { name } of files.get(path)?.imports.filter((imported) => imported.loaded) ?? []) {
+    if (loaded.has(name)) continue
+    loaded.add(name)
+    loadedWith(name, loaded)
+  }
+  return loaded
+}
+
+test('the configuration is checked, and a cluster is run, without the libraries of the APIs and of the database', () => {
+  const libraries = [...loadedWith('main.ts')].filter((name) => WEB.test(name) || /^(pg|@prisma\/.*)$/.test(name))
+  expect(libraries).toEqual([])
+  expect(loadedWith('instance.ts')).toContain('express')
 })
 
 test('only programs read process.env', () => {
