@@ -21,7 +21,7 @@ type Env = Record<string, string>
  */
 export const INHERITED: Env = { PATH: process.env.PATH ?? '', NODE_OPTIONS: process.env.NODE_OPTIONS ?? '' }
 
-/** Without the optimising compilers a start needs a third less CPU time. They change no behaviour but speed. */
+/** Without the optimising compilers a start needs a fifth less CPU time. They change no behaviour but speed. */
 const RUN_BRIEFLY = ['--no-opt', '--liftoff-only']
 
 export interface ProgramResult {
@@ -49,7 +49,7 @@ export interface Sandbox {
   run(program: string, args?: string[], env?: Env): Promise<ProgramResult>
   /** Runs a program of dist/ as another user, which only root can. */
   runAs(uid: number, program: string, env: Env): Promise<ProgramResult>
-  /** Starts the service and waits until it is listening, by default on a free port. An empty folder gets a PostgreSQL. */
+  /** Starts the service on an initialised PostgreSQL and waits until it is listening, by default on a free port. */
   start(env?: Env): Promise<ServiceProcess>
   /** Starts the service in the empty folder, so that it initialises its PostgreSQL itself. */
   startEmpty(): Promise<ServiceProcess>
