@@ -1,18 +1,16 @@
-// Steps of a build that are skipped while nothing changed, and the TypeScript compiler as such a step.
+// Steps of a build that are skipped while nothing changed.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
-const require = createRequire(import.meta.url)
 
 /** What every step depends on: npm writes the second file at each installation. */
 const PACKAGES = ['package.json', 'package-lock.json', 'node_modules/.package-lock.json']
 
-/** Files that change while they are compiled are compiled again, but not forever. */
+/** Files that change while they are built are built again, but not forever. */
 const MAX_RUNS = 3
 
 /**
@@ -22,52 +20,23 @@ const MAX_RUNS = 3
  * Paths are relative to the project.
  * @param step.stamp file that records the inputs and outputs
  * @param step.inputs returns the paths of the inputs
- * @param step.run returns the outputs, as a map from path to content. An output of the previous run that is missing in it
- *   is deleted
+ * @param step.run returns the outputs, or a promise of them, as a map from path to content. An output of the previous run
+ *   that is missing in it is deleted
  */
-export function runStep({ stamp, inputs, run }) {
+export async function runStep({ stamp, inputs, run }) {
   for (let runs = 0; ; runs++) {
     const paths = inputs()
     const [fingerprint, changes] = [fingerprintOf(paths), changeTimes(paths)]
     const previous = readStamp(stamp)
     if (previous.inputs === fingerprint && isIntact(previous.outputs)) return
     if (runs === MAX_RUNS) fail('The files change while they are built.\n')
-    const outputs = run()
+    const outputs = await run()
     const isStable = changeTimes(inputs()) === changes
     for (const path of Object.keys(previous.outputs)) if (!outputs.has(path)) rmSync(join(root, path), { force: true })
     for (const [path, content] of outputs) replace(path, content)
     const hashes = Object.fromEntries([...outputs].map(([path, content]) => [path, sha256(content)]))
     replace(stamp, JSON.stringify({ inputs: isStable ? fingerprint : '', outputs: hashes }))
   }
-}
-
-/**
- * Compiles a TypeScript project to the folder that its configuration names; nothing is written if it has an error.
- * @param options.project its tsconfig.json
- */
-export function compile({ project, stamp, inputs }) {
-  runStep({
-    stamp,
-    inputs: () => [project, 'tsconfig.json', ...inputs()],
-    run: () => emit(join(root, project)),
-  })
-}
-
-/** Prints the errors of a project and exits with code 1, or returns the compiled files. */
-function emit(configFile) {
-  const ts = require('typescript')
-  const format = { getCurrentDirectory: () => root, getCanonicalFileName: (name) => name, getNewLine: () => '\n' }
-  function requireNone(errors) {
-    if (errors.length) fail(ts.formatDiagnostics(errors, format))
-  }
-  const host = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: (error) => requireNone([error]) }
-  const { fileNames, options, errors } = ts.getParsedCommandLineOfConfigFile(configFile, {}, host)
-  requireNone(errors)
-  const program = ts.createProgram(fileNames, options)
-  requireNone(ts.getPreEmitDiagnostics(program))
-  const outputs = new Map()
-  program.emit(undefined, (file, text) => outputs.set(relative(root, file), text))
-  return outputs
 }
 
 function fail(text) {

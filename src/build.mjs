@@ -1,12 +1,11 @@
-// Generates the Prisma client from prisma/schema.prisma, compiles src/ to dist/ and builds the pages; skips what is
-// fresh. Runs after npm ci and before each program. A production install (npm ci --omit=dev) has none of the tools and
-// keeps the dist/ that it was deployed with.
-//   --client  only the client      --watch  compile and restart the service on every change
-import { spawn, spawnSync } from 'node:child_process'
+// Generates the Prisma client from prisma/schema.prisma, bundles src/ to dist/ and builds the pages; skips what is fresh.
+// Runs after npm ci and before each program. A deployment has none of the tools and keeps its dist/.
+//   --client  only the client      --watch  bundle and restart the service on every change
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
-import { compile, list, read, root, runStep } from './build-step.mjs'
+import { list, read, root, runStep } from './build-step.mjs'
 
 const require = createRequire(import.meta.url)
 
@@ -41,33 +40,17 @@ function run(file, ...args) {
   process.exit(1)
 }
 
-/** Compiles on every change, and starts the service when everything was compiled for the first time. */
-function watch(tsc) {
-  const options = { cwd: root, stdio: ['inherit', 'pipe', 'inherit'] }
-  const compiler = spawn(process.execPath, [tsc, '--project', 'src', '--watch', '--preserveWatchOutput'], options)
-  let service
-  let printed = ''
-  compiler.stdout.on('data', (text) => {
-    process.stdout.write(text)
-    if (service || !/Found 0 errors/.test((printed += text))) return
-    const args = ['--watch', '--enable-source-maps', 'dist/main.js']
-    service = spawn(process.execPath, args, { cwd: root, stdio: 'inherit' }).on('exit', () => compiler.kill())
-  })
-  process.on('SIGINT', () => {}) // the terminal signals both children, too
-}
-
 // The Prisma CLI is installed as `prisma-cli`: `prisma` is an optional peer dependency of @prisma/client, which npm would
 // keep in production, with its 200 MB of dependencies.
 const prisma = command('prisma', 'prisma-cli')
-const tsc = command('tsc', 'typescript')
-if (!prisma || !tsc) {
+if (!prisma) {
   if (existsSync(join(root, 'dist/main.js'))) process.exit(0)
   console.error('dist/ does not exist, and the tools to build it are not installed: npm ci && npm run build')
   process.exit(process.env.npm_lifecycle_event === 'postinstall' ? 0 : 1)
 }
 
 const client = 'src/database/generated'
-runStep({
+await runStep({
   stamp: 'dist/.client.json',
   inputs: () => ['prisma/schema.prisma', 'prisma/config.ts'],
   run() {
@@ -78,5 +61,12 @@ runStep({
 if (process.argv.includes('--client')) process.exit(0)
 
 await import('./build-pages.mjs')
-if (process.argv.includes('--watch')) watch(tsc)
-else compile({ project: 'src/tsconfig.json', stamp: 'dist/.src.json', inputs: () => list('src', /\.ts$/) })
+const { bundle, bundleAndRun } = await import('./build-bundle.mjs')
+const programs = ['main', 'cli/keys', 'cli/migrate', 'cli/trusted-documents']
+const service = {
+  programs: Object.fromEntries(programs.map((program) => [program, `src/${program}.ts`])),
+  dir: 'dist',
+  sources: () => list('src', /\.ts$/),
+}
+if (process.argv.includes('--watch')) await bundleAndRun(service, 'dist/main.js')
+else await bundle(service)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Environment, type Variables } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
+import { PROJECT } from './project.ts'
 
 export type Config = ReturnType<typeof toConfig>
 
@@ -109,5 +110,5 @@ function readSecret(file: string): string {
   }
 }
 
-/** Version of the APIs, from package.json beside `src` or `dist`. */
-export const version: string = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
+/** Version of the APIs. */
+export const version: string = JSON.parse(readFileSync(new URL('package.json', PROJECT), 'utf8')).version

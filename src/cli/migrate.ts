@@ -4,6 +4,7 @@ import { listMigrations, migrate, pendingMigrations } from '../database/migrate.
 import { type DatabaseServer, openDatabaseServer } from '../database/open.ts'
 import { describeEnvironment } from '../environment.ts'
 import { OperatorError } from '../operator-error.ts'
+import { PROJECT } from '../project.ts'
 import { parseCommand } from './arguments.ts'
 import { runProgram } from './program.ts'
 
@@ -55,7 +56,7 @@ async function status({ url }: DatabaseServer, { timeouts }: Config): Promise<vo
 
 async function create({ url }: DatabaseServer, name: string): Promise<void> {
   const { createMigration }: { createMigration: CreateMigration } = await import(
-    `${new URL('../../prisma/create-migration.mjs', import.meta.url)}`
+    `${new URL('prisma/create-migration.mjs', PROJECT)}`
   ).catch(() => {
     throw new OperatorError('`create` needs the development dependencies, which npm ci --omit=dev leaves out.')
   })

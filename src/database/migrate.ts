@@ -3,10 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { PROJECT } from '../project.ts'
 import { isSchemaOutdated } from './errors.ts'
 
 /** The folder of the migrations and the data model. */
-export const PRISMA_DIR = fileURLToPath(new URL('../../prisma/', import.meta.url))
+export const PRISMA_DIR = fileURLToPath(new URL('prisma/', PROJECT))
 
 /** The advisory lock that Prisma's own CLI takes, so that migrations are serialised across processes and tools. */
 const MIGRATION_LOCK = 72_707_369

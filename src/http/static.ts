@@ -5,11 +5,12 @@ import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import { type RequestHandler, Router } from 'express'
 import { OperatorError } from '../operator-error.ts'
+import { PROJECT } from '../project.ts'
 import { etagMatches } from './etag.ts'
 import { allowMethods } from './methods.ts'
 
-/** The files that src/build-pages.mjs writes: seen from src/http/ and from dist/http/. */
-const PUBLIC = new URL('../../dist/public/', import.meta.url)
+/** The files that src/build-pages.mjs writes. */
+const PUBLIC = new URL('dist/public/', PROJECT)
 
 /** Content codings (RFC 9110 §8.4.1), best first, with the suffix of a compressed file. */
 const SUFFIXES = { br: '.br', gzip: '.gz', identity: '' }

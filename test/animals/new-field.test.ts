@@ -55,7 +55,7 @@ async function createMigration(copy: string, databaseUrl: string, name: string):
 
 /** @returns a folder inside the repository, so that packages are found, and below dist/, which git ignores */
 function copyWithColor(): string {
-  const copy = mkdtempSync(join(root, 'dist/new-field-'))
+  const copy = mkdtempSync(join(root, 'dist/test-new-field-'))
   for (const name of ['src', 'prisma', 'package.json', 'tsconfig.json'])
     cpSync(join(root, name), join(copy, name), { recursive: true })
   mkdirSync(join(copy, 'dist'))

@@ -1,13 +1,14 @@
 // npm run bench: checks the arguments, then builds, installs the peers and measures.
-import { compile, list, runNode, runNpm } from '../../src/build-step.mjs'
+import { bundle } from '../../src/build-bundle.mjs'
+import { list, runNode, runNpm } from '../../src/build-step.mjs'
 
-compile({
-  project: 'test/bench/arguments.tsconfig.json',
-  stamp: 'test/bench/dist/.arguments.json',
-  inputs: () => ['test/bench', 'src/cli', 'src'].flatMap((path) => list(path, /^[^/]+\.ts$/)),
+await bundle({
+  programs: { arguments: 'test/bench/arguments.ts' },
+  dir: 'test/bench/dist',
+  sources: () => ['test/bench', 'src/cli', 'src'].flatMap((path) => list(path, /^[^/]+\.ts$/)),
 })
 const args = process.argv.slice(2)
-const { checkArguments } = await import('./dist/test/bench/arguments.js')
+const { checkArguments } = await import('./dist/arguments.js')
 const code = checkArguments(args)
 if (code !== undefined) process.exit(code)
 

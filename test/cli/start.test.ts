@@ -70,11 +70,12 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     onTestFinished,
   }) => {
     const root = fileURLToPath(new URL('../..', import.meta.url))
-    const copy = mkdtempSync(join(root, 'dist/no-pages-'))
+    const copy = mkdtempSync(join(root, 'dist/test-no-pages-'))
     onTestFinished(() => rmSync(copy, { recursive: true }))
-    const compiled = readdirSync(join(root, 'dist')).filter((name) => !/^(public|no-pages|new-field)/.test(name))
+    const compiled = readdirSync(join(root, 'dist')).filter((name) => !/^(public|test-)/.test(name))
     for (const name of compiled) cpSync(join(root, 'dist', name), join(copy, 'dist', name), { recursive: true })
     for (const name of ['prisma', 'package.json']) symlinkSync(join(root, name), join(copy, name))
+    await sandbox.initialise()
     const { code, stderr } = await sandbox.run(`${basename(copy)}/dist/main.js`)
     expect(code).toBe(1)
     expect(stderr).toMatch(/^dist\/public\/ does not exist: npm run build[^\n]*\n$/)
@@ -143,11 +144,12 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
   }) => {
     const { server, port } = await occupyPort()
     onTestFinished(() => void server.close())
+    await sandbox.initialise()
     const { code, stderr } = await sandbox.run('main.js', [], { PORT: String(port) })
     expect(code).toBe(1)
     expect(stderr).toMatch(oneLine)
     expect(stderr).toContain(`PORT ${port},`)
-    await access(join(sandbox.dataDir, 'postgres', 'PG_VERSION')) // the data folder was created
+    await access(join(sandbox.dataDir, 'postgres.log')) // PostgreSQL was started
     expect(await sandbox.postgresPid()).toBeUndefined()
   })
 })
@@ -262,6 +264,32 @@ describe('the service on an external database', { concurrent: true }, () => {
       const response = await get(service, path, mintKey())
       expect([path, response.status, await response.json()]).toEqual([path, 503, unavailable])
     }
+    expect(await service.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('a copy of dist/, prisma/ and package.json is enough, with tracing, too', async ({ sandbox, emptyDatabase }) => {
+    const root = fileURLToPath(new URL('../..', import.meta.url))
+    const filter = (path: string) => !path.startsWith(join(root, 'dist/test-')) // other tests create and delete them
+    for (const name of ['dist', 'prisma', 'package.json'])
+      cpSync(join(root, name), join(sandbox.dataDir, name), { recursive: true, filter })
+    const program = (name: string) => join(sandbox.dataDir, 'dist', name)
+    const env = {
+      DATABASE_URL: emptyDatabase,
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
+      DRAIN_TIMEOUT_MS: '1',
+    }
+    expect(await sandbox.run(program('cli/migrate.js'), ['deploy'], env)).toMatchObject({ code: 0, stderr: '' })
+    const created = await sandbox.run(program('cli/keys.js'), ['create', '--name', 'web'], env)
+    expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
+    const documents = await sandbox.run(program('cli/trusted-documents.js'), ['--help'], env)
+    expect(documents).toMatchObject({ code: 0, stderr: '' })
+    const service = await sandbox.start(env, program('main.js'))
+    const key = created.stdout.trim()
+    expect(await create(service, key, 'Rex')).toMatchObject({ name: 'Rex' })
+    const query = encodeURIComponent('{ pets { totalCount nodes { name } } }')
+    const response = await get(service, `/graphql?query=${query}`, key)
+    expect(await response.json()).toEqual({ data: { pets: { totalCount: 1, nodes: [{ name: 'Rex' }] } } })
+    expect((await fetch(`${service.base}/docs`)).status).toBe(200)
     expect(await service.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
   })
 

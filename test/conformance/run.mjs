@@ -1,10 +1,11 @@
-// npm run conformance: compiles the suite unless it is fresh, then runs it.
-import { compile, list } from '../../src/build-step.mjs'
+// npm run conformance: bundles the suite unless it is fresh, then runs it.
+import { bundle } from '../../src/build-bundle.mjs'
+import { list } from '../../src/build-step.mjs'
 
-compile({
-  project: 'test/conformance/tsconfig.json',
-  stamp: 'test/conformance/dist/.stamp.json',
-  inputs: () =>
+await bundle({
+  programs: { cli: 'test/conformance/cli.ts' },
+  dir: 'test/conformance/dist',
+  sources: () =>
     ['test/conformance', 'test/support/cases', 'src/cli', 'src'].flatMap((path) => list(path, /^[^/]+\.ts$/)),
 })
-await import('./dist/test/conformance/cli.js')
+await import('./dist/cli.js')

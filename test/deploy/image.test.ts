@@ -58,7 +58,7 @@ test('the health check uses /livez and the default port, without a shell', () =>
 test('the image stops by SIGTERM, and has what the service reads', () => {
   expect(argumentsOf('STOPSIGNAL', lastStage)).toEqual(['SIGTERM'])
   const copied = argumentsOf('COPY', lastStage).map((text) => /\/app\/(\S+)/.exec(text)?.[1])
-  expect(copied).toEqual(['package.json', 'node_modules', 'prisma', 'dist'])
+  expect(copied).toEqual(['package.json', 'prisma', 'dist'])
 })
 
 test('only what the build copies is sent to the builder', () => {

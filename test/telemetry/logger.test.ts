@@ -1,10 +1,23 @@
 import { spawnSync } from 'node:child_process'
-import { expect, test } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+/** The logger as a module for other programs, below dist/, which git ignores. */
+const module = new URL(`../../dist/test-logger-${randomUUID()}.mjs`, import.meta.url)
+
+beforeAll(async () => {
+  const logger = await rolldown({ input: 'src/telemetry/logger.ts', platform: 'node', external: ['pino-pretty'] })
+  await logger.write({ file: fileURLToPath(module) })
+})
+
+afterAll(() => rmSync(module))
 
 /** Runs a program in which `log` writes to stdout. @returns what it wrote */
 function run(program: string): string {
-  const module = new URL('../../dist/telemetry/logger.js', import.meta.url).href
-  const text = `import { createLogger } from '${module}'\nconst log = createLogger('info')\n${program}`
+  const text = `import { createLogger } from '${module.href}'\nconst log = createLogger('info')\n${program}`
   return spawnSync(process.execPath, ['--input-type=module', '-e', text], { encoding: 'utf8', timeout: 30_000 }).stdout
 }
 

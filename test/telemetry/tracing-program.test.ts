@@ -160,9 +160,12 @@ describe('the SDK', () => {
     expect((await sendTraced(service, key, '/v1/pets')).status).toBe(200)
     expect((await service.signal('SIGTERM')).code).toBe(0)
     const texts = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))
-    const urls = texts.flatMap((text) => (JSON.parse(text) as { result: { url: string }[] }).result) // Node's format
-    expect(urls.some(({ url }) => url.endsWith('/dist/main.js'))).toBe(true)
-    const packages = urls.map(({ url }) => /@opentelemetry\/([^/]+)/.exec(url)?.[1] ?? '')
+    // Node's format. The source maps of the files that were loaded name the sources that were bundled in them.
+    type Coverage = { 'source-map-cache': Record<string, { data: { sources: string[] } }> }
+    const maps = texts.map((text) => (JSON.parse(text) as Coverage)['source-map-cache'])
+    const sources = maps.flatMap((map) => Object.values(map).flatMap(({ data }) => data.sources))
+    expect(sources.some((source) => source.endsWith('/src/main.ts'))).toBe(true)
+    const packages = sources.map((source) => /@opentelemetry\/([^/]+)/.exec(source)?.[1] ?? '')
     return [...new Set(packages)].filter(Boolean).sort()
   }
 
