@@ -1,4 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Deployment } from 'kubernetes-types/apps/v1.d.ts'
 import type { HorizontalPodAutoscaler } from 'kubernetes-types/autoscaling/v2.d.ts'
@@ -6,7 +9,6 @@ import type { Job } from 'kubernetes-types/batch/v1.d.ts'
 import type { Service } from 'kubernetes-types/core/v1.d.ts'
 import type { Ingress, NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts'
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.d.ts'
-import ts from 'typescript'
 import { parse } from 'yaml'
 import { z } from 'zod'
 
@@ -87,12 +89,14 @@ export function typeErrors(manifests: unknown[]): string[] {
     const from = `kubernetes-types/${group.replace(/\.k8s\.io$/, '')}/${version}.d.ts`
     return `import type { ${kind} as Type${n} } from '${from}'\nexport const manifest${n}: Type${n} = ${JSON.stringify(manifest)}`
   })
-  const file = fileURLToPath(new URL('all-manifests.ts', import.meta.url)) // exists for the compiler only
-  const options = { strict: true, noEmit: true, module: ts.ModuleKind.NodeNext, types: [], lib: ['lib.es5.d.ts'] }
-  const host = ts.createCompilerHost(options)
-  const { getSourceFile } = host
-  host.getSourceFile = (name, ...rest) =>
-    name === file ? ts.createSourceFile(name, text.join('\n'), ts.ScriptTarget.Latest) : getSourceFile(name, ...rest)
-  const diagnostics = ts.getPreEmitDiagnostics(ts.createProgram([file], options, host))
-  return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+  const folder = mkdtempSync(fileURLToPath(new URL('../../dist/test-manifests-', import.meta.url)))
+  writeFileSync(join(folder, 'manifests.ts'), text.join('\n'))
+  const compilerOptions = { strict: true, noEmit: true, module: 'nodenext', types: [], lib: ['es5'] }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+  const compiler = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
+  const { stdout } = spawnSync(process.execPath, [compiler, '--project', folder, '--pretty', 'false'], {
+    encoding: 'utf8',
+  })
+  rmSync(folder, { recursive: true })
+  return [...stdout.matchAll(/error TS\d+: (.*)/g)].map(([, message = '']) => message)
 }
