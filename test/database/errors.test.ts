@@ -80,7 +80,7 @@ const states: [string, string, object][] = [
   ['XX001', 'data corrupted', internal],
 ]
 
-describe('a write that PostgreSQL rejects, through both APIs', () => {
+describe('a write that PostgreSQL rejects, through both APIs', { concurrent: true }, () => {
   test('503 where certainly nothing happened, 504 where that is unknown, else 500', async ({ service }) => {
     await withClient(
       (client) =>
@@ -122,7 +122,7 @@ const unwelcoming: Record<string, (socket: Socket) => unknown> = {
   'closes after authentication': (socket) => socket.once('data', () => socket.end(authenticationOk)),
 }
 
-describe('a write that obtains no connection is 503, in both APIs', () => {
+describe('a write that obtains no connection is 503, in both APIs', { concurrent: true }, () => {
   for (const [what, welcome] of Object.entries(unwelcoming)) {
     test(`since the server ${what}`, async ({ service, onTestFinished }) => {
       const proxy = await startTcpProxy(service.databaseUrl)

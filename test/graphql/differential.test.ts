@@ -18,7 +18,7 @@ import { schema } from '../../src/graphql/schema/index.ts'
 import { createDeadline } from '../../src/http/deadline.ts'
 import { createRandom, type Random, type RandomDocument, randomDocument, randomVariables } from './random-document.ts'
 
-const DOCUMENTS = Number(process.env.FUZZ_DOCUMENTS ?? 1_000)
+const DOCUMENTS = Number(process.env.FUZZ_DOCUMENTS ?? 500)
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000)
 
 /** Executions of each document: more than the threshold at which queries are compiled. */

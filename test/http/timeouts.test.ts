@@ -19,7 +19,7 @@ function open(service: TestService, body: string): Socket {
   return socket
 }
 
-describe('an incomplete body', () => {
+describe('an incomplete body', { concurrent: true }, () => {
   test('is 408 after the request timeout, and the connection is closed', async ({ service }) => {
     const peer = await service.startPeer({ timeouts: { headersMs: 100, requestMs: 200 } })
     const response = await text(open(peer, '5\r\n{"nam'))
@@ -39,7 +39,7 @@ describe('an incomplete body', () => {
   })
 })
 
-describe('a request that waits for its key and then for the table', () => {
+describe('a request that waits for its key and then for the table', { concurrent: true }, () => {
   const handlerMs = 4_000
   /** Runs `work` while both tables are locked: that of keys for half of the handler timeout, that of animals until the end. */
   async function whileLocked<T>(service: TestService, work: (peer: TestService) => Promise<T>): Promise<T> {
@@ -75,7 +75,7 @@ describe('a request that waits for its key and then for the table', () => {
   })
 })
 
-test.for([
+test.concurrent.for([
   { failure: 'the deadline of the request passes', timeouts: { handlerMs: 500 }, status: 503, path: undefined },
   { failure: 'a statement of it fails', timeouts: { lockMs: 100 }, status: 200, path: ['pet'] },
 ])('a GraphQL query is $status, with UNAVAILABLE, when $failure', async ({ timeouts, status, path }, { service }) => {
@@ -92,33 +92,34 @@ test.for([
   }, databaseOf(service))
 })
 
-test('requests that share a query keep their own deadlines: the later one succeeds when the earlier one times out', async ({
-  service,
-}) => {
-  const handlerMs = 8_000
-  const peer = await service.startPeer({ timeouts: { handlerMs } })
-  const database = databaseOf(service)
-  const at = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms))
-  await withClient(
-    (keys) =>
-      withClient(async (animals) => {
-        await keys.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
-        await animals.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-        const send = () => peer.graphql('{ pets { totalCount } }')
-        const unlocked = Promise.all([
-          at(6_000).then(() => keys.query('ROLLBACK')), // both continue to the table animal, the older one first
-          at(10_000).then(() => animals.query('ROLLBACK')),
-        ])
-        const older = send()
-        await at(4_800)
-        const younger = await send()
-        expect((await older).errors?.[0]?.extensions.status).toBe(503)
-        expect(younger).toEqual({ data: { pets: { totalCount: 0 } } })
-        await unlocked
-      }, database),
-    database,
-  )
-})
+test.concurrent(
+  'requests that share a query keep their own deadlines: the later one succeeds when the earlier one times out',
+  async ({ service }) => {
+    const handlerMs = 8_000
+    const peer = await service.startPeer({ timeouts: { handlerMs } })
+    const database = databaseOf(service)
+    const at = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms))
+    await withClient(
+      (keys) =>
+        withClient(async (animals) => {
+          await keys.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
+          await animals.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+          const send = () => peer.graphql('{ pets { totalCount } }')
+          const unlocked = Promise.all([
+            at(6_000).then(() => keys.query('ROLLBACK')), // both continue to the table animal, the older one first
+            at(10_000).then(() => animals.query('ROLLBACK')),
+          ])
+          const older = send()
+          await at(4_800)
+          const younger = await send()
+          expect((await older).errors?.[0]?.extensions.status).toBe(503)
+          expect(younger).toEqual({ data: { pets: { totalCount: 0 } } })
+          await unlocked
+        }, database),
+      database,
+    )
+  },
+)
 
 test('shared work adds its database time to each request, or the whole waiting time if it fails', async ({
   onTestFinished,

@@ -105,7 +105,7 @@ describe('/metrics', () => {
     expect(text).toContain('petstore_errors_total{code="RESOURCE_EXHAUSTED"} 5\n')
   })
 
-  test('has no more series after 10,000 requests with random paths, methods and names of operations', async ({
+  test('has no more series after 2,000 requests with random paths, methods and names of operations', async ({
     service,
   }) => {
     const methods = METHODS.filter((method) => method !== 'CONNECT')
@@ -124,7 +124,7 @@ describe('/metrics', () => {
     await sendMany(service.port, some(0))
     const before = seriesOf(await metricsOf(service))
     let requests = 0
-    for (let n = 1; requests < 10_000; n++) {
+    for (let n = 1; requests < 2_000; n++) {
       const more = some(n)
       expect(await sendMany(service.port, more)).toHaveLength(more.length)
       requests += more.length

@@ -126,7 +126,7 @@ test('OTEL_* variables set the service name, attributes and sampler; the default
   expect(stdout).toContain("'deployment.environment.name': 'staging'")
 })
 
-describe('the service is unaffected by a collector', () => {
+describe('the service is unaffected by a collector', { concurrent: true }, () => {
   const expectUnaffected = async (sandbox: Sandbox, key: string, env: Record<string, string>) => {
     const service = await sandbox.start({
       ...env,
@@ -152,7 +152,7 @@ describe('the service is unaffected by a collector', () => {
   })
 })
 
-describe('the SDK', () => {
+describe('the SDK', { concurrent: true }, () => {
   /** The OpenTelemetry packages that a service loads, according to V8's coverage. */
   async function loaded(sandbox: Sandbox, key: string, env: Record<string, string>): Promise<string[]> {
     const folder = join(sandbox.dataDir, 'coverage')
