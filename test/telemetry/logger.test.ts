@@ -11,6 +11,7 @@ const module = new URL(`../../dist/test-logger-${randomUUID()}.mjs`, import.meta
 beforeAll(async () => {
   const logger = await rolldown({ input: 'src/telemetry/logger.ts', platform: 'node', external: ['pino-pretty'] })
   await logger.write({ file: fileURLToPath(module) })
+  await logger.close()
 })
 
 afterAll(() => rmSync(module))
