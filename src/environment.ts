@@ -162,7 +162,7 @@ export const Environment = z.object({
     'Maximum number of open subscriptions of one API key and process; further ones get 429. 0 disables the limit.',
   ),
   STREAM_WRITE_TIMEOUT_MS: timeout(30_000).describe(
-    'How long the client of a subscription may take no data that is ready, before its connection is closed.',
+    'How long a client may take none of the data that waits for it, before its connection is closed; for responses at least `REQUEST_TIMEOUT_MS` and 5 seconds.',
   ),
   DRAIN_DELAY_MS: integerOr(0, 0, 600_000).describe(
     'How long the service continues to accept requests after SIGTERM while `/readyz` returns 503, so that load balancers stop routing to it.',

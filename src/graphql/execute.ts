@@ -20,6 +20,7 @@ import { type TrustedDocuments, resolveDocument } from './trusted-documents.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { checkLimits, limitExceeded, limits } from './limits.ts'
 import type { GraphQLParams } from './params.ts'
+import { lazy } from './schema/connection.ts'
 import { schema } from './schema/index.ts'
 import { checkRootDirectives } from './subscription/root-directives.ts'
 import { createSubscribe, type SubscribeDependencies, type Subscription } from './subscription/subscribe.ts'
@@ -28,8 +29,8 @@ import { invalidVariables } from './variables.ts'
 
 /** The result of an operation, or why its request was rejected. */
 export interface Outcome {
-  /** The result's `data` as JSON; undefined when nothing was executed. */
-  data?: string | undefined
+  /** Returns the result's `data` as JSON; undefined when nothing was executed. */
+  toJson?: (() => string) | undefined
   errors?: readonly GraphQLError[] | undefined
   /** The code of all errors of a rejected request. */
   code?: ErrorCode
@@ -96,7 +97,8 @@ export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteD
     const executeIn = async (context: Pick<GraphQLContext, 'deadline' | 'caller'>): Promise<Executed> => {
       const { data, errors } = await engine.execute(document, operation, { animals, feed, ...context }, variables)
       return {
-        data: data === undefined ? undefined : JSON.stringify(data),
+        // Formatted when it is sent: the texts of all results of a batch would take memory at the same time.
+        toJson: data === undefined ? undefined : lazy(() => JSON.stringify(data)),
         errors,
         databaseMs: context.deadline.databaseMs,
       }

@@ -23,24 +23,22 @@ export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependen
 
   async function respond(req: Request, res: Response, params: GraphQLParams): Promise<void> {
     const mediaType = negotiate(req)
-    const { data, errors, code, cost, subscription } = await execute(params, req, res).catch(
+    const { toJson, errors, code, cost, subscription } = await execute(params, req, res).catch(
       (error: unknown): Outcome => {
         if (error instanceof GraphQLRequestError) return error
         throw error
       },
     )
     if (subscription) return sendStream(req, res, subscription, dependencies)
-    const failed = data === undefined
+    const failed = toJson === undefined
     // Clients that name application/json expect a request error as 200 (GraphQL over HTTP, section 6.4.1).
     res.status(failed && !(mediaType.type === 'application/json' && mediaType.explicit) ? 400 : 200)
     const formatted = errors?.map((error) => toGraphQLError(error, code, logError, req))
     const includeCost = req.headers['graphql-cost'] !== undefined && cost
-    const members = [
-      ...(formatted ? [`"errors":${JSON.stringify(formatted)}`] : []),
-      ...(failed ? [] : [`"data":${data}`]),
-      ...(includeCost ? [`"extensions":${JSON.stringify({ cost })}`] : []),
-    ]
-    const json = `{${members.join()}}`
+    const errorsMember = formatted ? `"errors":${JSON.stringify(formatted)}${failed ? '' : ','}` : ''
+    const dataMember = failed ? '' : `"data":${toJson()}`
+    const costMember = includeCost ? `,"extensions":${JSON.stringify({ cost })}` : ''
+    const json = `{${errorsMember}${dataMember}${costMember}}`
     if (mediaType.type === 'text/event-stream') return sendSingleResult(res, json)
     // Errors are not cached: many of them are temporary. Only queries come by GET.
     if (req.method === 'POST' || errors) return sendJson(res, json, mediaType.type)

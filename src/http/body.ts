@@ -4,6 +4,10 @@ import { ApiError } from '../errors.ts'
 import { parseJson } from './json.ts'
 
 export const MAX_BODY_BYTES = 64 * 1024
+
+/** Maximum number of pieces, chunks above all, in which a body may arrive: each costs the time of a small request. */
+const MAX_PIECES = 4_096
+
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
@@ -32,7 +36,7 @@ function requireJsonType(req: Request): void {
   }
 }
 
-/** The bytes of the body. Fails as soon as there are too many; Node discards the rest while the response is sent. */
+/** The bytes of the body. Fails as soon as there are too many; the connection is closed after the response. */
 function read(req: Request): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (req.bodyError) return reject(req.bodyError)
@@ -41,8 +45,9 @@ function read(req: Request): Promise<Buffer> {
     let size = 0
     req.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size <= MAX_BODY_BYTES) chunks.push(chunk)
-      else reject(new ApiError('PAYLOAD_TOO_LARGE'))
+      if (size > MAX_BODY_BYTES) reject(new ApiError('PAYLOAD_TOO_LARGE'))
+      else if (chunks.length === MAX_PIECES) reject(new ApiError('INVALID_ARGUMENT', 'The body has too many chunks.'))
+      else chunks.push(chunk)
     })
     req.on('end', () => resolve(Buffer.concat(chunks)))
     req.on('error', (cause) => reject(new ApiError('INVALID_ARGUMENT', 'The body is incomplete.', { cause })))

@@ -5,6 +5,7 @@ import { atMost, definePart, type Defer, exactly, info, type Measurement, quanti
 import { type Client, createClient } from './client.ts'
 import { prepareDatabase, startCluster, type TestDatabase } from './cluster.ts'
 import { atRate, openConnections } from './connections.ts'
+import { attackWithBytes } from './floods.ts'
 import { connectionGroups, keepAliveMs, type SlowGroup, unreadRequests } from './hostile-clients.ts'
 import { type Instance, startInstance } from './instance.ts'
 
@@ -56,6 +57,7 @@ async function runHostileClients(defer: Defer, { url, key }: TestDatabase, sizes
   for (const group of connectionGroups(key)) measurements.push(...(await attackSlowly(attack, group)))
   for (const [name, request] of Object.entries(unreadRequests(key)))
     measurements.push(...(await attackUnread(attack, name, request)))
+  measurements.push(...(await attackWithBytes(defer, service, client, sizes.seconds)))
   for (const flood of floods(service, key)) measurements.push(...(await attackWithFlood(attack, flood)))
   const after = await attack.measureOthers()
   return [

@@ -17,12 +17,12 @@ const request = (method: string, path: string, headers = '') =>
 describe('pages without a key', () => {
   test.for(paths)('%s: HEAD has the headers of GET and no body', async (path, { service }) => {
     const close = 'Connection: close\r\n'
-    const heads = await sendRaw(service.port, request('HEAD', path).repeat(20) + request('HEAD', path, close))
+    const heads = await sendRaw(service.port, request('HEAD', path).repeat(4) + request('HEAD', path, close))
     const { status, headers } = parseResponse(await sendRaw(service.port, request('GET', path, close)))
     expect(status).toBe(200)
     expect(Number(headers['content-length'])).toBeGreaterThan(0)
     const responses = heads.split('\r\n\r\n')
-    expect(responses).toHaveLength(22)
+    expect(responses).toHaveLength(6)
     expect(responses.pop()).toBe('')
     const comparable = ({ date: _date, connection: _connection, 'keep-alive': _keepAlive, ...rest }: typeof headers) =>
       rest

@@ -1,19 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { Server as NetServer, type Socket } from 'node:net'
+import { Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
 import { ApiError, type ErrorCode } from '../../errors.ts'
 import { Connection } from './connection.ts'
-import { expressPrototypes } from './express-prototypes.ts'
-import { closeGracefully, createPacer, toRequestError, writeRejection } from './reject.ts'
+import { messageClasses } from './messages.ts'
+import { createPacer, toRequestError, writeRejection } from './reject.ts'
+import { limitUnreadResponses } from './unread.ts'
 
-/** How long a client may take, in milliseconds: for its headers, for a whole request, and between two requests. */
+/**
+ * How long a client may take, in milliseconds: for its headers, for a whole request, between two requests, and without
+ * taking any of the data that waits for it.
+ */
 interface ClientTimeouts {
   headersMs: number
   requestMs: number
   keepAliveMs: number
+  streamWriteMs: number
 }
 
 /** Of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
@@ -46,30 +51,28 @@ export interface HttpServer {
  */
 export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejected: OnRejected): HttpServer {
   const server = createServer({
-    ...expressPrototypes(app),
+    ...messageClasses(app, limitUnreadResponses()),
     headersTimeout: timeouts.headersMs,
     requestTimeout: timeouts.requestMs,
     keepAliveTimeout: timeouts.keepAliveMs,
     connectionsCheckingInterval: 20, // so that few time out at once
     requireHostHeader: false,
   })
-  // Cuts clients that do not read their response. Longer than all other timeouts, which send responses.
-  server.timeout = Math.max(timeouts.keepAliveMs, timeouts.requestMs) + 5_000
+  // Cuts clients that do not read their response. A request that times out gets a response before.
+  server.timeout = Math.max(timeouts.streamWriteMs, timeouts.requestMs + 5_000)
   const connections = new Map<Duplex, Connection>()
   const handle = app as unknown as Handle // Express types the callback only for its own requests
-  // All pipelining clients together get half of the processor.
-  const scheduleResume = createPacer(1, 50)
   let shuttingDown = false
 
   server.on('connection', (socket) => {
-    connections.set(socket, new Connection(socket, scheduleResume))
+    connections.set(socket, new Connection(socket))
     socket.once('close', () => connections.delete(socket))
   })
 
   function serve(req: IncomingMessage, res: ServerResponse): void {
     const connection = connections.get(req.socket)
-    connection?.begin(req, res)
-    if (shuttingDown) connection?.closeAfterResponse()
+    if (!connection?.begin(req, res)) return
+    if (shuttingDown) connection.closeAfterResponse()
     // The app rejects every target that is not a path. Its router would parse this one with the deprecated url.parse.
     if (!req.url?.startsWith('/') && !URL.canParse(req.url ?? '')) req.url = '*'
     handle(req, res, () => handleUnrouted(app, req, res))
@@ -100,12 +103,13 @@ function handleUnrouted(app: Express, req: IncomingMessage, res: ServerResponse)
 /** Handles what never becomes a request for the app: CONNECT, malformed and slow requests, idle connections. */
 function handleFailures(server: Server, connections: Map<Duplex, Connection>, onRejected: OnRejected): void {
   // Thousands of clients may be too slow, or idle for too long, at the same moment.
-  const schedule = createPacer(5, 0)
+  const schedule = createPacer()
 
   server.on('connect', (_req, socket) => {
     const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
     const error = new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers })
-    rejectConnection(socket as Socket, error, onRejected) // a Duplex only if code emits `connection` itself
+    const connection = connections.get(socket)
+    if (connection) failConnection(connection, error, onRejected)
   })
   server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
     const connection = connections.get(socket)
@@ -115,9 +119,9 @@ function handleFailures(server: Server, connections: Map<Duplex, Connection>, on
     else handle()
   })
   server.on('timeout', (socket) => {
-    const isServing = () => connections.get(socket)?.pendingResponse !== undefined
+    const isServing = () => connections.get(socket)?.isServing
     if (isServing()) socket.destroy()
-    else schedule(() => isServing() || socket.isPaused() || socket.destroy()) // a request may have arrived, or be next
+    else schedule(() => isServing() || socket.destroy()) // a request may have arrived
   })
 }
 
@@ -137,8 +141,8 @@ function listen(server: Server, port: number, host: string): Promise<number> {
 async function drain(server: Server, connections: Map<Duplex, Connection>, timeoutMs: number): Promise<void> {
   // http's own close() also destroys connections whose response has ended but has not been sent whole.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
-  for (const { pendingResponse, socket } of connections.values()) {
-    if (!pendingResponse && socket.writable) socket.destroy() // idle
+  for (const { isServing, socket } of connections.values()) {
+    if (!isServing && socket.writable) socket.destroy() // idle
   }
   const cut = setTimeout(() => connections.forEach(({ socket }) => socket.destroy()), timeoutMs)
   await closed
@@ -150,15 +154,14 @@ function handleClientError(connection: Connection, cause: NodeJS.ErrnoException,
   const { socket } = connection
   if (cause.code === 'ECONNRESET') socket.destroy()
   if (!socket.writable) return
-  const error = toRequestError(cause.code)
-  if (connection.pendingResponse) connection.failRequest(error)
-  else if (connection.respondedBeforeBodyEnd) closeGracefully(socket)
-  else rejectConnection(socket, error, onRejected)
+  failConnection(connection, toRequestError(cause.code), onRejected)
 }
 
-/** Sends an error response to what is not a request for the app, and closes the connection. */
-function rejectConnection(socket: Socket, error: ApiError, onRejected: OnRejected): void {
+/** Closes a connection after its responses in progress; without one, after an error response. */
+function failConnection(connection: Connection, error: ApiError, onRejected: OnRejected): void {
+  if (connection.isServing) return connection.failRequest(error)
   const requestId = randomUUID()
-  writeRejection(socket, error, requestId)
-  if (socket.bytesRead > 0) onRejected({ requestId, status: error.status, code: error.code })
+  writeRejection(connection.socket, error, requestId)
+  connection.close()
+  if (connection.socket.bytesRead > 0) onRejected({ requestId, status: error.status, code: error.code })
 }

@@ -1,0 +1,54 @@
+import type { ServerResponse } from 'node:http'
+import type { Request } from 'express'
+
+/** Maximum number of bytes that wait for the clients of one API key, and of all keys. */
+const MAX_BYTES_OF_KEY = 8 * 1024 * 1024
+const MAX_BYTES = 64 * 1024 * 1024
+
+/**
+ * Bounds the memory of responses that their clients have not taken: beyond it, the connection is closed whose response
+ * has waited longest. What the kernel's buffers take does not count, nor do responses without a key: they are small, or
+ * share one copy.
+ * @returns call it with each response when it was ended
+ */
+export function limitUnreadResponses(): (res: ServerResponse) => void {
+  /** The responses that wait, oldest first. */
+  const waiting = new Map<ServerResponse, { clientId: bigint; bytes: number }>()
+  const bytesByClient = new Map<bigint, number>()
+  let totalBytes = 0
+
+  function add(clientId: bigint, bytes: number): void {
+    totalBytes += bytes
+    const ofClient = (bytesByClient.get(clientId) ?? 0) + bytes
+    if (ofClient) bytesByClient.set(clientId, ofClient)
+    else bytesByClient.delete(clientId)
+  }
+
+  function remove(res: ServerResponse): void {
+    const entry = waiting.get(res)
+    if (entry && waiting.delete(res)) add(entry.clientId, -entry.bytes)
+  }
+
+  /** Closes connections, the longest waiting first. @param clientId only those of this client */
+  function cutWhile(isExceeded: () => boolean, clientId?: bigint): void {
+    for (const [res, entry] of waiting) {
+      if (!isExceeded()) return
+      if (clientId !== undefined && entry.clientId !== clientId) continue
+      remove(res)
+      const req = res.req as Request // those of the app are Express's
+      req.errorCode ??= 'RESOURCE_EXHAUSTED'
+      req.socket.destroy()
+    }
+  }
+
+  return (res) => {
+    const { caller } = res.req as Request // those of the app are Express's
+    const bytes = res.writableLength
+    if (!caller || bytes === 0) return
+    waiting.set(res, { clientId: caller.clientId, bytes })
+    add(caller.clientId, bytes)
+    res.once('close', () => remove(res))
+    cutWhile(() => (bytesByClient.get(caller.clientId) ?? 0) > MAX_BYTES_OF_KEY, caller.clientId)
+    cutWhile(() => totalBytes > MAX_BYTES)
+  }
+}
