@@ -6,24 +6,11 @@ import { root, runStep } from './build-step.mjs'
 /** Loaded by Node where they are installed: pino-pretty prints the log of `npm run dev`, pg-native is an option of pg. */
 const EXTERNAL = ['pino-pretty', 'pg-native']
 
-/**
- * The lodash packages of graphql-jit look for `module.require`, which a bundle does not have, and would then call a
- * deprecated function of Node (DEP0111).
- */
-const withoutProcessBinding = {
-  name: 'without-process-binding',
-  transform: {
-    filter: { id: /\/lodash\.\w+\// },
-    handler: (code) => ({ code: code.replace("freeProcess.binding('util')", 'undefined'), map: null }), // same lines
-  },
-}
-
 const inputOptions = ({ programs }) => ({
   cwd: root,
   input: programs,
   platform: 'node',
   external: EXTERNAL,
-  plugins: [withoutProcessBinding],
 })
 const outputOptions = ({ dir }) => ({ dir, format: 'esm', sourcemap: true, chunkFileNames: '[name].js' })
 

@@ -40,7 +40,7 @@ const EMPTY: Expanded = { depth: 0, aliases: 0, fields: 0, selections: 0, cost: 
  * Analyzes an operation in O(document size). Depth, aliases and root fields are those of the operation with its fragments
  * expanded at every spread; fields, fragments, directives and the longest alias are measured as written. Selections
  * (fields, fragment spreads and inline fragments) are those of the largest operation or fragment of the document,
- * expanded: they bound the work of validation, execution, graphql-jit and `cost`, which expand fragments at each spread.
+ * expanded: they bound the work of validation, execution and `cost`, which expand fragments at each spread.
  * @returns undefined when fragments spread each other in a cycle
  */
 export function analyze({ definitions }: DocumentNode, operation: OperationDefinitionNode): Analysis | undefined {

