@@ -122,7 +122,7 @@ export const Environment = z.object({
     'Reject new requests (503) when more requests than this wait for a database connection or for the next batch. 0 disables the limit.',
   ),
   SHED_QUEUE_MS: integerOr(500, 0, 600_000).describe(
-    'Reject new requests (503) when the estimated wait for a database connection exceeds this time. 0 disables the limit.',
+    'Reject new requests (503) when a request has waited longer than this for a database connection. 0 disables the limit.',
   ),
   SHED_DELAY_MS: integerOr(500, 0, 600_000).describe(
     'Reject new requests (503) when the event-loop lag exceeds this time. 0 disables the limit.',

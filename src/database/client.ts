@@ -4,7 +4,6 @@ import pg from 'pg'
 import { ConnectionUnavailableError, UnreplicatedError } from './errors.ts'
 import { PrismaClient } from './generated/client.ts'
 import type { Replicas } from './replicas.ts'
-import { createWaitEstimator } from './queue-wait.ts'
 import { createStatements, type Statements } from './statements.ts'
 import { tracedClient } from './tracing.ts'
 
@@ -49,11 +48,12 @@ const SYNC_WAIT = 'SyncRepWaitForLSN'
 type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void
 
 /**
- * pg's pool that also estimates the wait for a connection, reports a failed checkout as ConnectionUnavailableError, and
+ * pg's pool that also measures the wait for a connection, reports a failed checkout as ConnectionUnavailableError, and
  * keeps the trace context of the request that waits.
  */
 export class Pool extends pg.Pool {
-  readonly #estimator = createWaitEstimator()
+  /** When each of the requests that wait for a connection began to wait, oldest first. */
+  readonly #waiters = new Set<{ sinceMs: number }>()
   /** Connections that have warned of a commit that may not have been replicated. */
   readonly #unreplicated = new WeakSet<pg.PoolClient>()
 
@@ -72,9 +72,10 @@ export class Pool extends pg.Pool {
     return this.totalCount - this.idleCount
   }
 
-  /** How long a new request would wait for a connection, in milliseconds. */
-  expectedWaitMs(): number {
-    return this.#estimator.expectedMs()
+  /** For how long the oldest request has waited for a connection, in milliseconds; 0 if none waits. */
+  get longestWaitMs(): number {
+    const [oldest] = this.#waiters
+    return oldest ? performance.now() - oldest.sinceMs : 0
   }
 
   /**
@@ -102,12 +103,12 @@ export class Pool extends pg.Pool {
         this.connect((error, client) => (client ? resolve(client) : reject(error))),
       )
     }
-    const mustWait = this.idleCount === 0 && this.totalCount >= this.options.max
-    const endWait = this.#estimator.enter(mustWait)
+    const waiter = { sinceMs: performance.now() }
+    this.#waiters.add(waiter)
     // pg's pool calls back in the context of the request that returned the connection.
     const resume = context.bind(context.active(), callback)
     return super.connect((error, client, done) => {
-      endWait(!error)
+      this.#waiters.delete(waiter)
       resume(error && new ConnectionUnavailableError(error), client, done)
     })
   }

@@ -11,7 +11,7 @@ const overloaded = new ApiError('UNAVAILABLE', 'The service is overloaded; the r
 interface LoadSheddingLimits {
   /** Requests that wait for a database connection. */
   queueLength: number
-  /** Expected wait of a new request for a database connection, in milliseconds. */
+  /** For how long the oldest request has waited for a database connection, in milliseconds. */
   queueMs: number
   /** Event-loop lag, in milliseconds. */
   delayMs: number
@@ -32,18 +32,18 @@ export interface LoadShedder {
 /**
  * Sheds new requests under overload (503), before any work is done for them, so that requests already admitted finish
  * in time.
- * @param database the requests that wait for a connection, and the expected wait of a new one in milliseconds
+ * @param database the requests that wait for a connection, and for how long the oldest has, in milliseconds
  */
 export function createLoadShedder(
   { queueLength, queueMs, delayMs }: LoadSheddingLimits,
-  { pool, waitingCount }: { pool: { expectedWaitMs(): number }; waitingCount(): number },
+  { pool, waitingCount }: { pool: { readonly longestWaitMs: number }; waitingCount(): number },
 ): LoadShedder {
   const counts = { queue: 0, event_loop: 0 }
   const lag = createLagMeter()
 
   function queueReason(): Reason | undefined {
     if (queueLength && waitingCount() > queueLength) return 'queue'
-    return queueMs && pool.expectedWaitMs() > queueMs ? 'queue' : undefined
+    return queueMs && pool.longestWaitMs > queueMs ? 'queue' : undefined
   }
 
   function lagReason(): Reason | undefined {
