@@ -142,7 +142,7 @@ function keyId(clientId: bigint | string, key: string): string {
 function toCreated(claim: Claim | undefined, pet: NewPet, fingerprint: Buffer): Created {
   if (claim?.createdId != null) return { animal: toAnimal(claim.createdId, pet), replayed: false }
   if (!claim?.fingerprint) throw keyInFlight()
-  if (!fingerprint.equals(claim.fingerprint) && !fingerprintOf1_0(pet).equals(claim.fingerprint)) {
+  if (!fingerprint.equals(claim.fingerprint)) {
     throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body.')
   }
   return { animal: toAnimal(claim.id, claim), replayed: true }
@@ -180,11 +180,6 @@ export function fingerprintOf(pet: NewPet): Buffer {
     .map((field) => [field, pet[field as keyof NewPet]]) // a key of the type's own schema
     .filter(([, value]) => value !== undefined)
   return hash('sha256', toText(members), 'buffer')
-}
-
-/** The fingerprint that version 1.0 stored, for keys that are younger than IDEMPOTENCY_HOURS at the upgrade. */
-function fingerprintOf1_0({ name, categoryId, status }: NewPet): Buffer {
-  return hash('sha256', toText([name, categoryId, status ?? null]), 'buffer')
 }
 
 /** JSON with integers as strings, which PostgreSQL reads exactly. */

@@ -40,10 +40,6 @@ export function listMigrations(): string[] {
 export function migrate(url: string): Promise<string[]> {
   return withMigrationLock(url, async (client) => {
     await client.query(CREATE_HISTORY)
-    // Prisma's CLI records a migration before it runs the script; an interrupted run leaves an unfinished row.
-    await client.query(
-      'UPDATE _prisma_migrations SET rolled_back_at = now() WHERE finished_at IS NULL AND rolled_back_at IS NULL',
-    )
     const pending = await pendingMigrations(client)
     for (const name of pending) await apply(client, name)
     return pending

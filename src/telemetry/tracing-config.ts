@@ -1,5 +1,5 @@
+import type { Tracer } from '@opentelemetry/api'
 import type { Logger } from 'pino'
-import type { Tracing } from './tracing.ts'
 
 /** How long shutdown waits for the last spans to be sent, in milliseconds. */
 export const TRACING_STOP_TIMEOUT_MS = 2_000
@@ -16,6 +16,12 @@ export interface TracingConfig {
   protocol: Protocol
   /** One line for each unsupported value. OpenTelemetry's specification requires to warn and to ignore the value. */
   warnings: string[]
+}
+
+export interface Tracing {
+  tracer: Tracer
+  /** Sends the remaining spans. Gives up after a timeout, so that a collector cannot prevent the shutdown. */
+  stop(timeoutMs: number): Promise<void>
 }
 
 /** Starts tracing if the environment variables enable it. Otherwise OpenTelemetry's SDK is not even loaded. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { context, diag, DiagLogLevel, propagation, type Tracer } from '@opentelemetry/api'
+import { context, diag, DiagLogLevel, propagation } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core'
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
@@ -8,13 +8,7 @@ import { SimpleSpanProcessor, type SpanProcessor } from '@opentelemetry/sdk-trac
 import type { Logger } from 'pino'
 import { version } from '../config.ts'
 import { throttledWarning, redactKeys } from './logger.ts'
-import type { TracingConfig } from './tracing-config.ts'
-
-export interface Tracing {
-  tracer: Tracer
-  /** Sends the remaining spans. Gives up after a timeout, so that a collector cannot prevent the shutdown. */
-  stop(timeoutMs: number): Promise<void>
-}
+import type { Tracing, TracingConfig } from './tracing-config.ts'
 
 interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'protocol'> {
   log: Logger

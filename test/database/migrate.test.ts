@@ -65,7 +65,6 @@ test('limits of the role do not apply to migrations', async () => {
 
 test('migrations are serialised by the lock', async () => {
   await withDatabase(async (client, url) => {
-    const unfinished = 'SELECT count(*)::int AS n FROM _prisma_migrations WHERE rolled_back_at IS NULL'
     let migrating: Promise<string[]> | undefined
     await withMigrationLock(url, async () => {
       await client.query('UPDATE _prisma_migrations SET finished_at = NULL') // as while they are being applied
@@ -73,7 +72,6 @@ test('migrations are serialised by the lock', async () => {
       const waiting =
         "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
       await waitUntil(async () => (await client.query(waiting)).rowCount === 1)
-      expect((await client.query(unfinished)).rows).toEqual([{ n: migrations.length }])
       await client.query('UPDATE _prisma_migrations SET finished_at = now()')
     })
     expect(await migrating).toEqual([])
