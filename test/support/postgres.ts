@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { chmodSync, cpSync, existsSync, statfsSync } from 'node:fs'
 import { chown, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,37 +8,52 @@ import type { TestProject } from 'vitest/node'
 import { initialise, useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
 
+/** URL of a superuser of a running server, to test on it instead of the embedded PostgreSQL. */
+export const givenUrl = process.env.TEST_DATABASE_URL
+
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** URL of an empty database with the current schema on the tests' server. Tests work on clones of it. */
+    /** URL of a database on the tests' server that they only connect to. */
+    serverUrl: string
+    /** URL of an empty database with the current schema on that server. Tests work on clones of it. */
     templateUrl: string
     /** Folder of a PostgreSQL server that was initialised and never started. */
     initialisedCluster: string
   }
 }
 
-/** Starts one PostgreSQL for the whole test run. Its data is temporary, so it does not flush to disk. */
+/** Starts one PostgreSQL for the whole test run, unless TEST_DATABASE_URL leads to one, and migrates a template on it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dir = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-test-'))
-  const fast = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
-  const settings = [...fast, 'max_connections=300', 'max_prepared_transactions=20']
   const initialisedCluster = join(dir, 'initialised')
   await initialise(initialisedCluster)
-  await copyCluster(initialisedCluster, dir)
-  const server = await useEmbeddedPostgres(dir, settings)
-  const client = new pg.Client({ connectionString: server.url })
-  await client.connect()
-  await client.query('CREATE DATABASE template_current')
-  await client.end()
+  const server = givenUrl ? { url: givenUrl, release: async () => {} } : await startServer(initialisedCluster, dir)
+  const name = `template_${randomUUID().replaceAll('-', '')}`
+  await execute(server.url, `CREATE DATABASE ${name} TEMPLATE template0`)
   const template = new URL(server.url)
-  template.pathname = 'template_current'
+  template.pathname = name
   await migrate(template.href)
+  project.provide('serverUrl', server.url)
   project.provide('templateUrl', template.href)
   project.provide('initialisedCluster', initialisedCluster)
   return async () => {
+    await execute(server.url, `DROP DATABASE ${name} WITH (FORCE)`)
     await server.release()
     await rm(dir, { recursive: true, force: true })
   }
+}
+
+/** Its data is temporary, so it does not flush to disk. */
+async function startServer(initialisedCluster: string, dir: string) {
+  await copyCluster(initialisedCluster, dir)
+  const fast = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
+  return useEmbeddedPostgres(dir, [...fast, 'max_connections=300', 'max_prepared_transactions=20'])
+}
+
+async function execute(connectionString: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  await client.query(sql).finally(() => client.end())
 }
 
 /** Copies the folder of a stopped server into an empty DATA_DIR, with its owner, which is faster than initdb. */
