@@ -1,4 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { existsSync, statfsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,9 +12,10 @@ import type { Cleanup } from './cleanup.ts'
 import { coresFor, root } from './paths.ts'
 import { insertRows } from './rows.ts'
 
-/** A PostgreSQL of the run's own. */
+/** The PostgreSQL of a run: its own, or the server of TEST_DATABASE_URL. */
 export interface Postgres {
-  pid: number
+  /** Undefined for a given server. */
+  pid: number | undefined
   /** The one bearer key, which is known in every database. */
   key: string
   /** A folder on the same disk that goes when the run ends. */
@@ -31,16 +33,17 @@ const settings = [
 export async function startPostgres(cleanup: Cleanup): Promise<Postgres> {
   const dir = await mkdtemp(join(folderOnDisk(), 'pet-store-bench-'))
   cleanup.add(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }))
-  const server = await useEmbeddedPostgres(dir, settings)
-  cleanup.add(() => server.release())
-  const pid = Number.parseInt(await readFile(join(dir, 'postgres', 'postmaster.pid'), 'utf8'), 10)
-  const cores = coresFor(1)
-  if (cores) execFileSync('taskset', ['-a', '-p', '-c', cores.others, String(pid)])
+  const givenUrl = process.env.TEST_DATABASE_URL
+  const { url: serverUrl, pid } = givenUrl ? { url: givenUrl, pid: undefined } : await startEmbedded(dir, cleanup)
 
-  const address = (name: string) => Object.assign(new URL(server.url), { pathname: name }).href
-  const sql = (name: string, ...statements: string[]) => runSql(address(name), statements)
+  const prefix = `bench_${randomUUID().replaceAll('-', '')}`
+  const address = (name: string) => Object.assign(new URL(serverUrl), { pathname: `${prefix}_${name}` }).href
+  const createDatabase = async (name: string, template: string) => {
+    cleanup.add(() => runSql(serverUrl, [`DROP DATABASE IF EXISTS ${prefix}_${name} WITH (FORCE)`]))
+    await runSql(serverUrl, [`CREATE DATABASE ${prefix}_${name} TEMPLATE ${template}`])
+  }
 
-  await sql('postgres', 'CREATE DATABASE template')
+  await createDatabase('template', 'template0')
   await builtProgram(address('template'), 'cli/migrate.js', 'deploy')
   const key = await builtProgram(address('template'), 'cli/keys.js', 'create', '--name', 'bench')
 
@@ -49,11 +52,20 @@ export async function startPostgres(cleanup: Cleanup): Promise<Postgres> {
     dir,
     key,
     async create(name, count) {
-      await sql('postgres', `CREATE DATABASE ${name} TEMPLATE template`)
-      await sql(name, insertRows.replace('$1', String(count)), 'VACUUM ANALYZE animal', 'CHECKPOINT')
+      await createDatabase(name, `${prefix}_template`)
+      await runSql(address(name), [insertRows.replace('$1', String(count)), 'VACUUM ANALYZE animal', 'CHECKPOINT'])
       return address(name)
     },
   }
+}
+
+async function startEmbedded(dir: string, cleanup: Cleanup): Promise<{ url: string; pid: number }> {
+  const server = await useEmbeddedPostgres(dir, settings)
+  cleanup.add(() => server.release())
+  const pid = Number.parseInt(await readFile(join(dir, 'postgres', 'postmaster.pid'), 'utf8'), 10)
+  const cores = coresFor(1)
+  if (cores) execFileSync('taskset', ['-a', '-p', '-c', cores.others, String(pid)])
+  return { url: server.url, pid }
 }
 
 /** How many rows there are beyond those that there were. */

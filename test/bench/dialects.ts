@@ -1,7 +1,7 @@
 /** The requests of each variant: they differ in the cursor and, for PostGraphile, in the generated schema. */
 export interface Dialect {
-  /** The cursor that stands for the place right behind the row with this id. */
-  cursor(id: number): string
+  /** The cursor that stands for the place right behind the row with this id, in the list of all or with a status. */
+  cursor(id: number, status?: string): string
   /** Each selects `pets`, `pet` or `createPet` with the same members, under these names. */
   list: string
   get: string
@@ -19,7 +19,7 @@ const schemaFirst = {
 
 export const serviceDialect: Dialect = {
   ...schemaFirst,
-  cursor: (id) => Buffer.from(`all:${id}`).toString('base64url'),
+  cursor: (id, status = 'all') => Buffer.from(`${status}:${id}`).toString('base64url'),
 }
 
 /** The peers of ours: the same schema, and the id itself as the cursor. */

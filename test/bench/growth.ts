@@ -4,17 +4,20 @@ import type { Postgres } from './database.ts'
 import { serviceDialect } from './dialects.ts'
 import { type Conditions, measure, type Measured, warmUp } from './measure.ts'
 import { fixed, type Spread, spreadOf, table } from './report.ts'
-import { pageBelow, randomNumbers } from './rows.ts'
+import { pageBelow, randomNumbers, SOLD_ROWS } from './rows.ts'
 import { startServer } from './servers.ts'
 import { variants } from './variants.ts'
 import type { BenchRequest } from './workloads.ts'
 
-type Position = 'first' | 'middle' | 'last'
-
-/** A page of a size at a place, on each table. */
-export interface Growth {
+/** A page of a size at a place, of all rows or of those with a status. */
+interface Page {
   limit: number
-  position: Position
+  position: 'first' | 'middle' | 'last'
+  status?: 'available' | 'pending' | 'sold'
+}
+
+/** A page on each table. */
+export interface Growth extends Page {
   tables: {
     rows: number
     perSecond: Spread
@@ -23,6 +26,11 @@ export interface Growth {
     moreCpu: Spread
   }[]
 }
+
+const PAGES: Page[] = [
+  ...[1, 20, 100].flatMap((limit) => (['first', 'middle', 'last'] as const).map((position) => ({ limit, position }))),
+  ...(['available', 'pending', 'sold'] as const).map((status) => ({ limit: 20, position: 'middle' as const, status })),
+]
 
 /** A page may cost so much more on a larger table, and no more. */
 const ALLOWED = 1.2
@@ -45,32 +53,29 @@ export async function growth(
   }
 
   const all: Growth[] = []
-  for (const limit of [1, 20, 100]) {
-    for (const place of ['first', 'middle', 'last'] as const) {
-      const contestants = servers.map((one) => ({
-        ...one,
-        requests: pages(one.size, limit, place),
-        rounds: [] as Measured[],
-      })) // filled below
-      for (const { server, requests } of contestants) {
-        await Promise.all(requests.slice(0, 5).map((request) => check(server, request)))
-        await warmUp(server, requests, conditions)
-      }
-      for (let round = 0; round < rounds; round++) {
-        for (const one of round % 2 ? contestants.toReversed() : contestants) {
-          one.rounds.push(await measure(one.server, one.requests, conditions))
-          console.error(
-            `${one.size} rows  ${place} ${limit}  round ${round + 1}  ${one.rounds.at(-1)?.perSecond.toFixed(0)}/s`,
-          )
-        }
-      }
-      const smallest = contestants[0]?.rounds ?? []
-      all.push({
-        limit,
-        position: place,
-        tables: contestants.map(({ size, rounds }) => compareToSmallest(size, rounds, smallest)),
-      })
+  for (const page of PAGES) {
+    const contestants = servers.map((one) => ({
+      ...one,
+      requests: requestsOf(page, one.size),
+      rounds: [] as Measured[],
+    })) // filled below
+    for (const { server, requests } of contestants) {
+      await Promise.all(requests.slice(0, 5).map((request) => check(server, request)))
+      await warmUp(server, requests, conditions)
     }
+    for (let round = 0; round < rounds; round++) {
+      for (const one of round % 2 ? contestants.toReversed() : contestants) {
+        one.rounds.push(await measure(one.server, one.requests, conditions))
+        console.error(
+          `${one.size} rows  ${nameOf(page)}  round ${round + 1}  ${one.rounds.at(-1)?.perSecond.toFixed(0)}/s`,
+        )
+      }
+    }
+    const smallest = contestants[0]?.rounds ?? []
+    all.push({
+      ...page,
+      tables: contestants.map(({ size, rounds }) => compareToSmallest(size, rounds, smallest)),
+    })
   }
   for (const { server } of servers) await server.stop()
   return all
@@ -87,21 +92,28 @@ function compareToSmallest(rows: number, rounds: Measured[], smallest: Measured[
 }
 
 /** Many pages close to a position, so that concurrent requests differ; there is only one first page. */
-function pages(rows: number, limit: number, place: Position): BenchRequest[] {
+function requestsOf({ limit, position, status }: Page, rows: number): BenchRequest[] {
   const random = randomNumbers(limit)
-  const below = () => (place === 'middle' ? rows / 2 : limit + 1) + random() * 200
-  const cursors = place === 'first' ? [undefined] : Array.from({ length: 500 }, () => Math.floor(below()))
+  const middle = (status === 'sold' ? SOLD_ROWS : rows) / 2
+  const below = () => (position === 'middle' ? middle : limit + 1) + random() * 200
+  const cursors = position === 'first' ? [undefined] : Array.from({ length: 500 }, () => Math.floor(below()))
   return cursors.map((id) => ({
     method: 'GET',
-    path: `/v1/pets?limit=${limit}${id === undefined ? '' : `&cursor=${serviceDialect.cursor(id)}`}`,
-    expected: pageBelow(id ?? rows + 1, limit),
+    path:
+      `/v1/pets?limit=${limit}${status ? `&status=${status}` : ''}` +
+      (id === undefined ? '' : `&cursor=${serviceDialect.cursor(id, status)}`),
+    expected: pageBelow(id ?? rows + 1, limit, status),
   }))
 }
 
+function nameOf({ limit, position, status }: Page): string {
+  return `${position} page of ${limit}${status ? ` ${status}` : ''}`
+}
+
 export function growthTable(all: Growth[]): string {
-  const rows = all.flatMap(({ limit, position: place, tables }) =>
+  const rows = all.flatMap(({ tables, ...page }) =>
     tables.map(({ rows, perSecond, slower, moreCpu }) => [
-      `${place} page of ${limit}, ${rows.toLocaleString('en')} rows`,
+      `${nameOf(page)}, ${rows.toLocaleString('en')} rows`,
       fixed(perSecond.median, 0),
       ...[slower.median, slower.min, slower.max, moreCpu.median].map((ratio) => fixed(ratio, 2)),
       slower.median <= ALLOWED ? 'yes' : 'NO',

@@ -20,7 +20,8 @@ export interface Measured {
 
 export interface Conditions {
   load: Loader
-  postgresPid: number
+  /** Undefined where PostgreSQL was not started by the run. */
+  postgresPid: number | undefined
   connections: number
   seconds: number
   warmup: number
@@ -42,9 +43,9 @@ export async function warmUp(
 export async function measure(server: Server, requests: BenchRequest[], conditions: Conditions): Promise<Measured> {
   const { load, postgresPid, connections, seconds } = conditions
   const warming = await warmUp(server, requests, conditions)
-  const before = { server: server.usage(), postgres: usageOf(postgresPid) }
+  const before = { server: server.usage(), postgres: postgresPid ? usageOf(postgresPid) : undefined }
   const result = await checkWhileRunning(server, requests, load({ server, requests: requests, connections, seconds }))
-  const after = { server: server.usage(), postgres: usageOf(postgresPid) }
+  const after = { server: server.usage(), postgres: postgresPid ? usageOf(postgresPid) : undefined }
 
   const answers = responsesOf(result)
   if (!answers || result.errors || successesOf(result) !== answers) {

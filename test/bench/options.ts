@@ -5,7 +5,8 @@ import { workloads } from './workloads.ts'
 
 export const USAGE = `Usage: npm run bench -- [COMMAND] [OPTIONS]
   (no command)        the service against its peers, as ratios
-  growth              pages of tables of 1 thousand rows, 100 thousand, and --rows when that is more, say 10000000
+  growth              pages of tables of 1 thousand rows, 100 thousand, and --rows when that is more, say 10000000;
+                      all animals, and each status
   overload            the service at 1, 3 and 10 times what it can do
 
   --rounds N          measurements of each, in turn (5)
@@ -15,7 +16,9 @@ export const USAGE = `Usage: npm run bench -- [COMMAND] [OPTIONS]
   --rows N            animals in the table (100000)
   --workloads A,B     only workloads whose names begin so: ${workloads.map(({ name }) => name).join(', ')}
   --peers A,B         only these beside the service: ${variants.map(({ name }) => name).join(', ')}
-  --svg               draws test/bench/result.svg`
+  --svg               draws test/bench/result.svg
+
+TEST_DATABASE_URL leads to a running PostgreSQL to use instead of the embedded one.`
 
 const DEFAULTS = { rounds: '5', seconds: '5', warmup: '3', connections: '50', rows: '100000' }
 

@@ -6,21 +6,31 @@ export interface Row {
   status: 'available' | 'pending' | 'sold' | null
 }
 
-const statuses = [null, 'available', 'pending', 'sold'] as const
+/** The oldest rows are sold, and no others: a rare status, far from the newest row. */
+export const SOLD_ROWS = 200
+
+const statuses = [null, 'available', 'pending'] as const
 
 export function rowOf(id: number): Row {
-  return { id: String(id), name: `animal ${id}`, categoryId: String(id % 50), status: statuses[id % 4] ?? null }
+  const status = id <= SOLD_ROWS ? 'sold' : (statuses[id % 3] ?? null)
+  return { id: String(id), name: `animal ${id}`, categoryId: String(id % 50), status }
 }
 
 /** SQL that makes rows 1 to count. */
 export const insertRows = `
   INSERT INTO animal (name, category_id, status)
-  SELECT 'animal ' || id, id % 50, (ARRAY[NULL, 'available', 'pending', 'sold']::pet_status[])[id % 4 + 1]
+  SELECT 'animal ' || id, id % 50,
+    CASE WHEN id <= ${SOLD_ROWS} THEN 'sold' ELSE (ARRAY[NULL, 'available', 'pending']::pet_status[])[id % 3 + 1] END
   FROM generate_series(1, $1::bigint) AS id`
 
-/** A page as the service orders it, newest first: the rows older than an id. */
-export function pageBelow(id: number, limit: number): Row[] {
-  return Array.from({ length: Math.min(limit, id - 1) }, (_, i) => rowOf(id - 1 - i))
+/** A page as the service orders it, newest first: the rows older than an id, all or with a status. */
+export function pageBelow(id: number, limit: number, status?: Row['status']): Row[] {
+  const page: Row[] = []
+  for (let next = id - 1; next > 0 && page.length < limit; next--) {
+    const row = rowOf(next)
+    if (!status || row.status === status) page.push(row)
+  }
+  return page
 }
 
 /**
