@@ -2,6 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { describe, expect } from 'vitest'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { withClient, type TestService, startService, testWithService as test, databaseOf } from '../support/harness.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
 /** createPet through each API, with and without an Idempotency-Key. */
 const creations: [string, (service: TestService, name: string) => Promise<{ code: string; status: number }>][] = [
@@ -104,6 +105,7 @@ describe('a write that PostgreSQL rejects, through both APIs', { concurrent: tru
     const peer = await startService(proxy.url, stops, { key: service.key })
     expect((await peer.send('/v1/pets')).status).toBe(200)
     await proxy.down()
+    await waitUntil(() => peer.database.pool.totalCount === 0) // a write on a connection that is ending is 504
     for (const [title, create] of creations) expect(await create(peer, 'x'), title).toMatchObject(unavailable)
     expect((await peer.send('/v1/pets')).status).toBe(503)
   })
@@ -130,6 +132,7 @@ describe('a write that obtains no connection is 503, in both APIs', { concurrent
       const peer = await startService(proxy.url, stops, { key: service.key, timeouts: { checkoutMs: 3_000 } })
       expect((await peer.send('/v1/pets')).status).toBe(200) // caches the key
       await proxy.down()
+      await waitUntil(() => peer.database.pool.totalCount === 0) // a write on a connection that is ending is 504
       const sockets = new Set<Socket>()
       const server = createServer((socket) => {
         sockets.add(socket.on('error', () => {}))
