@@ -33,7 +33,7 @@ interface FollowPage {
 const SELECT_SETTLED = `SELECT ${SELECT_LIST} FROM "public"."animal"
   WHERE id > $1 AND id <= $2 ORDER BY id LIMIT ${PAGE_SIZE}`
 /** Only the index on (status, id) has this order, so a rare status does not walk along the primary key. */
-export const SELECT_SETTLED_WITH_STATUS = `SELECT ${SELECT_LIST} FROM "public"."animal"
+const SELECT_SETTLED_WITH_STATUS = `SELECT ${SELECT_LIST} FROM "public"."animal"
   WHERE (status, id) > ($3::pet_status, $1) AND (status, id) <= ($3::pet_status, $2)
   ORDER BY status, id LIMIT ${PAGE_SIZE}`
 

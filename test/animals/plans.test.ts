@@ -1,0 +1,169 @@
+import type pg from 'pg'
+import { expect } from 'vitest'
+import { PetStatus } from '../../src/animals/animal.ts'
+import { createFollow } from '../../src/animals/follow.ts'
+import { createGapReader } from '../../src/animals/gap-reader.ts'
+import { createOnce } from '../../src/animals/idempotency.ts'
+import { createQueries } from '../../src/animals/queries.ts'
+import { RecentAnimals } from '../../src/animals/recent.ts'
+import { readWriters } from '../../src/animals/settled.ts'
+import { createKeyLookup, toKeyHash } from '../../src/auth/key-lookup.ts'
+import { createRateLimiter } from '../../src/auth/rate-limiter.ts'
+import { createRunStatement, prepared } from '../../src/database/statements.ts'
+import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
+import { givenUrl } from '../support/postgres.ts'
+import { recordStatements, type Statement } from '../support/statements.ts'
+
+/** Above a cost of 100,000 (jit_above_cost) PostgreSQL compiles every execution, if it has LLVM. */
+const MAX_COST = 2_000
+const SMALL = 1_000
+const LARGE = givenUrl ? 1_000_000 : 300_000
+
+test('every statement costs the same in a large table as in a small one, for a rare status too, whatever the plan', async ({
+  service,
+}) => {
+  await growTables(service, SMALL)
+  const sent = await executeAll(service)
+  const texts = new Set(sent.map(({ text }) => text))
+  expect(texts.size).toBe(16)
+  await withClient(async (client) => {
+    const small = new Map<string, number>()
+    for (const text of texts) small.set(text, (await genericPlan(client, text)).cost)
+    await growTables(service, LARGE)
+    for (const text of texts) {
+      const { cost, plan } = await genericPlan(client, text)
+      expect(cost, `${text}\n${plan}`).toBeLessThan((small.get(text) ?? 0) + 100)
+      expect(plan, text).not.toContain('"JIT"')
+      if (!/FROM "public"\."animal"\s+WHERE/.test(text)) continue
+      const index = text.includes('(status, id)') ? 'animal_status_id_idx' : 'animal_pkey'
+      expect(plan, text).toContain(`"Index Name":"${index}"`)
+      expect(plan, text).not.toMatch(/"(Sort|Incremental Sort|Seq Scan|Filter)"/)
+    }
+    for (const { text, values } of sent) {
+      const { cost, plan } = await explain(client, text, values) // may depend on the values
+      expect(cost, `${text}\n${String(values)}\n${plan}`).toBeLessThan(MAX_COST)
+    }
+  }, databaseOf(service))
+  await expectRightPages(service)
+})
+
+test('PostgreSQL chooses the generic plan of a page', async ({ service }) => {
+  await growTables(service, SMALL)
+  const pages = (await executeAll(service)).filter(({ text }) => /json_agg/.test(text))
+  await withClient(async (client) => {
+    for (const { text, values } of pages) {
+      for (let use = 0; use < 7; use++) await client.query(prepared(text, values))
+    }
+    const { rows } = await client.query('SELECT statement, generic_plans FROM pg_prepared_statements')
+    expect(rows).toHaveLength(4)
+    for (const { statement, generic_plans: uses } of rows) expect(Number(uses), statement).toBeGreaterThan(0)
+  }, databaseOf(service))
+})
+
+/**
+ * Adds animals up to a number: the oldest three are sold, one in a thousand is pending, the rest are available. Other
+ * tables get fewer rows.
+ */
+async function growTables({ database: { pool } }: TestService, count: number): Promise<void> {
+  const upTo = (last: number) => `generate_series((SELECT count(*) + 1 FROM animal), ${last}) AS i`
+  const fewer = upTo(Math.min(count, 50_000))
+  await pool.query(`
+    INSERT INTO api_key (name, prefix, hash) SELECT 'x', 'x', sha256(i::text::bytea) FROM ${fewer};
+    INSERT INTO rate_limit (key, points, expire) SELECT i, 1, 1 FROM ${fewer};
+    INSERT INTO animal (name, category_id, status) SELECT 'x', 1,
+      (CASE WHEN i <= 3 THEN 'sold' WHEN i % 1000 = 7 THEN 'pending' ELSE 'available' END)::pet_status FROM ${upTo(count)};
+    INSERT INTO idempotency_key (api_key_id, key, fingerprint, animal_id)
+      SELECT (SELECT min(id) FROM api_key), id, '', id FROM animal WHERE id <= 50000 ON CONFLICT DO NOTHING`)
+  await pool.query('ANALYZE')
+}
+
+/** Executes every statement of a request and of a subscription on SMALL animals. @returns them */
+async function executeAll(service: TestService): Promise<Statement[]> {
+  const { pool, statements } = service.database
+  const newest = BigInt(SMALL)
+  const sent = recordStatements(service)
+
+  const { list, byId, create } = createQueries(statements)
+  const run = createRunStatement(pool)
+  const recent = new RecentAnimals(newest)
+  const follow = createFollow({ run, listen: () => () => {}, recent: () => recent, onError: expect.unreachable })
+  for (const status of [...PetStatus.options, undefined]) {
+    for (const backward of [true, false])
+      for (const bounds of [{}, { olderThan: newest / 2n, newerThan: 5n }])
+        await list({ status, backward, limit: 20, ...bounds })
+    await follow(0n, status, new AbortController().signal).next()
+  }
+  await createGapReader(run).read(new RecentAnimals(-1n)) // 0 is a gap
+  await readWriters(run)
+
+  const keyHash = toKeyHash(service.key) ?? expect.unreachable()
+  const keyLookup = createKeyLookup(pool, () => new Date())
+  const { clientId } = (await keyLookup.find(keyHash, (query) => query())) ?? expect.unreachable()
+  await keyLookup.findAll([keyHash])
+  await createRateLimiter({ name: 'x', points: 1, windowSeconds: 1, store: pool }).consume('x', 1)
+
+  await byId(1n)
+  await create({ name: 'Rex', categoryId: 1n })
+  await createOnce(statements)({ clientId, key: 'new' }, { name: 'Rex', categoryId: 1n })
+  return [...sent]
+}
+
+/** The pages of both APIs, in both directions, are those of a plain query. */
+async function expectRightPages({ database: { pool }, send, graphql }: TestService): Promise<void> {
+  for (const status of [...PetStatus.options, undefined]) {
+    const idsOf = async (direction: string) => {
+      const where = status ? `WHERE status = '${status}'` : ''
+      const { rows } = await pool.query(`SELECT id FROM animal ${where} ORDER BY id ${direction} LIMIT 100`)
+      return rows.map(({ id }) => String(id))
+    }
+    const page = (await (await send(`/v1/pets?limit=100${status ? `&status=${status}` : ''}`)).json()) as {
+      id: number
+    }[]
+    expect(page.map(({ id }) => String(id))).toEqual(await idsOf('DESC'))
+    const { data } = await graphql('query ($status: PetStatus) { pets(last: 100, status: $status) { nodes { id } } }', {
+      status,
+    })
+    expect(data?.pets).toEqual({ nodes: (await idsOf('ASC')).reverse().map((id) => ({ id })) })
+  }
+}
+
+/** The estimate, and the plan as JSON. */
+async function explain(client: pg.Client, text: string, values?: unknown[]): Promise<{ cost: number; plan: string }> {
+  const { rows } = await client.query(`EXPLAIN (FORMAT JSON) ${text}`, values)
+  const [{ Plan: plan }] = rows[0]['QUERY PLAN']
+  return { cost: plan['Total Cost'], plan: JSON.stringify(rows[0]['QUERY PLAN']) }
+}
+
+/** The plan that does not depend on the parameters' values, as PostgreSQL keeps it for a prepared statement. */
+async function genericPlan(client: pg.Client, text: string): Promise<{ cost: number; plan: string }> {
+  const parameters = new Set(text.match(/\$\d/g))
+  await client.query('SET plan_cache_mode = force_generic_plan')
+  await client.query(`PREPARE generic AS ${text}`)
+  const values = parameters.size ? `(${Array.from(parameters, () => 'NULL').join()})` : ''
+  const plan = await explain(client, `EXECUTE generic${values}`)
+  await client.query('DEALLOCATE generic; RESET plan_cache_mode')
+  return plan
+}
+
+test('keys are claimed by the primary key, also before PostgreSQL has statistics of the table', async ({
+  service: owner,
+}) => {
+  const { pool, statements } = owner.database
+  await pool.query('ALTER TABLE idempotency_key SET (autovacuum_enabled = false)')
+  const { rows: owners } = await pool.query('SELECT id FROM api_key LIMIT 1')
+  await pool.query(
+    `WITH created AS (INSERT INTO animal (name, category_id) SELECT 'x', 1 FROM generate_series(1, 20000) RETURNING id)
+     INSERT INTO idempotency_key (api_key_id, key, fingerprint, animal_id) SELECT $1, id, '', id FROM created`,
+    [owners[0].id],
+  )
+  const sent = recordStatements(owner)
+  await createOnce(statements)({ clientId: BigInt(owners[0].id), key: 'new' }, { name: 'Rex', categoryId: 1n })
+  const { rows } = await withClient(
+    (client) => client.query(`EXPLAIN (FORMAT JSON) ${sent[0]?.text}`, sent[0]?.values),
+    databaseOf(owner),
+  )
+  const plan = JSON.stringify(rows[0]['QUERY PLAN'])
+  expect(plan).toContain('"Index Name":"idempotency_key_pkey"')
+  expect(plan).toContain('"Index Name":"animal_pkey"')
+  expect(plan).not.toMatch(/Seq Scan|created_at_idx/)
+})
