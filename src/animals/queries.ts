@@ -29,7 +29,7 @@ export const SELECT_LIST = Object.keys(Animal.shape)
 
 const SELECT_BY_IDS = `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id = ANY($1::bigint[])`
 
-/** The ids are in the order of arrival: INSERT evaluates default values after ORDER BY. */
+/** Draws the ids in the order of arrival: INSERT evaluates default values after ORDER BY. */
 const INSERT_ALL = `
   INSERT INTO "public"."animal" (${insertedColumns()})
   SELECT ${insertedColumns('pet.')}
@@ -123,7 +123,9 @@ export function createQueries({ batch }: Statements) {
       toOutputs(rows: { id: bigint }[], pets) {
         // A trigger that skips a row would give its id to another animal.
         if (rows.length !== pets.length) throw new Error(`INSERT returned ${rows.length} of ${pets.length} ids`)
-        return pets.map((pet, n) => toAnimal(rows[n]?.id, pet))
+        // The ids were drawn in the order of arrival; nothing promises that RETURNING keeps this order.
+        const ids = rows.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1))
+        return pets.map((pet, n) => toAnimal(ids[n], pet))
       },
     }),
   }
