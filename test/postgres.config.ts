@@ -15,7 +15,6 @@ export default defineConfig({
       'test/database/*.test.ts',
       'test/deploy/partitions.test.ts',
       'test/graphql/{pets,query-count,subscription}.test.ts',
-      'test/http/timeouts.test.ts',
       'test/int64.test.ts',
       'test/parity.test.ts',
       'test/rest/{pets,reads,retries}.test.ts',
