@@ -81,9 +81,12 @@ export class Batcher<Input, Output> {
   }
 
   async #sendNext(parent: Context): Promise<void> {
-    const failed = await this.#send(parent, () => {
+    const newest = this.#waiting.at(-1)
+    const failed = await this.#send(parent, (isConnected) => {
       this.#unsent -= 1
-      return this.#waiting.splice(0, this.#maxSize)
+      // Inputs that arrived after the failed wait for a connection began wait for another one.
+      const waited = isConnected ? this.#waiting.length : this.#waiting.findIndex((waiter) => waiter === newest) + 1
+      return this.#waiting.splice(0, Math.min(this.#maxSize, waited))
     })
     this.#schedule()
     for (const waiter of failed) {
@@ -93,11 +96,14 @@ export class Batcher<Input, Output> {
   }
 
   /** Sends one statement. @returns the inputs to execute again, each alone */
-  async #send(parent: Context, takeWaiters: () => Waiter<Input, Output>[]): Promise<Waiter<Input, Output>[]> {
+  async #send(
+    parent: Context,
+    takeWaiters: (isConnected: boolean) => Waiter<Input, Output>[],
+  ): Promise<Waiter<Input, Output>[]> {
     let batch: Waiter<Input, Output>[] | undefined
     let end = () => {}
     const take = () => {
-      batch = takeWaiters()
+      batch = takeWaiters(true)
       end = this.#begin(batch.length)
       return batch.map(({ input }) => input)
     }
@@ -109,7 +115,7 @@ export class Batcher<Input, Output> {
       return []
     } catch (error) {
       end()
-      batch ??= takeWaiters() // there was no connection
+      batch ??= takeWaiters(false)
       if (batch.length > 1 && isRejectedByDatabase(error)) return batch
       batch.forEach(({ reject }) => reject(error))
       return []

@@ -131,6 +131,21 @@ describe('a failed statement', () => {
     expect(statements).toHaveLength(2)
   })
 
+  test('that was not sent for lack of a connection rejects none that arrived while it waited', async () => {
+    const { batcher, statement, warmUp } = createHarness()
+    await warmUp()
+    const first = Promise.allSettled([1, 2].map((input) => batcher.execute(input)))
+    const failing = await statement(1)
+    const later = batcher.execute(3)
+    failing.fail(terminated)
+    expect((await first).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    await Promise.race([later, statement(2)])
+    const next = await statement(2)
+    expect(next.send()).toEqual([3])
+    next.succeed()
+    expect(await later).toBe('output 3')
+  })
+
   test('that PostgreSQL rejected is executed again for each input alone', async () => {
     const { batcher, statement, warmUp } = createHarness()
     await warmUp()
