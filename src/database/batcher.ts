@@ -6,14 +6,8 @@ import { traceShared } from './tracing.ts'
 /** How long a batch waits for the previous one, in milliseconds: a statement that hangs delays no other. */
 const MAX_WAIT_MS = 100
 
-/** Maximum number of inputs of one statement. */
-export const MAX_BATCH_SIZE = 100
-
-/** Size of the first batches, whose time is not known. */
-const INITIAL_SIZE = 8
-
-/** A batch that takes longer than this, in milliseconds, is followed by smaller ones. */
-const SLOW_BATCH_MS = 200
+/** Maximum number of inputs of one statement: a slow trigger must not take it beyond its timeout. */
+export const MAX_BATCH_SIZE = 25
 
 /**
  * Executes one statement for several inputs.
@@ -41,8 +35,6 @@ interface Waiter<Input, Output> {
 export class Batcher<Input, Output> {
   readonly #execute: Execute<Input, Output>
   readonly #waiting: Waiter<Input, Output>[] = []
-  /** Grows while batches are fast, so that a statement stays far below its timeout on a database of any speed. */
-  #maxSize = INITIAL_SIZE
   #latestSize = 0
   /** Number of batches that wait for a connection. */
   #unsent = 0
@@ -68,10 +60,10 @@ export class Batcher<Input, Output> {
 
   #schedule(): void {
     for (;;) {
-      const uncovered = this.#waiting.length - this.#unsent * this.#maxSize
-      const mayWait = uncovered < this.#maxSize && this.#unsent + this.#inFlight > 0
+      const uncovered = this.#waiting.length - this.#unsent * MAX_BATCH_SIZE
+      const mayWait = uncovered < MAX_BATCH_SIZE && this.#unsent + this.#inFlight > 0
       if (uncovered <= 0 || mayWait) return
-      const first = this.#waiting[this.#unsent * this.#maxSize]
+      const first = this.#waiting[this.#unsent * MAX_BATCH_SIZE]
       this.#unsent += 1
       const send = () => void this.#sendNext(first?.context ?? context.active())
       // Under load after all requests that have arrived: they are one batch. A client alone does not wait for a turn.
@@ -86,7 +78,7 @@ export class Batcher<Input, Output> {
       this.#unsent -= 1
       // Inputs that arrived after the failed wait for a connection began wait for another one.
       const waited = isConnected ? this.#waiting.length : this.#waiting.findIndex((waiter) => waiter === newest) + 1
-      return this.#waiting.splice(0, Math.min(this.#maxSize, waited))
+      return this.#waiting.splice(0, Math.min(MAX_BATCH_SIZE, waited))
     })
     this.#schedule()
     for (const waiter of failed) {
@@ -124,7 +116,6 @@ export class Batcher<Input, Output> {
 
   /** Counts a batch as in flight. @returns call it when the batch has ended */
   #begin(size: number): () => void {
-    const sentAt = performance.now()
     this.#latestSize = size
     let counted = true
     const release = () => {
@@ -139,13 +130,7 @@ export class Batcher<Input, Output> {
     return () => {
       clearTimeout(timer)
       release()
-      this.#adaptSize(size, performance.now() - sentAt)
     }
-  }
-
-  #adaptSize(size: number, ms: number): void {
-    if (ms > SLOW_BATCH_MS) this.#maxSize = Math.max(1, Math.floor(size / 2))
-    else if (ms < SLOW_BATCH_MS / 2) this.#maxSize = Math.min(MAX_BATCH_SIZE, Math.max(this.#maxSize, size * 2))
   }
 }
 
