@@ -84,7 +84,7 @@ export const Environment = z.object({
   ),
   DATA_DIR: z.string().default('.data').describe('Directory of the embedded PostgreSQL and of the development key.'),
   DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe(
-    'Maximum number of database connections for the requests of one process. The readiness probe uses one more, `RATE_LIMIT_STORE=database` and open subscriptions two more each.',
+    'Maximum number of database connections for the requests of one process. The readiness probe and `totalCount` use one more each, `RATE_LIMIT_STORE=database` and open subscriptions two more each.',
   ),
   MIGRATE_ON_START: optionalBoolean.describe(
     'Apply pending migrations at startup. Unset: `true` without `DATABASE_URL`, `false` with it.',

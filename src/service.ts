@@ -86,7 +86,7 @@ export function createService(options: ServiceOptions): Service {
   const app = createApp({
     ...options,
     ...sources,
-    animals: wakeAfterCreate(createAnimals(database.prisma, database.statements), streaming.feed),
+    animals: wakeAfterCreate(createAnimals(database.statements, database.counts), streaming.feed),
     ...observed,
     metrics,
     now,

@@ -1,8 +1,8 @@
-import type { PrismaClient } from '../database/generated/client.ts'
 import type { Statements } from '../database/statements.ts'
 import { ApiError, toApiError } from '../errors.ts'
-import { type Animal, type NewPet, parseInt64, type PetStatus } from './animal.ts'
+import { type Animal, type NewPet, parseInt64 } from './animal.ts'
 import { type Created, createOnce, type IdempotencyRequest } from './idempotency.ts'
+import { createCount } from './count.ts'
 import { createQueries, type ListQuery } from './queries.ts'
 
 export interface Page {
@@ -17,8 +17,9 @@ export type Animals = ReturnType<typeof createAnimals>
 /**
  * The operations on animals, for both APIs. They validate ids and idempotency keys; callers validate other inputs.
  * Concurrent requests share statements.
+ * @param counts executes one at a time, on a connection of its own
  */
-export function createAnimals(prisma: PrismaClient, statements: Statements) {
+export function createAnimals(statements: Statements, counts: Statements) {
   const queries = createQueries(statements)
   const createKeyed = createOnce(statements)
 
@@ -30,10 +31,8 @@ export function createAnimals(prisma: PrismaClient, statements: Statements) {
     return { animals, hasMore: found.length > query.limit }
   }
 
-  /** The number of animals, all or with a status. Takes time in proportion to the result. */
-  async function count(status?: PetStatus): Promise<number> {
-    return prisma.animal.count(status && { where: { status } })
-  }
+  /** Takes time in proportion to the result. */
+  const count = createCount(counts)
 
   /**
    * getPet (§4.3).

@@ -6,7 +6,7 @@ import { traceShared } from './tracing.ts'
 /** How long a batch waits for the previous one, in milliseconds: a statement that hangs delays no other. */
 const MAX_WAIT_MS = 100
 
-/** Maximum number of inputs of one statement: a slow trigger must not take it beyond its timeout. */
+/** Maximum number of inputs of one statement by default: a slow trigger must not take it beyond its timeout. */
 export const MAX_BATCH_SIZE = 25
 
 /**
@@ -34,6 +34,7 @@ interface Waiter<Input, Output> {
  */
 export class Batcher<Input, Output> {
   readonly #execute: Execute<Input, Output>
+  readonly #maxSize: number
   readonly #waiting: Waiter<Input, Output>[] = []
   #latestSize = 0
   /** Number of batches that wait for a connection. */
@@ -41,8 +42,9 @@ export class Batcher<Input, Output> {
   /** Number of batches that were sent less than MAX_WAIT_MS ago and have not ended. */
   #inFlight = 0
 
-  constructor(execute: Execute<Input, Output>) {
+  constructor(execute: Execute<Input, Output>, maxSize = MAX_BATCH_SIZE) {
     this.#execute = execute
+    this.#maxSize = maxSize
   }
 
   /** Requests that wait for a statement, besides one for each batch that waits for a connection of the pool. */
@@ -60,10 +62,10 @@ export class Batcher<Input, Output> {
 
   #schedule(): void {
     for (;;) {
-      const uncovered = this.#waiting.length - this.#unsent * MAX_BATCH_SIZE
-      const mayWait = uncovered < MAX_BATCH_SIZE && this.#unsent + this.#inFlight > 0
+      const uncovered = this.#waiting.length - this.#unsent * this.#maxSize
+      const mayWait = uncovered < this.#maxSize && this.#unsent + this.#inFlight > 0
       if (uncovered <= 0 || mayWait) return
-      const first = this.#waiting[this.#unsent * MAX_BATCH_SIZE]
+      const first = this.#waiting[this.#unsent * this.#maxSize]
       this.#unsent += 1
       const send = () => void this.#sendNext(first?.context ?? context.active())
       // Under load after all requests that have arrived: they are one batch. A client alone does not wait for a turn.
@@ -78,7 +80,7 @@ export class Batcher<Input, Output> {
       this.#unsent -= 1
       // Inputs that arrived after the failed wait for a connection began wait for another one.
       const waited = isConnected ? this.#waiting.length : this.#waiting.findIndex((waiter) => waiter === newest) + 1
-      return this.#waiting.splice(0, Math.min(MAX_BATCH_SIZE, waited))
+      return this.#waiting.splice(0, Math.min(this.#maxSize, waited))
     })
     this.#schedule()
     for (const waiter of failed) {

@@ -30,7 +30,10 @@ export interface Database {
   prisma: PrismaClient
   pool: Pool
   statements: Statements
-  /** Requests that wait for a connection or for the next batch. */
+  /** One connection, which is not of `pool`, for statements that take long: one is executed at a time. */
+  countPool: Pool
+  counts: Statements
+  /** Requests that wait for a connection of `pool` or for the next batch; no counts, which delay no other statement. */
   waitingCount(): number
   /** Closes every connection; the object cannot be used again. */
   close(): Promise<void>
@@ -133,17 +136,22 @@ export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer
 
 /** Creates a pool, and Prisma's client that uses it. */
 export function createDatabase(options: PoolOptions, replicas?: Replicas): Database {
+  const { timeouts } = options
   const pool = createPool(options)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
   const statements = createStatements(pool, replicas)
+  // A count waits for at most one other, which takes no longer than queryMs.
+  const countPool = createPool({ ...options, size: 1, timeouts: { ...timeouts, checkoutMs: timeouts.queryMs } })
   return {
     prisma,
     pool,
     statements,
+    countPool,
+    counts: createStatements(countPool),
     waitingCount: () => pool.waitingCount + statements.waitingCount(),
     async close() {
       await prisma.$disconnect()
-      await pool.end()
+      await Promise.all([pool.end(), countPool.end()])
     },
   }
 }

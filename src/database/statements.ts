@@ -11,6 +11,8 @@ interface BatchStatement<Input, Row, Output> {
   text: string
   /** Whether a replica may execute it. */
   readOnly?: boolean
+  /** Maximum number of inputs of one execution, see Batcher. */
+  maxSize?: number
   /** The parameters. */
   toValues(inputs: Input[]): unknown[]
   /** @returns an output for each input, in the same order */
@@ -56,7 +58,8 @@ export function createStatements(pool: Pool, replicas?: Replicas): Statements {
   const waitingCounts: (() => number)[] = []
 
   return {
-    batch<Input, Row, Output>({ text, readOnly, toValues, toOutputs }: BatchStatement<Input, Row, Output>) {
+    batch<Input, Row, Output>({ text, readOnly, maxSize, ...statement }: BatchStatement<Input, Row, Output>) {
+      const { toValues, toOutputs } = statement
       const batcher = new Batcher<Input, Output>(async (take) => {
         let inputs: Input[] | undefined
         const execute = (client: pg.PoolClient) => client.query<never>(prepared(text, toValues((inputs ??= take()))))
@@ -68,7 +71,7 @@ export function createStatements(pool: Pool, replicas?: Replicas): Statements {
         }
         const { rows } = await retryOnce(() => pool.withConnection(execute))
         return toOutputs(rows, inputs ?? [])
-      })
+      }, maxSize)
       waitingCounts.push(() => batcher.waitingCount)
       return (input: Input) => batcher.execute(input)
     },

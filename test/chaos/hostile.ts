@@ -6,6 +6,7 @@ import { type Client, createClient } from './client.ts'
 import { prepareDatabase, startCluster, type TestDatabase } from './cluster.ts'
 import { atRate, openConnections } from './connections.ts'
 import { attackWithBytes } from './floods.ts'
+import { attackWithCounts } from './hostile-counts.ts'
 import { connectionGroups, keepAliveMs, type SlowGroup, unreadRequests } from './hostile-clients.ts'
 import { type Instance, startInstance } from './instance.ts'
 
@@ -59,6 +60,7 @@ async function runHostileClients(defer: Defer, { url, key }: TestDatabase, sizes
     measurements.push(...(await attackUnread(attack, name, request)))
   measurements.push(...(await attackWithBytes(defer, service, client, sizes.seconds)))
   for (const flood of floods(service, key)) measurements.push(...(await attackWithFlood(attack, flood)))
+  measurements.push(...(await attackWithCounts(defer, url, sizes)))
   const after = await attack.measureOthers()
   return [
     info('p99 without hostile clients', normal.p99Ms, 'ms'),

@@ -26,10 +26,13 @@ export function whilePoolBlocked(url: string, client: Client, work: () => Promis
     }
     await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
     const released = new AbortController()
-    // A count shares no statement with other requests, and the aliases differ, since equal reads would be coalesced.
+    // A list waits for a statement that hangs for a tenth of a second, then for another connection. The limits differ,
+    // since equal reads would be coalesced.
     async function blockConnection(n: number): Promise<void> {
-      const query = JSON.stringify({ query: `{ a${n}: pets { totalCount } }` })
-      while (!released.signal.aborted) await client.send('POST', '/graphql', query)
+      while (!released.signal.aborted) {
+        await client.send('GET', `/v1/pets?limit=${n}`)
+        await sleep(5) // for requests that are shed
+      }
     }
     const blocked = Array.from({ length: POOL_SIZE }, (_, n) => blockConnection(n + 1))
     const deadline = performance.now() + 60_000

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import { createAnimals } from '../../src/animals/service.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
@@ -23,7 +24,7 @@ describe('the service sends only the statements that the selection needs', () =>
 
   test('lookups in the same tick of the event loop share one statement', async ({ service }) => {
     await createSome(service, 3)
-    const animals = createAnimals(service.database.prisma, service.database.statements)
+    const animals = createAnimals(service.database.statements, service.database.counts)
     const sent = recordStatements(service)
     const [sync, nextTick, microtask] = await Promise.all([
       animals.get('1'),
@@ -54,5 +55,37 @@ describe('the service sends only the statements that the selection needs', () =>
     const query = '{ pets { nodes { id } totalCount pageInfo { hasNextPage } edges { cursor } } }'
     expect((await service.graphql(query)).errors).toBeUndefined()
     expect(sent).toBe(2)
+  })
+
+  test('counts are executed one at a time, the next one for all that wait, and delay no list and no creation', async ({
+    service,
+  }) => {
+    const checkoutMs = 1_000
+    const peer = await service.startPeer({ timeouts: { checkoutMs } })
+    const { database } = peer
+    const animals = createAnimals(database.statements, database.counts)
+    await createSome(peer, 3)
+    let [counts, end] = [0, () => {}]
+    const ended = new Promise<void>((resolve) => (end = resolve))
+    interceptStatements(peer, async ({ text }, send) => {
+      if (!/count\(/i.test(text)) return send()
+      counts += 1
+      await ended
+      return send()
+    })
+    const first = animals.count(undefined)
+    await waitUntil(() => counts === 1)
+    const others = Array.from({ length: 150 }, (_, n) => animals.count(n % 2 ? 'available' : undefined))
+    try {
+      await waitUntil(() => database.countPool.waitingCount === 1)
+      expect((await peer.send('/v1/pets')).status).toBe(200)
+      expect((await peer.post({ name: 'new', categoryId: 1, status: 'available' })).status).toBe(201)
+      expect({ counts, waiting: database.waitingCount() }).toEqual({ counts: 1, waiting: 0 })
+      await sleep(checkoutMs) // a count waits longer than a list may
+    } finally {
+      end()
+    }
+    expect([await first, ...(await Promise.all(others))].slice(-2)).toEqual([4, 1])
+    expect(counts).toBe(2)
   })
 })

@@ -9,13 +9,13 @@ export interface Statement {
 
 type Callback = (error: Error | undefined, result?: unknown) => void
 
-/** Calls `intercept` for every statement of a service's pool from now on; it calls `send` and returns the result. */
+/** Calls `intercept` for every statement of a service's pools from now on; it calls `send` and returns the result. */
 export function interceptStatements(
   { database }: Pick<TestService, 'database'>,
   intercept: (statement: Statement, send: () => Promise<unknown>) => Promise<unknown>,
 ): void {
   const seen = new WeakSet<pg.PoolClient>()
-  database.pool.on('acquire', (client) => {
+  const onAcquire = (client: pg.PoolClient) => {
     if (seen.has(client)) return
     seen.add(client)
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>
@@ -31,7 +31,8 @@ export function interceptStatements(
         (error: Error) => onResult(error),
       )
     }) as never // stands in for all of pg's overloads
-  })
+  }
+  for (const pool of [database.pool, database.countPool]) pool.on('acquire', onAcquire)
 }
 
 /** Records every statement that is sent from now on. */
