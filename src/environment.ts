@@ -46,10 +46,15 @@ const apiBaseUrl = (name: string) =>
     )
 
 /** What Express accepts as `trust proxy`. */
-const proxy = z.union(
-  [z.enum(['loopback', 'linklocal', 'uniquelocal']), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
-  'must be addresses or networks, separated by commas',
-)
+const proxy = z
+  .union(
+    [z.enum(['loopback', 'linklocal', 'uniquelocal']), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+    'must be addresses or networks, separated by commas',
+  )
+  .refine(
+    (network) => !network.endsWith('/0'),
+    'must not be all addresses (/0): any client could then choose its address',
+  )
 const proxyList = z
   .string()
   .transform((list) => list.split(',').map((network) => network.trim()))

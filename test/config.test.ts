@@ -82,6 +82,8 @@ describe('an invalid value is reported in one line that names its variable', () 
     ['TRUSTED_PROXIES', '10.0.0.0/33'],
     ['TRUSTED_PROXIES', '10.0.0.0/8, 300.1.1.1'],
     ['TRUSTED_PROXIES', 'true'],
+    ['TRUSTED_PROXIES', '0.0.0.0/0'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8, ::/0'],
     ['CORS_ORIGINS', 'null'],
     ['CORS_ORIGINS', 'shop.example'],
     ['CORS_ORIGINS', 'https://shop.example/'],
