@@ -37,8 +37,8 @@ const apiBaseUrl = (name: string) =>
   z
     .string()
     .refine(
-      (url) => /^https:\/\/[^\s?#]+\/v1$/.test(url) && URL.canParse(url),
-      'must be a URL that begins with https:// and ends with /v1',
+      (url) => /^https:\/\/[^\s?#@]+\/v1$/.test(url) && URL.canParse(url), // with @ it would publish credentials
+      'must be a URL without credentials that begins with https:// and ends with /v1',
     )
     .optional()
     .describe(

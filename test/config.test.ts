@@ -104,6 +104,7 @@ describe('an invalid value is reported in one line that names its variable', () 
     ['DATABASE_URL_FILE', '/nowhere/at/all'],
     ['DATABASE_URL_FILE', '/'],
     ['PRODUCTION_URL', 'https://[/v1'],
+    ['PRODUCTION_URL', 'https://user:topsecret@pets.example/v1'],
     ['STAGING_URL', 'https://pets.example/v2'],
   ] as const)('%s=%s', ([variable, value]) => {
     const message = errorOf({ [variable]: value })
