@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Environment, type Variables } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
 import { PROJECT } from './project.ts'
+import { readRegularFile } from './regular-file.ts'
 
 export type Config = ReturnType<typeof toConfig>
 
@@ -101,12 +102,14 @@ function toConfig(data: Variables) {
   }
 }
 
+const MAX_SECRET_BYTES = 65_536
+
 /** Reads `DATABASE_URL_FILE`. */
 function readSecret(file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim()
+    return readRegularFile(file, MAX_SECRET_BYTES).trim()
   } catch (error) {
-    throw new ConfigError(`DATABASE_URL_FILE cannot be read: ${(error as Error).message}`) // thrown by node:fs
+    throw new ConfigError(`DATABASE_URL_FILE cannot be read: ${(error as Error).message}`) // ours, or of node:fs
   }
 }
 

@@ -103,6 +103,8 @@ describe('an invalid value is reported in one line that names its variable', () 
     ['DATABASE_URL', 'mysql://pets:topsecret@localhost/pets'],
     ['DATABASE_URL_FILE', '/nowhere/at/all'],
     ['DATABASE_URL_FILE', '/'],
+    ['DATABASE_URL_FILE', '/dev/zero'],
+    ['DATABASE_URL_FILE', process.execPath], // too large
     ['PRODUCTION_URL', 'https://[/v1'],
     ['PRODUCTION_URL', 'https://user:topsecret@pets.example/v1'],
     ['STAGING_URL', 'https://pets.example/v2'],

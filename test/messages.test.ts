@@ -83,7 +83,9 @@ test('whatever the query is, no message is that of a library', async ({ service 
   )
 })
 
-test('a manifest that is not JSON is named, without the sentence of the parser', async ({ onTestFinished }) => {
+test('a manifest that is not JSON or not a regular file is named, without the sentence of the parser', async ({
+  onTestFinished,
+}) => {
   const folder = await mkdtemp(join(tmpdir(), 'pet-store-manifest-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const file = join(folder, 'manifest.json')
@@ -94,4 +96,5 @@ test('a manifest that is not JSON is named, without the sentence of the parser',
     await writeFile(file, text)
     await expect(readManifest(file)).rejects.toThrow(new Error(`TRUSTED_DOCUMENTS_FILE ${file}: ${reason}`))
   }
+  await expect(readManifest('/dev/zero')).rejects.toThrow('TRUSTED_DOCUMENTS_FILE /dev/zero: is not a regular file')
 })

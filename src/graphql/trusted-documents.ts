@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import type { DocumentNode, GraphQLSchema, Source } from 'graphql'
 import {
   concatAST,
@@ -14,6 +13,7 @@ import {
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { OperatorError } from '../operator-error.ts'
+import { readRegularFile } from '../regular-file.ts'
 import type { GraphQLParams } from './params.ts'
 
 /**
@@ -28,6 +28,8 @@ export interface TrustedDocuments {
 
 export const TRUSTED_DOCUMENTS_OFF: TrustedDocuments = { mode: 'off', byHash: new Map() }
 
+const MAX_MANIFEST_BYTES = 64 * 1_048_576
+
 const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
 
 /**
@@ -36,7 +38,7 @@ const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
  */
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
   try {
-    const documents = Object.entries(Manifest.parse(JSON.parse(await readFile(file, 'utf8'))))
+    const documents = Object.entries(Manifest.parse(JSON.parse(readRegularFile(file, MAX_MANIFEST_BYTES))))
     const wrong = documents.find(([id, text]) => hash('sha256', text) !== id)
     if (wrong) throw new Error(`${wrong[0]} is not the SHA-256 of its document`)
     return new Map(documents)
