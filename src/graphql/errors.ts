@@ -3,7 +3,7 @@ import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { errorHandler, recordError } from '../http/error-handler.ts'
 import type { LogError } from '../telemetry/error-log.ts'
-import { findTransport } from './subscription/transports.ts'
+import { findTransport, isNamed } from './subscription/transports.ts'
 
 /** Sends errors from before the execution as a GraphQL response. */
 export function graphqlErrorHandler(logError: LogError) {
@@ -30,7 +30,7 @@ export function negotiate(req: Request): { type: string; explicit: boolean } {
     const message = 'The response is application/graphql-response+json, application/json or text/event-stream.'
     throw new ApiError('NOT_ACCEPTABLE', message)
   }
-  return { type, explicit: (req.headers.accept ?? '').includes(type) }
+  return { type, explicit: isNamed(req, type) }
 }
 
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */

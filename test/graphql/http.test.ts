@@ -125,6 +125,18 @@ describe('invalid requests', () => {
     },
   )
 
+  testWithSharedService('are 400 unless Accept names application/json itself', async ({ service }) => {
+    for (const [Accept, expected] of [
+      ['Application/JSON', 200],
+      ['application/json;q=0.5, image/png', 200],
+      ['application/json-seq, */*', 400],
+      ['*/*', 400],
+    ] as const) {
+      const { status } = await request(service, { method: 'POST', headers: { ...json, Accept }, body: '{"query":"{"}' })
+      expect(status, Accept).toBe(expected)
+    }
+  })
+
   testWithSharedService('405 responses have the Allow header', async ({ service }) => {
     expect((await request(service, { method: 'DELETE' })).headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS')
     const mutation = await request(service, { search: '?query=mutation{createPet(input:{name:"x",categoryId:1}){id}}' })

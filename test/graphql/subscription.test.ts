@@ -145,6 +145,7 @@ describe('the response', () => {
       'application/json': 406,
       '*/*': 406,
       'application/json, text/event-stream;q=0': 406,
+      'text/event-stream;q=0, */*': 406,
       'text/event-stream': 200,
       'application/json, text/event-stream': 200,
       'multipart/mixed;subscriptionSpec=1.0': 200,

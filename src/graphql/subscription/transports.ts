@@ -50,9 +50,15 @@ const TRANSPORTS: Record<string, Transport> = {
  * The transport that the client prefers. A wildcard does not suffice: who sends it rarely expects a response without end.
  */
 export function findTransport(req: Request): Transport | undefined {
-  const named = /text\/event-stream|multipart\/mixed/i.test(req.headers.accept ?? '')
-  const type = named && req.accepts(Object.keys(TRANSPORTS))
+  const named = Object.keys(TRANSPORTS).filter((type) => isNamed(req, type))
+  const type = named.length > 0 && req.accepts(named)
   return type ? TRANSPORTS[type] : undefined
+}
+
+/** Whether `Accept` names this media type and accepts it; a wildcard does not count. */
+export function isNamed(req: Request, type: string): boolean {
+  const [name] = type.split(';')
+  return req.accepts().some((accepted) => accepted.toLowerCase() === name)
 }
 
 /** The transport of a subscription. @throws ApiError NOT_ACCEPTABLE */
