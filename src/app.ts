@@ -7,7 +7,7 @@ import type { Animals } from './animals/service.ts'
 import { authenticate, type AuthenticateDependencies, requireScope } from './auth/authenticate.ts'
 import type { Caller } from './auth/api-keys.ts'
 import type { KeyMonitor } from './auth/key-monitor.ts'
-import { rateLimit } from './auth/rate-limit.ts'
+import { rateLimit, rateLimitFailures, requireQuota } from './auth/rate-limit.ts'
 import type { RateLimiter } from './auth/rate-limiter.ts'
 import { type Config, version } from './config.ts'
 import { graphqlErrorHandler } from './graphql/errors.ts'
@@ -61,7 +61,7 @@ export function createApp(deps: AppDependencies): Express {
   const { environments, health, keyLimiter, loadShedder, log, metrics, logError } = deps
   const { tracer, trusted = TRUSTED_DOCUMENTS_OFF } = deps
   const authenticated = authenticate(deps)
-  const protect = [loadShedder.shed, authenticated, rateLimit(keyLimiter)]
+  const protect = [loadShedder.shed, authenticated]
 
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
@@ -79,10 +79,10 @@ export function createApp(deps: AppDependencies): Express {
   app.use(redirectTrailingSlash)
 
   // Hot routes first: each middleware layer in front costs time.
-  app.use('/v1', protect, petsRouter(deps))
+  app.use('/v1', protect, rateLimit(keyLimiter), petsRouter(deps))
   app.get('/graphql', loadShedder.shedForLag, graphiql(trusted.mode))
-  app.use('/graphql', protect, graphqlRouter({ ...deps, trusted }))
-  app.use('/graphql', graphqlErrorHandler(logError))
+  app.use('/graphql', protect, requireQuota(keyLimiter), graphqlRouter({ ...deps, trusted }))
+  app.use('/graphql', rateLimitFailures(keyLimiter), graphqlErrorHandler(logError))
 
   app.use(healthRouter(health))
   app.use(['/docs', '/openapi.json', '/schema.graphql', '/assets'], loadShedder.shedForLag)

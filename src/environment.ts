@@ -115,7 +115,7 @@ export const Environment = z.object({
   RATE_LIMIT_STORE: oneOf('memory', 'database')
     .default('memory')
     .describe(
-      'Where the rate limits of API keys are counted: in the memory of each process, or in the database for all processes, which costs one or two queries per request.',
+      'Where the rate limits of API keys are counted: in the memory of each process, or in the database for all processes, which costs a query per request.',
     ),
   RATE_LIMIT_WRONG_KEYS: integerOr(12_000, 0, 100_000_000).describe(
     'Maximum number of failed authentications per window and IP address (IPv6: per /64 network). 0 disables the limit.',

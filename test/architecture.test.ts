@@ -26,7 +26,7 @@ const LAYERS = [
   ['config.ts'],
   ['environment.ts'],
   ['database/'],
-  ['operator-error.ts', 'project.ts'],
+  ['operator-error.ts', 'project.ts', 'regular-file.ts'],
 ]
 
 const WEB = /^(express|graphql|graphql-yoga|@pothos\/.*|node:http)$/

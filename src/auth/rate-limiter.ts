@@ -23,7 +23,7 @@ interface RateLimiterOptions {
 }
 
 export interface RateLimiter extends Pick<RateLimiterOptions, 'name' | 'points' | 'windowSeconds'> {
-  /** Consumes points of a client's quota. Rejected requests consume them, too. @param cost in points, at least 1 */
+  /** Consumes points of a client's quota, or one point if there are not enough. @param cost in points, at least 1 */
   consume(client: string, cost: number): Promise<RateLimitState>
   /** What a client has left as far as this process knows; consumes nothing. */
   peek(client: string): RateLimitState
@@ -49,7 +49,9 @@ const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
  * Counts in the client's window, or begins a new one when it is over. A window that ends later than a new one would is
  * from before the database's clock was set back, and counts as over. PostgreSQL reads the clock for the
  * update after it has locked the row, so the end is never compared with a time from before another request's update.
+ * Returns no row for a cost above one point that exceeds what is left.
  */
+const isOpen = (nowMs: string) => `rate_window.expire > ${nowMs} AND rate_window.expire <= ${nowMs} + $3`
 const CONSUME = {
   name: 'rate-limit-consume',
   text: `
@@ -59,8 +61,9 @@ const CONSUME = {
       SELECT CASE WHEN open THEN rate_window.points ELSE 0 END + excluded.points,
              CASE WHEN open THEN rate_window.expire ELSE now_ms + $3 END
       FROM (SELECT ${NOW_MS} AS now_ms) AS clock,
-           LATERAL (SELECT rate_window.expire > now_ms AND rate_window.expire <= now_ms + $3 AS open) AS state
+           LATERAL (SELECT ${isOpen('now_ms')} AS open) AS state
     )
+    WHERE excluded.points = 1 OR excluded.points + CASE WHEN ${isOpen(NOW_MS)} THEN rate_window.points ELSE 0 END <= $4
     RETURNING points, (expire - ${NOW_MS})::integer AS reset_ms`,
 }
 
@@ -72,44 +75,44 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { name, points, windowSeconds, store, onStoreError } = options
   const windowMs = windowSeconds * 1_000
   /** What this process knows. With a store: the state after the client's last request here. */
-  const windows = new LRUCache<string, Window>({
-    maxSize: MAX_CLIENTS, // `max` would allocate arrays of that length at once
-    sizeCalculation: () => 1,
-  })
+  const windows = createWindows()
   const useStore = createCircuitBreaker(onStoreError)
 
   async function consume(client: string, cost: number): Promise<RateLimitState> {
+    const window = await consumeIfLeft(client, cost)
+    if (window) return toState(window, window.consumed <= points)
+    return toState((await consumeIfLeft(client, 1)) as Window, false) // one point is always counted
+  }
+
+  /** @returns undefined for a cost above one point that exceeds what is left */
+  async function consumeIfLeft(client: string, cost: number): Promise<Window | undefined> {
     // A client whose quota is exhausted costs the store nothing until its window ends.
-    const exhausted = (openWindow(client)?.consumed ?? 0) >= points
-    const shared = store && !exhausted ? await consumeInStore(store, client, cost) : undefined
-    const window = shared ?? consumeInMemory(client, cost)
-    return toState(window, window.consumed <= points)
-  }
-
-  function consumeInMemory(client: string, cost: number): Window {
-    const window = openWindow(client) ?? { consumed: 0, endsAtMs: performance.now() + windowMs }
-    window.consumed += cost
-    windows.set(client, window)
-    return window
-  }
-
-  async function consumeInStore(store: Pool, client: string, cost: number): Promise<Window | undefined> {
-    const query = { ...CONSUME, values: [`${name}:${client}`, cost, windowMs] }
-    const row = await useStore(async () => (await store.query<{ points: number; reset_ms: number }>(query)).rows[0])
+    const exhausted = (windows.open(client)?.consumed ?? 0) >= points
+    const rows = store && !exhausted ? await consumeInStore(store, client, cost) : undefined
+    if (!rows) return consumeInMemory(client, cost)
+    const [row] = rows
     if (!row) return undefined
     const window = { consumed: row.points, endsAtMs: performance.now() + row.reset_ms }
     windows.set(client, window)
     return window
   }
 
-  function peek(client: string): RateLimitState {
-    const window = openWindow(client)
-    return window ? toState(window, window.consumed < points) : { allowed: true, remaining: points, resetMs: 0 }
+  function consumeInMemory(client: string, cost: number): Window | undefined {
+    const window = windows.open(client) ?? { consumed: 0, endsAtMs: performance.now() + windowMs }
+    if (cost > 1 && window.consumed + cost > points) return undefined
+    window.consumed += cost
+    windows.set(client, window)
+    return window
   }
 
-  function openWindow(client: string): Window | undefined {
-    const window = windows.get(client)
-    return window && window.endsAtMs > performance.now() ? window : undefined
+  function consumeInStore(store: Pool, client: string, cost: number) {
+    const query = { ...CONSUME, values: [`${name}:${client}`, cost, windowMs, points] }
+    return useStore(async () => (await store.query<{ points: number; reset_ms: number }>(query)).rows)
+  }
+
+  function peek(client: string): RateLimitState {
+    const window = windows.open(client)
+    return window ? toState(window, window.consumed < points) : { allowed: true, remaining: points, resetMs: 0 }
   }
 
   function toState({ consumed, endsAtMs }: Window, allowed: boolean): RateLimitState {
@@ -117,6 +120,21 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   }
 
   return { name, points, windowSeconds, consume, peek, counts: { rejected: 0 } }
+}
+
+function createWindows() {
+  const windows = new LRUCache<string, Window>({
+    maxSize: MAX_CLIENTS, // `max` would allocate arrays of that length at once
+    sizeCalculation: () => 1,
+  })
+  return {
+    /** The client's window; undefined when it is over. */
+    open(client: string): Window | undefined {
+      const window = windows.get(client)
+      return window && window.endsAtMs > performance.now() ? window : undefined
+    },
+    set: (client: string, window: Window) => void windows.set(client, window),
+  }
 }
 
 /**

@@ -57,7 +57,7 @@ export class GraphQLRequestError extends Error implements Outcome {
 
 export interface ExecuteDependencies extends SubscribeDependencies {
   trusted: TrustedDocuments
-  /** Rate limiter of callers; 1 point of each request has been consumed before. */
+  /** Rate limiter of callers; no point of the request has been consumed before. */
   keyLimiter?: RateLimiter | undefined
 }
 
@@ -87,7 +87,7 @@ export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteD
 
     const cost = { requested: analysis.cost(coerced), limit: costLimit }
     if (cost.requested > cost.limit) throw invalid([limitExceeded('The cost', cost.requested, cost.limit)])
-    if (keyLimiter && cost.requested > 1) await consumeQuota(keyLimiter, req, res, cost.requested - 1)
+    if (keyLimiter) await consumeQuota(keyLimiter, req, res, Math.max(cost.requested, 1))
 
     if (operation.operation === OperationTypeNode.SUBSCRIPTION) {
       const begun = await subscribe(document, operation, variables, req, res)

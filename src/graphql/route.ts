@@ -1,5 +1,6 @@
 import type { Tracer } from '@opentelemetry/api'
 import { type Request, type Response, Router } from 'express'
+import { consumeForFailure } from '../auth/rate-limit.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
 import { sendJson } from '../http/send-json.ts'
@@ -18,15 +19,16 @@ interface GraphQLRouterDependencies extends ExecuteDependencies, SendStreamDepen
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
 export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependencies): Router {
-  const { logError } = dependencies
+  const { logError, keyLimiter } = dependencies
   const execute = createExecute(dependencies)
 
   async function respond(req: Request, res: Response, params: GraphQLParams): Promise<void> {
     const mediaType = negotiate(req)
     const { toJson, errors, code, cost, subscription } = await execute(params, req, res).catch(
-      (error: unknown): Outcome => {
-        if (error instanceof GraphQLRequestError) return error
-        throw error
+      async (error: unknown): Promise<Outcome> => {
+        if (!(error instanceof GraphQLRequestError)) throw error
+        await consumeForFailure(keyLimiter, req, res)
+        return error
       },
     )
     if (subscription) return sendStream(req, res, subscription, dependencies)

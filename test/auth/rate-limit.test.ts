@@ -107,6 +107,15 @@ describe('the rate limit of a key', () => {
     expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429, 429])
   })
 
+  test.for([{ shared: false }, { shared: true }])(
+    'serves the one of twenty concurrent operations that fits (%j)',
+    async (store, { service }) => {
+      const { send } = await startLimited(service, 30, store)
+      const responses = await Promise.all(Array.from({ length: 20 }, () => send('/graphql', queryOfCost(20))))
+      expect(responses.filter(({ status }) => status === 200)).toHaveLength(1)
+    },
+  )
+
   test('is reset after its window', async ({ service }) => {
     const { send } = await startLimited(service, 2, { windowSeconds: 1 })
     await waitFor(async () => expect((await send('/v1/pets')).status).toBe(429))
