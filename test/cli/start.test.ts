@@ -65,6 +65,14 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect((await get(service, '/v1/pets')).status).toBe(401)
   })
 
+  test('with a heap that is too small it logs a warning', async ({ sandbox }) => {
+    const cannotListen = { HOST: '203.0.113.1', DATABASE_URL: await unreachableDatabaseUrl() }
+    const start = (mb: number) =>
+      sandbox.run('main.js', [], { ...cannotListen, NODE_OPTIONS: `--max-old-space-size=${mb}` })
+    expect((await start(64)).stdout).toContain('set --max-old-space-size=96 or more')
+    expect((await start(96)).stdout).not.toContain('max-old-space-size')
+  })
+
   test('without the pages of the build it reports that in one line, and leaves no PostgreSQL running', async ({
     sandbox,
     onTestFinished,
