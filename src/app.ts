@@ -6,7 +6,6 @@ import type { Feed } from './animals/feed.ts'
 import type { Animals } from './animals/service.ts'
 import { authenticate, type AuthenticateDependencies, requireScope } from './auth/authenticate.ts'
 import type { Caller } from './auth/api-keys.ts'
-import type { KeyMonitor } from './auth/key-monitor.ts'
 import { rateLimit, rateLimitFailures, requireQuota } from './auth/rate-limit.ts'
 import type { RateLimiter } from './auth/rate-limiter.ts'
 import { type Config, version } from './config.ts'
@@ -41,7 +40,6 @@ interface AppDependencies
   animals: Animals
   feed: Feed
   streams: Streams
-  keyMonitor: KeyMonitor
   keyLimiter: RateLimiter | undefined
   loadShedder: LoadShedder
   health: Health

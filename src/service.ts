@@ -7,7 +7,6 @@ import { createApp, createMetricsApp } from './app.ts'
 import { type ApiKeys, type Caller, createApiKeys } from './auth/api-keys.ts'
 import { createRateLimiter, deleteExpiredWindows } from './auth/rate-limiter.ts'
 import { createKeyLookup, type KeyLookup } from './auth/key-lookup.ts'
-import { createKeyMonitor } from './auth/key-monitor.ts'
 import { createUsage, type Usage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { createCoalescer } from './coalesce.ts'
 import { type Config, version } from './config.ts'
@@ -74,7 +73,7 @@ export function createService(options: ServiceOptions): Service {
   const { log, timeouts, now = () => new Date() } = options
   const pools = createPools({ ...options, ...logPools(log, () => observed.monitor.check()) })
   const { database, rateLimitPool } = pools
-  const keyLookup = createKeyLookup(database.pool, now)
+  const keyLookup = createKeyLookup(database.statements, now)
   const usage = createUsage(database.prisma)
   const limiters = createLimiters(options, rateLimitPool)
   const loadShedder = createLoadShedder(options.shedding, database)
@@ -143,12 +142,12 @@ interface StreamingOptions extends Pick<ServiceOptions, 'log' | 'timeouts' | 'st
 /** What subscriptions need beside the parts of other operations. */
 function createStreaming({ log, timeouts, streamLimits, feedPool, keyLookup, usage, now }: StreamingOptions) {
   const onReadError = logFailures(log, 'failed to read new animals')
-  const recordUse = ({ keyId }: Caller) => usage.recordUse(keyId, now())
-  const onVerifyError = logFailures(log, 'failed to verify the keys of streams')
   return {
     feed: createFeed(feedPool, { maxWaitMs: timeouts.handlerMs, onError: onReadError }),
-    streams: createStreams(streamLimits),
-    keyMonitor: createKeyMonitor({ keyLookup, recordUse, now, onError: onVerifyError }),
+    streams: createStreams(streamLimits, (key, caller) => {
+      usage.recordUse(caller.keyId, now())
+      return keyLookup.verify(key, caller)
+    }),
   }
 }
 

@@ -32,12 +32,11 @@ const LAYERS = [
 const WEB = /^(express|graphql|graphql-yoga|@pothos\/.*|node:http)$/
 const GRAPHQL = /^(graphql|graphql-yoga|@pothos\/.*)$/
 const DATABASE = /^(pg|@prisma\/.*|database\/.*)$/
-const DATABASE_FILES = /^database\/(?!generated\/)/
 
 /** What an entry must not import, although it is in a lower layer: packages, and our files as paths from src. */
 const FORBIDDEN_IMPORTS: Record<string, RegExp[]> = {
   'animals/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
-  'auth/': [WEB, DATABASE_FILES],
+  'auth/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
   'rest/': [GRAPHQL, DATABASE],
   'graphql/': [DATABASE],
   'http/': [GRAPHQL, DATABASE, /^animals\//],
@@ -60,7 +59,7 @@ const ENVIRONMENT_READERS = {
   'database/postgres-programs.ts': "passes it on to PostgreSQL's programs",
 }
 
-const MAX_FUNCTION_LINES = 50
+const MAX_FUNCTION_LINES = 60
 
 /** Functions that are longer, each with its reason. */
 const LONG_FUNCTIONS: Record<string, string> = {}

@@ -41,7 +41,7 @@ export interface ApiKeys {
    */
   rotate(prefix: string, overlapMs: number): Promise<string | undefined>
   /**
-   * Revokes the key with a prefix. Running instances reject it within KEY_CACHE_MS.
+   * Revokes the key with a prefix. Running instances reject it within 5 seconds.
    * @returns whether there was such a key and it was not revoked before
    */
   revoke(prefix: string): Promise<boolean>

@@ -1,31 +1,19 @@
 import { LRUCache } from 'lru-cache'
-import type { Pool } from 'pg'
-import type { ApiKey } from '../database/generated/client.ts'
+import type { Statements } from '../database/statements.ts'
 import { hashKey, isWellFormedKey } from './api-key.ts'
 import type { Caller } from './api-keys.ts'
 
-/** Cache TTL in milliseconds: bounds how long a revoked key keeps working. */
-export const KEY_CACHE_MS = 5_000
+/** Cache TTL in milliseconds: with VERIFY_MS of streams it bounds how long a revoked key keeps working. */
+export const KEY_CACHE_MS = 2_500
 const KEY_CACHE_SIZE = 10_000
 
-/** Prepared, because every guessed key costs one lookup. */
-const FIND_KEY = {
-  name: 'key',
-  text: 'SELECT id, client_id, name, prefix, scopes, expires_at FROM "public"."api_key" WHERE hash = $1 AND revoked_at IS NULL',
-}
+/** One statement for all lookups that wait: thousands of streams and clients begin when an instance starts. */
+const FIND_KEYS = `
+  SELECT hash, id AS "keyId", coalesce(client_id, id) AS "clientId", name, prefix AS "keyPrefix", scopes,
+    expires_at AS "expiresAt"
+  FROM "public"."api_key" WHERE hash = ANY($1) AND revoked_at IS NULL`
 
-/** The keys of all open streams in one statement. */
-const FIND_KEYS = {
-  name: 'keys',
-  text: 'SELECT hash, id, client_id, name, prefix, scopes, expires_at FROM "public"."api_key" WHERE hash = ANY($1) AND revoked_at IS NULL',
-}
-
-/** As pg returns it: a BIGINT is text. */
-interface KeyRow extends Pick<ApiKey, 'name' | 'prefix' | 'scopes'> {
-  id: string
-  client_id: string | null
-  expires_at: Date | null
-}
+type KeyRow = Omit<Caller, 'scopes'> & { hash: Buffer; scopes: string[] }
 
 /** What a key is looked up by. */
 export interface KeyHash {
@@ -53,11 +41,10 @@ export interface KeyLookup {
    */
   find(key: KeyHash, run: RunQuery): Promise<Caller | undefined>
   /**
-   * Looks up keys in the database, whatever the cache contains.
-   * @returns the callers of the valid keys, by `KeyHash.id`
-   * @throws the database's error, which says nothing about the keys
+   * Looks a key up again, whatever the cache contains.
+   * @returns whether it is still valid; while the database is not available, whether it has not expired
    */
-  findAll(keys: KeyHash[]): Promise<Map<string, Caller>>
+  verify(key: KeyHash, caller: Caller): Promise<boolean>
   /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */
   wasRecentlyValid(key: KeyHash): boolean
   /** Lookups since the start: found in the cache, and queried. */
@@ -67,7 +54,15 @@ export interface KeyLookup {
 type RunQuery = (query: () => Promise<Caller | undefined>) => Promise<Caller | undefined>
 
 /** @param now the clock that decides whether a key has expired */
-export function createKeyLookup(pool: Pool, now: () => Date): KeyLookup {
+export function createKeyLookup({ batch }: Statements, now: () => Date): KeyLookup {
+  const query = batch({
+    text: FIND_KEYS,
+    toValues: (keys: KeyHash[]) => [keys.map(({ hash }) => hash)],
+    toOutputs(rows: KeyRow[], keys) {
+      const found = new Map(rows.map(({ hash, ...row }) => [hash.toString('base64'), toCaller(row)]))
+      return keys.map(({ id }) => found.get(id))
+    },
+  })
   const callerCache = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
   const recentlyValidKeys = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
   const counts = { hit: 0, miss: 0 }
@@ -77,41 +72,34 @@ export function createKeyLookup(pool: Pool, now: () => Date): KeyLookup {
     return caller && (!caller.expiresAt || caller.expiresAt > now()) ? caller : undefined
   }
 
+  function find(key: KeyHash, run: RunQuery): Promise<Caller | undefined> {
+    const { id } = key
+    counts.miss++
+    const found = run(() => query(key))
+    callerCache.set(id, found) // the TTL begins with the query, not with its result
+    found.then(
+      (caller) => (caller ? recentlyValidKeys.set(id, true) : recentlyValidKeys.delete(id)),
+      () => callerCache.delete(id),
+    )
+    return found.then(unlessExpired)
+  }
+
   return {
     cached({ id }) {
       const found = callerCache.get(id)
       if (found) counts.hit++
       return found?.then(unlessExpired)
     },
-    find({ id, hash }, run) {
-      counts.miss++
-      const found = run(() => queryCaller(pool, hash))
-      callerCache.set(id, found) // the TTL begins with the query, not with its result
-      found.then(
-        (caller) => (caller ? recentlyValidKeys.set(id, true) : recentlyValidKeys.delete(id)),
-        () => callerCache.delete(id),
-      )
-      return found.then(unlessExpired)
-    },
-    async findAll(keys) {
-      counts.miss += keys.length
-      const values = [keys.map(({ hash }) => hash)]
-      const { rows } = await pool.query<KeyRow & { hash: Buffer }>({ ...FIND_KEYS, values })
-      const callers = new Map(rows.map((row) => [row.hash.toString('base64'), toCaller(row)]))
-      for (const { id } of keys) if (!callers.has(id)) callerCache.delete(id)
-      return new Map([...callers].filter(([, caller]) => unlessExpired(caller)))
+    find,
+    async verify(key, caller) {
+      const found = await find(key, (run) => run()).catch(() => unlessExpired(caller))
+      return found !== undefined
     },
     wasRecentlyValid: ({ id }) => recentlyValidKeys.has(id),
     counts,
   }
 }
 
-async function queryCaller(pool: Pool, hash: Buffer): Promise<Caller | undefined> {
-  const { rows } = await pool.query<KeyRow>({ ...FIND_KEY, values: [hash] })
-  return rows[0] && toCaller(rows[0])
-}
-
-function toCaller(row: KeyRow): Caller {
-  const { id, client_id: clientId, name, prefix: keyPrefix, scopes, expires_at: expiresAt } = row
-  return { keyId: BigInt(id), clientId: BigInt(clientId ?? id), name, keyPrefix, scopes: new Set(scopes), expiresAt }
+function toCaller({ scopes, ...row }: Omit<KeyRow, 'hash'>): Caller {
+  return { ...row, scopes: new Set(scopes) }
 }

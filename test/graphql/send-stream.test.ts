@@ -15,17 +15,15 @@ const CALLER = { keyId: 1n, clientId: 1n, name: 'test', keyPrefix: 'test', scope
 const LARGE = Buffer.from(SSE.result(JSON.stringify('x'.repeat(30_000_000))))
 
 test('a client that takes nothing is disconnected, also when its key was revoked before', async () => {
-  const streams = createStreams({ total: 0, perKey: 0 })
-  let revoke = () => {}
-  const keyMonitor = { watch: (_key: unknown, _caller: unknown, end: () => void) => ((revoke = end), () => {}) }
+  const streams = createStreams({ total: 0, perKey: 0 }, async () => true)
   async function* parts() {
-    setImmediate(() => revoke()) // after the write, and before any timer
     yield { data: LARGE, events: 1 }
   }
   const app = express().use(beginRequest(60_000), async (req, res) => {
     req.caller = CALLER
-    const stream = streams.open(res, 1n)
-    const dependencies = { keyMonitor, timeouts: { streamWriteMs: 200 }, logError: () => {} }
+    const stream = streams.open(res, CALLER, { hash: Buffer.of(), id: '' })
+    setImmediate(() => setImmediate(() => stream.end('unauthenticated'))) // after the write, and before any timer
+    const dependencies = { timeouts: { streamWriteMs: 200 }, logError: () => {} }
     await sendStream(req, res, { stream, transport: SSE, parts: parts() }, dependencies)
   })
   const server = app.listen(0, '127.0.0.1')

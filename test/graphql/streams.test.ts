@@ -3,11 +3,14 @@ import type { Response } from 'express'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createStreams } from '../../src/graphql/subscription/streams.ts'
 
+const CALLER = { keyId: 1n, clientId: 1n, name: 'test', keyPrefix: 'test', scopes: new Set<string>(), expiresAt: null }
+const KEY = { hash: Buffer.of(), id: '' }
+
 test('a drain ends all streams at different moments within its time, new ones too', () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
-  const streams = createStreams({ total: 0, perKey: 0 })
-  const open = () => streams.open(new EventEmitter() as Response, 1n) // all that it uses of a response
+  const streams = createStreams({ total: 0, perKey: 0 }, async () => true)
+  const open = () => streams.open(new EventEmitter() as Response, CALLER, KEY) // all that it uses of a response
   const all = Array.from({ length: 100 }, open)
   streams.drain(1_000)
   vi.advanceTimersByTime(300)
@@ -24,8 +27,8 @@ test('a drain ends all streams at different moments within its time, new ones to
 })
 
 test('a stream of a client that has gone is not counted', () => {
-  const streams = createStreams({ total: 1, perKey: 1 })
+  const streams = createStreams({ total: 1, perKey: 1 }, async () => true)
   const gone = Object.assign(new EventEmitter(), { destroyed: true, req: {} }) as Response // as above
-  for (let n = 0; n < 2; n++) expect(streams.open(gone, 1n).endReason).toBe('client')
+  for (let n = 0; n < 2; n++) expect(streams.open(gone, CALLER, KEY).endReason).toBe('client')
   expect(streams.size).toBe(0)
 })

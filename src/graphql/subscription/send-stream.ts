@@ -1,10 +1,8 @@
 import { once } from 'node:events'
 import type { Request, Response } from 'express'
-import { invalidKey, keyOf } from '../../auth/authenticate.ts'
-import type { KeyMonitor } from '../../auth/key-monitor.ts'
+import { invalidKey } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
-import { callerOf } from '../../http/request.ts'
 import type { LogError } from '../../telemetry/error-log.ts'
 import type { Stream } from './streams.ts'
 import type { Subscription } from './subscribe.ts'
@@ -14,7 +12,6 @@ import { SSE, type Transport } from './transports.ts'
 const HEARTBEAT_MS = 12_000
 
 export interface SendStreamDependencies {
-  keyMonitor: KeyMonitor
   timeouts: {
     /** How long a client may take no data that is ready, in milliseconds. */
     streamWriteMs: number
@@ -36,7 +33,7 @@ export async function sendStream(
   req: Request,
   res: Response,
   { stream, transport, parts }: Subscription,
-  { keyMonitor, timeouts, logError }: SendStreamDependencies,
+  { timeouts, logError }: SendStreamDependencies,
 ): Promise<void> {
   if (res.destroyed) return // the client has not waited for the beginning
   const record = {
@@ -51,7 +48,6 @@ export async function sendStream(
   req.socket.setTimeout(0) // the server's timeout may be shorter than a pause between events
   res.write(transport.begin)
   const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
-  const unwatch = keyMonitor.watch(keyOf(req), callerOf(req), () => stream.end('unauthenticated'))
   try {
     for await (const { data, events } of parts) {
       if (stream.signal.aborted) break
@@ -64,7 +60,6 @@ export async function sendStream(
     stream.end('error')
   } finally {
     clearInterval(heartbeat)
-    unwatch()
   }
   if (res.destroyed) return
   closeWhenIdle(req, res, timeouts.streamWriteMs) // the end must be taken, too: until then the stream counts as open

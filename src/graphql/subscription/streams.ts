@@ -1,5 +1,10 @@
 import type { Response } from 'express'
+import type { Caller } from '../../auth/api-keys.ts'
+import type { KeyHash } from '../../auth/key-lookup.ts'
 import { ApiError } from '../../errors.ts'
+
+/** How often the keys of streams are verified, in milliseconds: with KEY_CACHE_MS less than five seconds. */
+const VERIFY_MS = 2_000
 
 /** Why a stream has ended. */
 export type EndReason = 'client' | 'slow' | 'unauthenticated' | 'shutdown' | 'error'
@@ -20,7 +25,7 @@ export interface Streams {
    * Opens a stream, until its response is closed.
    * @throws ApiError RESOURCE_EXHAUSTED, UNAVAILABLE when too many of the client, or of all, are open
    */
-  open(res: Response, clientId: bigint): Stream
+  open(res: Response, caller: Caller, key: KeyHash): Stream
   /** Ends all streams, also new ones, at random moments within `ms`, so that not all clients reconnect at once. */
   drain(ms: number): void
   readonly size: number
@@ -37,17 +42,21 @@ interface StreamLimits {
   perKey: number
 }
 
-export function createStreams(limits: StreamLimits): Streams {
-  const all = new Set<Stream>()
+/** @param verifyKey whether the key of a caller is still valid */
+export function createStreams(
+  limits: StreamLimits,
+  verifyKey: (key: KeyHash, caller: Caller) => Promise<boolean>,
+): Streams {
+  const all = new Map<Stream, { key: KeyHash; caller: Caller }>()
   const reserve = limitStreams(limits)
   const ended: Record<EndReason, number> = { client: 0, slow: 0, unauthenticated: 0, shutdown: 0, error: 0 }
   let events = 0
   let drainedAtMs: number | undefined
 
-  function open(res: Response, clientId: bigint): Stream {
-    const release = reserve(clientId)
+  function open(res: Response, caller: Caller, key: KeyHash): Stream {
+    const release = reserve(caller.clientId)
     const stream = createStream((count) => void (events += count))
-    all.add(stream)
+    all.set(stream, { key, caller })
     if (drainedAtMs !== undefined) endWithin(stream, drainedAtMs - performance.now())
     const close = () => {
       stream.end('client')
@@ -61,11 +70,22 @@ export function createStreams(limits: StreamLimits): Streams {
     return stream
   }
 
+  /** Ends the streams whose keys are no longer valid. */
+  function verifyAll(): void {
+    const results = new Map<bigint, Promise<boolean>>()
+    for (const [stream, { key, caller }] of all) {
+      const result = results.get(caller.keyId) ?? verifyKey(key, caller)
+      results.set(caller.keyId, result)
+      void result.then((isValid) => isValid || stream.end('unauthenticated'))
+    }
+  }
+  setInterval(verifyAll, VERIFY_MS).unref()
+
   return {
     open,
     drain(ms) {
       drainedAtMs = performance.now() + ms
-      for (const stream of all) endWithin(stream, ms)
+      for (const stream of all.keys()) endWithin(stream, ms)
     },
     get size() {
       return all.size

@@ -2,6 +2,7 @@ import type { Request, Response } from 'express'
 import { createSourceEventStream, type DocumentNode, type ExecutionResult, type OperationDefinitionNode } from 'graphql'
 import type { Feed } from '../../animals/feed.ts'
 import type { Animals } from '../../animals/service.ts'
+import { keyOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { callerOf } from '../../http/request.ts'
 import type { LogError } from '../../telemetry/error-log.ts'
@@ -44,7 +45,7 @@ export function createSubscribe({ animals, feed, streams, logError }: SubscribeD
   const toParts = createParts()
 
   return async (document, operation, variables, req, res) => {
-    const stream = streams.open(res, callerOf(req).clientId)
+    const stream = streams.open(res, callerOf(req), keyOf(req))
     const { deadline } = req
     const subscriber = { signal: stream.signal, lastEventId: lastEventIdOf(req) }
     const source = await createSourceEventStream({
