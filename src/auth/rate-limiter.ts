@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
+import { createRunStatement, type RunStatement } from '../database/statements.ts'
 
 /** What a client has left of its quota. */
 export interface RateLimitState {
@@ -45,27 +46,25 @@ const STORE_PAUSE_MS = 1_000
 /** The clock of the database, which all instances share: the clocks of their machines differ and may be set. */
 const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
+const isOpen = (nowMs: string) => `rate_window.expire > ${nowMs} AND rate_window.expire <= ${nowMs} + $3`
+
 /**
  * Counts in the client's window, or begins a new one when it is over. A window that ends later than a new one would is
  * from before the database's clock was set back, and counts as over. PostgreSQL reads the clock for the
  * update after it has locked the row, so the end is never compared with a time from before another request's update.
  * Returns no row for a cost above one point that exceeds what is left.
  */
-const isOpen = (nowMs: string) => `rate_window.expire > ${nowMs} AND rate_window.expire <= ${nowMs} + $3`
-const CONSUME = {
-  name: 'rate-limit-consume',
-  text: `
-    INSERT INTO "public"."rate_limit" AS rate_window (key, points, expire)
-    VALUES ($1, $2, ${NOW_MS} + $3)
-    ON CONFLICT (key) DO UPDATE SET (points, expire) = (
-      SELECT CASE WHEN open THEN rate_window.points ELSE 0 END + excluded.points,
-             CASE WHEN open THEN rate_window.expire ELSE now_ms + $3 END
-      FROM (SELECT ${NOW_MS} AS now_ms) AS clock,
-           LATERAL (SELECT ${isOpen('now_ms')} AS open) AS state
-    )
-    WHERE excluded.points = 1 OR excluded.points + CASE WHEN ${isOpen(NOW_MS)} THEN rate_window.points ELSE 0 END <= $4
-    RETURNING points, (expire - ${NOW_MS})::integer AS reset_ms`,
-}
+const CONSUME = `
+  INSERT INTO "public"."rate_limit" AS rate_window (key, points, expire)
+  VALUES ($1, $2, ${NOW_MS} + $3)
+  ON CONFLICT (key) DO UPDATE SET (points, expire) = (
+    SELECT CASE WHEN open THEN rate_window.points ELSE 0 END + excluded.points,
+           CASE WHEN open THEN rate_window.expire ELSE now_ms + $3 END
+    FROM (SELECT ${NOW_MS} AS now_ms) AS clock,
+         LATERAL (SELECT ${isOpen('now_ms')} AS open) AS state
+  )
+  WHERE excluded.points = 1 OR excluded.points + CASE WHEN ${isOpen(NOW_MS)} THEN rate_window.points ELSE 0 END <= $4
+  RETURNING points, (expire - ${NOW_MS})::integer AS reset_ms`
 
 /**
  * Limits how many points each client may consume in a fixed window, which begins with its first request.
@@ -76,6 +75,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const windowMs = windowSeconds * 1_000
   /** What this process knows. With a store: the state after the client's last request here. */
   const windows = createWindows()
+  const run = store && createRunStatement(store)
   const useStore = createCircuitBreaker(onStoreError)
 
   async function consume(client: string, cost: number): Promise<RateLimitState> {
@@ -88,7 +88,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   async function consumeIfLeft(client: string, cost: number): Promise<Window | undefined> {
     // A client whose quota is exhausted costs the store nothing until its window ends.
     const exhausted = (windows.open(client)?.consumed ?? 0) >= points
-    const rows = store && !exhausted ? await consumeInStore(store, client, cost) : undefined
+    const rows = run && !exhausted ? await consumeInStore(run, client, cost) : undefined
     if (!rows) return consumeInMemory(client, cost)
     const [row] = rows
     if (!row) return undefined
@@ -105,9 +105,9 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     return window
   }
 
-  function consumeInStore(store: Pool, client: string, cost: number) {
-    const query = { ...CONSUME, values: [`${name}:${client}`, cost, windowMs, points] }
-    return useStore(async () => (await store.query<{ points: number; reset_ms: number }>(query)).rows)
+  function consumeInStore(run: RunStatement, client: string, cost: number) {
+    const values = [`${name}:${client}`, cost, windowMs, points]
+    return useStore(() => run<{ points: number; reset_ms: number }>(CONSUME, values))
   }
 
   function peek(client: string): RateLimitState {

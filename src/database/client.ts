@@ -1,30 +1,8 @@
-import { context, type Tracer } from '@opentelemetry/api'
 import { PrismaPg } from '@prisma/adapter-pg'
-import pg from 'pg'
-import { ConnectionUnavailableError, UnreplicatedError } from './errors.ts'
 import { PrismaClient } from './generated/client.ts'
+import { createPool, type Pool, type PoolOptions } from './pool.ts'
 import type { Replicas } from './replicas.ts'
 import { createStatements, type Statements } from './statements.ts'
-import { tracedClient } from './tracing.ts'
-
-/** Timeouts in milliseconds: to obtain a connection, for a lock, for a statement in the server, for its response. */
-interface DatabaseTimeouts {
-  checkoutMs: number
-  lockMs: number
-  statementMs: number
-  queryMs: number
-}
-
-export interface PoolOptions {
-  url: string
-  /** Maximum number of connections. */
-  size: number
-  timeouts: DatabaseTimeouts
-  /** Receives the error of an idle connection that was lost; pg has removed the connection from the pool. */
-  onIdleError?: (error: Error) => void
-  /** Creates a span for each statement; none without a tracer. */
-  tracer?: Tracer | undefined
-}
 
 export interface Database {
   prisma: PrismaClient
@@ -37,101 +15,6 @@ export interface Database {
   waitingCount(): number
   /** Closes every connection; the object cannot be used again. */
   close(): Promise<void>
-}
-
-/**
- * After this idle time, in milliseconds, TCP probes a connection once a second, at most ten times. The system's default is
- * two hours, in which a host that disappeared looks alive.
- */
-const KEEP_ALIVE_MS = 10_000
-
-/** The function of PostgreSQL that warns when its wait for a synchronous standby is cancelled; texts are translated. */
-const SYNC_WAIT = 'SyncRepWaitForLSN'
-
-type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void
-
-/**
- * pg's pool that also measures the wait for a connection, reports a failed checkout as ConnectionUnavailableError, and
- * keeps the trace context of the request that waits.
- */
-export class Pool extends pg.Pool {
-  /** When each of the requests that wait for a connection began to wait, oldest first. */
-  readonly #waiters = new Set<{ sinceMs: number }>()
-  /** Connections that have warned of a commit that may not have been replicated. */
-  readonly #unreplicated = new WeakSet<pg.PoolClient>()
-
-  constructor(config: pg.PoolConfig) {
-    super(config)
-    this.on('connect', (client) => {
-      // A lost connection also rejects its query, or the next one. From the start: the first read of a connection may
-      // bring its end, too, before the code that waits for it has run.
-      client.on('error', () => {})
-      client.on('notice', ({ routine }) => routine === SYNC_WAIT && this.#unreplicated.add(client))
-    })
-  }
-
-  /** Number of connections that execute statements. */
-  get inUseCount(): number {
-    return this.totalCount - this.idleCount
-  }
-
-  /** For how long the oldest request has waited for a connection, in milliseconds; 0 if none waits. */
-  get longestWaitMs(): number {
-    const [oldest] = this.#waiters
-    return oldest ? performance.now() - oldest.sinceMs : 0
-  }
-
-  /**
-   * Runs `work` on a connection, which is closed if that fails, because its state is unknown.
-   * @throws UnreplicatedError after a commit that may be lost in a failover
-   */
-  async withConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.connect()
-    let succeeded = false
-    try {
-      const result = await work(client)
-      if (this.#unreplicated.has(client)) throw new UnreplicatedError()
-      succeeded = true
-      return result
-    } finally {
-      client.release(!succeeded)
-    }
-  }
-
-  override connect(): Promise<pg.PoolClient>
-  override connect(callback: ConnectCallback): void
-  override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | void {
-    if (!callback) {
-      return new Promise((resolve, reject) =>
-        this.connect((error, client) => (client ? resolve(client) : reject(error))),
-      )
-    }
-    const waiter = { sinceMs: performance.now() }
-    this.#waiters.add(waiter)
-    // pg's pool calls back in the context of the request that returned the connection.
-    const resume = context.bind(context.active(), callback)
-    return super.connect((error, client, done) => {
-      this.#waiters.delete(waiter)
-      resume(error && new ConnectionUnavailableError(error), client, done)
-    })
-  }
-}
-
-/** Creates a pool of connections with timeouts. It connects when it is first used. */
-export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer }: PoolOptions): Pool {
-  const pool = new Pool({
-    ...(tracer && { Client: tracedClient(tracer) }),
-    connectionString: url,
-    max: size,
-    connectionTimeoutMillis: timeouts.checkoutMs,
-    lock_timeout: timeouts.lockMs,
-    statement_timeout: timeouts.statementMs,
-    query_timeout: timeouts.queryMs,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    application_name: 'pet-store',
-  })
-  return pool.on('error', onIdleError)
 }
 
 /** Creates a pool, and Prisma's client that uses it. */

@@ -1,4 +1,5 @@
-import { createDatabase, createPool, type Database, type Pool, type PoolOptions } from './client.ts'
+import { createDatabase, type Database } from './client.ts'
+import { createPool, type Pool, type PoolOptions } from './pool.ts'
 import { createReplicas, type Replicas } from './replicas.ts'
 
 export const RATE_LIMIT_POOL_SIZE = 2

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { Batcher } from './batcher.ts'
-import type { Pool } from './client.ts'
 import { reasonOf } from './errors.ts'
-import { prepared } from './statements.ts'
+import type { Pool } from './pool.ts'
+import { prepared } from './prepared.ts'
 
 /** How long a read may wait for a replica, in milliseconds, before it is executed on the primary. */
 const MAX_WAIT_MS = 20

@@ -1,9 +1,9 @@
-import { hash } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Batcher } from './batcher.ts'
-import type { Pool } from './client.ts'
 import { isSerializationFailure } from './errors.ts'
+import type { Pool } from './pool.ts'
+import { prepared } from './prepared.ts'
 import type { Replicas } from './replicas.ts'
 
 /** A statement that is executed once for several inputs. */
@@ -32,12 +32,6 @@ const BUSY_REQUESTS = 8
 
 /** Maximum delay of a retry, in milliseconds: transactions that failed together should not meet again. */
 const RETRY_JITTER_MS = 20
-
-/** BIGINT as bigint; all other types as pg reads them. */
-const types = {
-  getTypeParser: (oid: number): ((text: string) => unknown) =>
-    oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid),
-}
 
 /** Executes one prepared statement. @returns its rows; the caller names their type */
 export type RunStatement = <Row>(text: string, values: unknown[]) => Promise<Row[]>
@@ -91,20 +85,4 @@ async function retryOnce<T>(execute: () => Promise<T>): Promise<T> {
     await sleep(Math.random() * RETRY_JITTER_MS)
     return execute()
   }
-}
-
-/** Names of the prepared statements by their text. */
-const names = new Map<string, string>()
-
-/** A statement that is prepared once per connection. */
-export function prepared(text: string, values: unknown[]): pg.QueryConfig {
-  const name = names.get(text) ?? nameStatement(text)
-  return { name, text, values, types: types as pg.CustomTypesConfig } // pg's type wants any
-}
-
-/** The name is a hash of the text, so a connection shared through a pooler never runs another client's statement. */
-function nameStatement(text: string): string {
-  const name = `animal_${hash('sha256', text).slice(0, 32)}`
-  names.set(text, name)
-  return name
 }

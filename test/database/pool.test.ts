@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { createPool } from '../../src/database/client.ts'
+import { createPool } from '../../src/database/pool.ts'
 import { databaseFailure } from '../../src/database/errors.ts'
 
 /** A message of PostgreSQL's protocol. */

@@ -1,0 +1,24 @@
+import { hash } from 'node:crypto'
+import pg from 'pg'
+
+/** BIGINT as bigint; all other types as pg reads them. */
+const types = {
+  getTypeParser: (oid: number): ((text: string) => unknown) =>
+    oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid),
+}
+
+/** Names of the prepared statements by their text. */
+const names = new Map<string, string>()
+
+/** A statement that is prepared once per connection. */
+export function prepared(text: string, values: unknown[]): pg.QueryConfig {
+  const name = names.get(text) ?? nameStatement(text)
+  return { name, text, values, types: types as pg.CustomTypesConfig } // pg's type wants any
+}
+
+/** The name is a hash of the text, so a connection shared through a pooler never runs another client's statement. */
+function nameStatement(text: string): string {
+  const name = `petstore_${hash('sha256', text).slice(0, 32)}`
+  names.set(text, name)
+  return name
+}
