@@ -1,7 +1,7 @@
 import type { Tracer } from '@opentelemetry/api'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
-import { createFeed, wakeAfterCreate } from './animals/feed.ts'
+import { createFeed, wakeAfterCreate } from './feed/feed.ts'
 import { createAnimals } from './animals/service.ts'
 import { createApp, createMetricsApp } from './app.ts'
 import { type ApiKeys, type Caller, createApiKeys } from './auth/api-keys.ts'

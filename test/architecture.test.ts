@@ -21,6 +21,7 @@ const LAYERS = [
   ['auth/authenticate.ts'],
   ['auth/rate-limit.ts'],
   ['http/'],
+  ['feed/'],
   ['animals/', 'auth/'],
   ['errors.ts', 'coalesce.ts', 'telemetry/'],
   ['config.ts'],
@@ -36,10 +37,11 @@ const DATABASE = /^(pg|@prisma\/.*|database\/.*)$/
 /** What an entry must not import, although it is in a lower layer: packages, and our files as paths from src. */
 const FORBIDDEN_IMPORTS: Record<string, RegExp[]> = {
   'animals/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
+  'feed/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
   'auth/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
   'rest/': [GRAPHQL, DATABASE],
   'graphql/': [DATABASE],
-  'http/': [GRAPHQL, DATABASE, /^animals\//],
+  'http/': [GRAPHQL, DATABASE, /^(animals|feed)\//],
   'database/': [WEB],
 }
 

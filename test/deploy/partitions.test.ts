@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
-import { readWriters } from '../../src/animals/settled.ts'
+import { readWriters } from '../../src/feed/settled.ts'
 import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
 
 const page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8')

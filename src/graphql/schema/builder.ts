@@ -1,5 +1,5 @@
 import SchemaBuilder from '@pothos/core'
-import type { Feed } from '../../animals/feed.ts'
+import type { Feed } from '../../feed/feed.ts'
 import type { Animals } from '../../animals/service.ts'
 import type { Caller } from '../../auth/api-keys.ts'
 import type { Deadline } from '../../http/deadline.ts'

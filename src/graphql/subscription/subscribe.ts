@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { createSourceEventStream, type DocumentNode, type ExecutionResult, type OperationDefinitionNode } from 'graphql'
-import type { Feed } from '../../animals/feed.ts'
+import type { Feed } from '../../feed/feed.ts'
 import type { Animals } from '../../animals/service.ts'
 import { keyOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'

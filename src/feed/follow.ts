@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunStatement } from '../database/statements.ts'
-import type { Animal, PetStatus } from './animal.ts'
-import { SELECT_LIST } from './queries.ts'
+import type { Animal, PetStatus } from '../animals/animal.ts'
+import { SELECT_LIST } from '../animals/queries.ts'
 import type { RecentAnimals } from './recent.ts'
 
 /** Maximum number of animals that a follower holds: a slow one costs no more. */

@@ -1,6 +1,6 @@
 import type { RunStatement } from '../database/statements.ts'
-import type { Animal } from './animal.ts'
-import { SELECT_LIST } from './queries.ts'
+import type { Animal } from '../animals/animal.ts'
+import { SELECT_LIST } from '../animals/queries.ts'
 import type { RecentAnimals } from './recent.ts'
 import { pauseAfter, readNewest, readWriters, waitForWriters, type WriterWait } from './settled.ts'
 

@@ -2,11 +2,11 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { context, ROOT_CONTEXT } from '@opentelemetry/api'
 import type { Pool } from 'pg'
 import { createRunStatement } from '../database/statements.ts'
-import type { Animal, PetStatus } from './animal.ts'
+import type { Animal, PetStatus } from '../animals/animal.ts'
 import { createFollow, type Listener } from './follow.ts'
 import { createGapReader, type GapReader } from './gap-reader.ts'
 import { RecentAnimals } from './recent.ts'
-import type { Animals } from './service.ts'
+import type { Animals } from '../animals/service.ts'
 import { createSettledId } from './settled.ts'
 import { createWakeableTimer } from './wakeable-timer.ts'
 

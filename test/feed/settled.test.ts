@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { waitForWriters } from '../../src/animals/settled.ts'
+import { waitForWriters } from '../../src/feed/settled.ts'
 
 test('a wait is over when all transactions that it began with are gone, whatever others there are', () => {
   const wait = waitForWriters(['3/7', '4/1'])
