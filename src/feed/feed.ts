@@ -2,13 +2,11 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { context, ROOT_CONTEXT } from '@opentelemetry/api'
 import type { Pool } from 'pg'
 import { createRunStatement } from '../database/statements.ts'
-import type { Animal, PetStatus } from '../animals/animal.ts'
-import { createFollow, type Listener } from './follow.ts'
+import { createFollow, type Follower, type FollowOptions, type Listener } from './follow.ts'
 import { createGapReader, type GapReader } from './gap-reader.ts'
 import { RecentAnimals } from './recent.ts'
 import type { Animals } from '../animals/service.ts'
 import { createSettledId } from './settled.ts'
-import { createWakeableTimer } from './wakeable-timer.ts'
 
 /** The least pause between two reads, in milliseconds, however many animals this process adds. */
 const MIN_PAUSE_MS = 10
@@ -26,8 +24,8 @@ export interface Feed {
    * id miss nothing between them.
    */
   settledId(): Promise<bigint>
-  /** Pages of the animals above an id, those to come included, oldest first; ends when the signal is aborted. */
-  follow(after: bigint, status: PetStatus | undefined, signal: AbortSignal): AsyncGenerator<Animal[], void>
+  /** Follows the feed after an id. */
+  follow(after: bigint, options: FollowOptions): Follower
   /** Reads at once: this process has added an animal. */
   wake(): void
   /** The state of the feed, for metrics. */
@@ -48,24 +46,28 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Fee
   const reader = createGapReader(run)
   const settled = createSettledId(run, maxWaitMs)
   const listeners = createListeners()
-  const timer = createWakeableTimer()
+  const { pause, wake } = createPause()
   /** Undefined without listeners, and until the first settled id is known. */
   let recent: RecentAnimals | undefined
   let loop: Promise<void> | undefined
-
   async function readWhileFollowed(): Promise<void> {
+    let wokenAt: bigint | undefined
     while (listeners.size > 0) {
       try {
         const animals = (recent ??= new RecentAnimals(await settled.find()))
         // It may have read some before it failed.
-        const pauseMs = await reader.read(animals).finally(() => listeners.wake(animals.end))
+        let wakeMs = 0
+        const pauseMs = await reader.read(animals).finally(async () => {
+          if (animals.end !== wokenAt) wakeMs = await listeners.wake()
+          wokenAt = animals.end
+        })
         settled.remember(animals.end)
-        const leastMs = Math.max(listeners.wakeMs, pauseMs && MIN_PAUSE_MS)
+        const leastMs = Math.max(wakeMs, pauseMs && MIN_PAUSE_MS) // half of the time is left to requests
         // A gap is not closed sooner by what this process adds.
-        await (reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : timer.pause(pauseMs, leastMs))
+        await (reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : pause(pauseMs, leastMs))
       } catch (error) {
         onError(error)
-        await timer.pause(RETRY_MS, MIN_PAUSE_MS)
+        await pause(RETRY_MS, MIN_PAUSE_MS)
       }
     }
     recent = undefined
@@ -83,11 +85,11 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Fee
   return {
     settledId: async () => recent?.end ?? settled.find(),
     follow: createFollow({ run, listen, recent: () => recent, onError }),
-    wake: timer.wake,
+    wake,
     reader,
     async stop() {
       listeners.clear()
-      timer.wake()
+      wake()
       await loop
     },
   }
@@ -98,38 +100,39 @@ export function wakeAfterCreate(animals: Animals, { wake }: Feed): Animals {
   return { ...animals, create: (...args) => animals.create(...args).finally(wake) }
 }
 
+/** A pause that can be ended early. */
+function createPause() {
+  let waker = new AbortController()
+  return {
+    wake: () => waker.abort(),
+    /** @param ms how long, unless it is woken, also before it begins @param leastMs not less than this */
+    async pause(ms: number, leastMs: number): Promise<void> {
+      await sleep(leastMs)
+      await sleep(ms - leastMs, undefined, { signal: waker.signal }).catch(() => {}) // woken
+      waker = new AbortController()
+    },
+  }
+}
+
 /** The followers of the feed. */
 function createListeners() {
   const all = new Set<Listener>()
-  /** The end of the feed when they were last woken. */
-  let known: bigint | undefined
-  let wakeMs = 0
   return {
     get size() {
       return all.size
     },
-    /** How long the last `wake` took. The feed pauses as long, so that half of the time is left to requests. */
-    get wakeMs() {
-      return wakeMs
-    },
     add: (listener: Listener) => void all.add(listener),
-    delete(listener: Listener): void {
-      all.delete(listener)
-      if (all.size === 0) known = undefined
-    },
+    delete: (listener: Listener) => void all.delete(listener),
     clear: () => all.clear(),
-    /** Wakes all if the feed has advanced, some at a time, so that requests wait for a few of them only. */
-    async wake(end: bigint): Promise<void> {
-      wakeMs = 0
-      if (end === known) return
-      known = end
+    /** Wakes all, some at a time, so that requests wait for a few of them only. @returns how long it took */
+    async wake(): Promise<number> {
       const sinceMs = performance.now()
       const waiting = [...all]
       for (let n = 0; n < waiting.length; n += WAKE_SIZE) {
         for (const { wake } of waiting.slice(n, n + WAKE_SIZE)) wake()
         await nextTurn()
       }
-      wakeMs = performance.now() - sinceMs
+      return performance.now() - sinceMs
     },
   }
 }

@@ -1,14 +1,36 @@
+import { addAbortListener } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RunStatement } from '../database/statements.ts'
+import { LRUCache } from 'lru-cache'
 import type { Animal, PetStatus } from '../animals/animal.ts'
 import { SELECT_LIST } from '../animals/queries.ts'
+import type { RunStatement } from '../database/statements.ts'
 import type { RecentAnimals } from './recent.ts'
+import { createTurns } from './turns.ts'
 
-/** Maximum number of animals that a follower holds: a slow one costs no more. */
+/** Maximum number of animals that are read for a follower at a time. */
 const PAGE_SIZE = 100
+
+/** Pages of the table that are kept for other followers, and for how long: many may resume at the same position. */
+const CACHED_PAGES = { max: 2, ttl: 1_000 }
 
 /** Pause after a failed read of the table, in milliseconds. */
 const RETRY_MS = 500
+
+/** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
+export interface Follower {
+  /** `next` continues after this id: set it to that of each animal that needs not be read again. */
+  position: bigint
+  /** The next animals, oldest first, as soon as there are some. @throws the reason of the signal when it is aborted */
+  next(): Promise<Animal[]>
+}
+
+export interface FollowOptions {
+  status?: PetStatus | undefined
+  /** Clients that are far behind take turns. */
+  clientId: bigint
+  /** Ends it. */
+  signal: AbortSignal
+}
 
 /** Called when there are new animals. */
 export interface Listener {
@@ -24,6 +46,13 @@ interface FollowDependencies {
   onError(error: unknown): void
 }
 
+interface PageQuery {
+  position: bigint
+  /** A settled id. */
+  end: bigint
+  status: PetStatus | undefined
+}
+
 interface FollowPage {
   animals: Animal[]
   /** All that match up to this id are on the page or on pages before. */
@@ -37,86 +66,75 @@ const SELECT_SETTLED_WITH_STATUS = `SELECT ${SELECT_LIST} FROM "public"."animal"
   WHERE (status, id) > ($3::pet_status, $1) AND (status, id) <= ($3::pet_status, $2)
   ORDER BY status, id LIMIT ${PAGE_SIZE}`
 
-/**
- * Follows the feed with a cursor, not with a queue: a follower that is slow or far behind reads what the feed no longer
- * keeps from the table.
- */
+/** @returns begins to follow the feed after an id */
 export function createFollow({ run, listen, recent, onError }: FollowDependencies) {
-  const readTable = createTableReader(run)
+  const takeTurn = createTurns()
+  const readPage = createReadPage(run)
 
-  async function readPage(position: bigint, status: PetStatus | undefined): Promise<FollowPage | undefined> {
-    const feed = recent()
-    if (!feed || position >= feed.end) return undefined
-    const animals = feed.after(position, PAGE_SIZE)
-    if (!animals) return readTable(position, feed.end, status)
-    const end = animals.length < PAGE_SIZE ? feed.end : (animals.at(-1)?.id ?? feed.end)
-    return { animals: status ? animals.filter((animal) => animal.status === status) : animals, end }
-  }
-
-  return async function* follow(
-    after: bigint,
-    status: PetStatus | undefined,
-    signal: AbortSignal,
-  ): AsyncGenerator<Animal[], void> {
-    let position = after
-    const listener = createListener(signal)
+  return (after: bigint, { status, clientId, signal }: FollowOptions): Follower => {
+    const listener: Listener = { wake() {} }
     const stopListening = listen(listener)
-    try {
-      while (!signal.aborted) {
-        listener.reset()
-        const page = await readPage(position, status).catch(async (error: unknown) => {
-          onError(error)
-          await sleep(RETRY_MS, undefined, { signal }).catch(() => {}) // aborted
-          return { animals: [], end: position }
-        })
-        if (!page) {
-          await listener.woken
-          continue
-        }
-        if (page.animals.length > 0) yield page.animals
-        position = page.end
-      }
-    } finally {
+    addAbortListener(signal, () => {
       stopListening()
+      listener.wake()
+    })
+
+    async function read(feed: RecentAnimals, position: bigint): Promise<FollowPage> {
+      if (feed.isWithin(position, PAGE_SIZE)) return readPage(feed, position, status)
+      return takeTurn(clientId, async () => {
+        signal.throwIfAborted()
+        return readPage(feed, position, status)
+      })
     }
+
+    const follower: Follower = {
+      position: after,
+      async next() {
+        for (;;) {
+          signal.throwIfAborted()
+          const feed = recent()
+          if (!feed || follower.position >= feed.end) {
+            await new Promise<void>((resolve) => (listener.wake = resolve))
+            continue
+          }
+          try {
+            const { animals, end } = await read(feed, follower.position)
+            if (animals.length > 0) return animals
+            follower.position = end
+          } catch (error) {
+            signal.throwIfAborted()
+            onError(error)
+            await sleep(RETRY_MS, undefined, { signal })
+          }
+        }
+      },
+    }
+    return follower
   }
 }
 
-/** A listener whose promise `woken` resolves when it is woken after the last `reset`, or aborted. */
-function createListener(signal: AbortSignal) {
-  const listener = {
-    wake: () => {},
-    woken: Promise.resolve(),
-    reset(): void {
-      listener.woken = new Promise((resolve) => (listener.wake = resolve))
-    },
+/** @returns reads a page of what the feed keeps, or else of the table */
+function createReadPage(run: RunStatement) {
+  const tablePages = new LRUCache<string, FollowPage, PageQuery>({
+    ...CACHED_PAGES,
+    fetchMethod: (_key, _stale, { context }) => readTable(run, context),
+  })
+  return async (feed: RecentAnimals, position: bigint, status: PetStatus | undefined): Promise<FollowPage> => {
+    const animals = feed.after(position, PAGE_SIZE)
+    if (animals)
+      return { animals: animals.filter((one) => !status || one.status === status), end: endOf(animals, feed) }
+    return tablePages.forceFetch(`${status}:${position}`, { context: { position, end: feed.end, status } })
   }
-  signal.addEventListener('abort', () => listener.wake(), { once: true })
-  return listener
 }
 
-/**
- * Reads settled animals from the table, one page at a time for all followers, so that thousands that resume leave the
- * connections to others. Followers at the same position share a page.
- */
-function createTableReader(run: RunStatement) {
-  const pending = new Map<string, Promise<FollowPage>>()
-  let previous: Promise<unknown> = Promise.resolve()
+async function readTable(run: RunStatement, { position, end, status }: PageQuery): Promise<FollowPage> {
+  const animals = status
+    ? await run<Animal>(SELECT_SETTLED_WITH_STATUS, [position, end, status])
+    : await run<Animal>(SELECT_SETTLED, [position, end])
+  return { animals, end: endOf(animals, { end }) }
+}
 
-  async function read(position: bigint, end: bigint, status: PetStatus | undefined): Promise<FollowPage> {
-    const animals = status
-      ? await run<Animal>(SELECT_SETTLED_WITH_STATUS, [position, end, status])
-      : await run<Animal>(SELECT_SETTLED, [position, end])
-    return { animals, end: animals.length < PAGE_SIZE ? end : (animals.at(-1)?.id ?? end) }
-  }
-
-  return (position: bigint, end: bigint, status: PetStatus | undefined): Promise<FollowPage> => {
-    const key = `${status}:${position}`
-    const joined = pending.get(key)
-    if (joined) return joined
-    const page = previous.then(() => read(position, end, status)).finally(() => pending.delete(key))
-    pending.set(key, page)
-    previous = page.catch(() => {}) // reported to those who wait for it
-    return page
-  }
+/** @param settled of what was read; a full page ends before */
+function endOf(animals: Animal[], settled: { end: bigint }): bigint {
+  return animals.length < PAGE_SIZE ? settled.end : (animals.at(-1)?.id ?? settled.end)
 }

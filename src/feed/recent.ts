@@ -33,6 +33,11 @@ export class RecentAnimals {
     return this.#animals.slice(from, from + limit)
   }
 
+  /** Whether there are less than `limit` animals above an id, and all of them are kept. */
+  isWithin(id: bigint, limit: number): boolean {
+    return id >= this.#start && this.#animals.length - this.#indexAfter(id) < limit
+  }
+
   #indexAfter(id: bigint): number {
     let [low, high] = [0, this.#animals.length]
     while (low < high) {

@@ -9,8 +9,11 @@ import { schema } from './schema/index.ts'
 /** Validation stops at this many errors. */
 const MAX_VALIDATION_ERRORS = 5
 
-/** Bound of the parser and validation caches in characters of source text; a syntax tree takes up to 300 times that. */
-const DOCUMENT_CACHE_MAX_CHARS = 250_000
+/** Bound of the parser and validation caches in bytes: about 100 documents of 200 tokens. */
+const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
+
+/** What a token takes in a syntax tree, in bytes. */
+const TOKEN_BYTES = 200
 
 export type Engine = ReturnType<typeof createEngine>
 
@@ -57,11 +60,12 @@ export function createEngine() {
   }
 }
 
-/** A cache by document text, bounded in entries and in characters. */
+/** A cache by document text, bounded in entries and in bytes. */
 function boundedCache<T extends object>() {
   return new LRUCache<string, T>({
     max: 1_000,
-    maxSize: DOCUMENT_CACHE_MAX_CHARS,
-    sizeCalculation: (_value, text) => text.length + 100,
+    maxSize: DOCUMENT_CACHE_MAX_BYTES,
+    sizeCalculation: (value, text) =>
+      text.length + TOKEN_BYTES * ('tokenCount' in value ? Number(value.tokenCount) : 1),
   })
 }

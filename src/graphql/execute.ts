@@ -91,7 +91,7 @@ export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteD
 
     if (operation.operation === OperationTypeNode.SUBSCRIPTION) {
       const begun = await subscribe(document, operation, variables, req, res)
-      if ('parts' in begun) return { subscription: begun }
+      if ('nextPart' in begun) return { subscription: begun }
       throw new GraphQLRequestError('INVALID_ARGUMENT', ...(begun.errors ?? []))
     }
     const executeIn = async (context: Pick<GraphQLContext, 'deadline' | 'caller'>): Promise<Executed> => {

@@ -20,8 +20,13 @@ const Params = z.object(
 /** The parameters of a GraphQL over HTTP request: a document or the id of a trusted one, variables, operation name. */
 export type GraphQLParams = Omit<z.infer<typeof Params>, 'extensions'>
 
+/** The parameters of a request. @throws ZodError, ApiError INVALID_ARGUMENT for a request that is no GraphQL request */
+export function paramsOf({ method, body, query }: Request): GraphQLParams {
+  return method === 'POST' ? paramsFromBody(body) : paramsFromQuery(query)
+}
+
 /** The parameters of a GET. @throws ZodError, ApiError INVALID_ARGUMENT for invalid parameters */
-export function paramsFromQuery({ variables, operationName, extensions, ...params }: Request['query']): GraphQLParams {
+function paramsFromQuery({ variables, operationName, extensions, ...params }: Request['query']): GraphQLParams {
   return paramsFromBody({
     ...params,
     operationName: operationName === '' ? undefined : operationName,

@@ -8,7 +8,7 @@ import { jsonBody } from '../http/body.ts'
 import { allowMethods } from '../http/methods.ts'
 import { negotiate, toGraphQLError } from './errors.ts'
 import { createExecute, type ExecuteDependencies, GraphQLRequestError, type Outcome } from './execute.ts'
-import { paramsFromQuery, type GraphQLParams, paramsFromBody } from './params.ts'
+import { paramsOf } from './params.ts'
 import { sendSingleResult, sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
 import { traceOperations } from './tracing.ts'
 
@@ -22,9 +22,9 @@ export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependen
   const { logError, keyLimiter } = dependencies
   const execute = createExecute(dependencies)
 
-  async function respond(req: Request, res: Response, params: GraphQLParams): Promise<void> {
+  async function respond(req: Request, res: Response): Promise<void> {
     const mediaType = negotiate(req)
-    const { toJson, errors, code, cost, subscription } = await execute(params, req, res).catch(
+    const { toJson, errors, code, cost, subscription } = await execute(paramsOf(req), req, res).catch(
       async (error: unknown): Promise<Outcome> => {
         if (!(error instanceof GraphQLRequestError)) throw error
         await consumeForFailure(keyLimiter, req, res)
@@ -56,8 +56,8 @@ export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependen
       negotiate(req)
       next()
     })
-    .get((req, res) => handle(req, res, paramsFromQuery(req.query)))
-    .post(jsonBody, (req, res) => handle(req, res, paramsFromBody(req.body)))
+    .get(handle)
+    .post(jsonBody, handle)
     .all(allowMethods('GET', 'HEAD', 'POST'))
   router.use(notFound)
   return router

@@ -2,19 +2,18 @@ import { SpanKind, type Tracer } from '@opentelemetry/api'
 import type { Request, Response } from 'express'
 import { ERRORS, toApiError } from '../errors.ts'
 import { markSpanFailed } from '../http/tracing.ts'
-import type { GraphQLParams } from './params.ts'
 
-type Handler = (req: Request, res: Response, params: GraphQLParams) => Promise<void>
+type Handler = (req: Request, res: Response) => Promise<void>
 
 /**
  * Creates a span for each operation, from parsing to the response (OpenTelemetry's conventions for GraphQL servers). Its
  * name is the operation type: operation names are chosen by clients and unbounded. It does not contain the document.
  */
 export function traceOperations(tracer: Tracer, handle: Handler): Handler {
-  return (req, res, params) =>
+  return (req, res) =>
     tracer.startActiveSpan('GraphQL Operation', { kind: SpanKind.SERVER }, async (span) => {
       try {
-        await handle(req, res, params)
+        await handle(req, res)
         if (req.errorCode) markSpanFailed(span, req.errorCode, ERRORS[req.errorCode].status)
       } catch (thrown) {
         const { code, status } = toApiError(thrown)

@@ -42,9 +42,13 @@ const test = testWithService.extend<{ tools: FeedTools }>({
         const controller = new AbortController()
         const animals: Animal[] = []
         const read = async () => {
-          for await (const page of feed.follow(after, status, controller.signal)) animals.push(...page)
+          const follower = feed.follow(after, { status, clientId: 1n, signal: controller.signal })
+          for (;;) {
+            animals.push(...(await follower.next()))
+            follower.position = animals.at(-1)?.id ?? after
+          }
         }
-        const done = read()
+        const done = read().catch(() => {}) // aborted
         ends.unshift(() => (controller.abort(), done))
         return { animals, stop: () => controller.abort() }
       },
@@ -308,10 +312,13 @@ test('many followers are woken in several turns of the event loop, so that reque
   }
   const wokenByTurn = new Map<number, number>()
   const follow = async () => {
-    for await (const _page of feed.follow(after, undefined, controller.signal))
+    const follower = feed.follow(after, { clientId: 1n, signal: controller.signal })
+    for (;;) {
+      follower.position = (await follower.next()).at(-1)?.id ?? after
       wokenByTurn.set(turn, (wokenByTurn.get(turn) ?? 0) + 1)
+    }
   }
-  for (let n = 0; n < 1_000; n++) void follow()
+  for (let n = 0; n < 1_000; n++) follow().catch(() => {}) // aborted
   countTurns()
   const woken = () => [...wokenByTurn.values()].reduce((sum, count) => sum + count, 0)
   await insert(await connect(), 'first')
@@ -320,6 +327,53 @@ test('many followers are woken in several turns of the event loop, so that reque
   await service.post({ name: 'second', categoryId: 1 })
   await waitUntil(() => woken() === 1_000)
   expect(Math.max(...wokenByTurn.values())).toBeLessThanOrEqual(200)
+})
+
+test('a follower that begins when the last one has ended during a read receives what is there', async ({
+  service,
+  tools: { startFeed, follow },
+}) => {
+  await service.post({ name: 'old', categoryId: 1 })
+  let [reads, release] = [0, () => {}]
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const query = async (config: pg.QueryConfig) => {
+    const result = await service.database.pool.query(config)
+    if (config.text?.includes('WHERE id > $1 ORDER BY') && ++reads === 2) await released
+    return result
+  }
+  const { feed } = startFeed({ query: query as Pool['query'] })
+  const first = follow(feed, 0n)
+  await waitUntil(() => reads === 2)
+  first.stop()
+  release()
+  await sleep(500) // the feed has stopped by then; the test passes also if it has not
+  const second = follow(feed, 0n)
+  await waitUntil(() => second.animals.length === 1)
+})
+
+test('a client that resumes waits for one page of another client at a time, however many of its streams resume', async ({
+  service,
+  tools: { startFeed, connect },
+}) => {
+  const admin = await connect()
+  await admin.query('INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 1000) AS n')
+  const reads: string[] = []
+  const query = async (config: pg.QueryConfig) => {
+    if (config.text?.includes('LIMIT 100')) reads.push(String(config.values?.[0]))
+    return service.database.pool.query(config)
+  }
+  const { feed } = startFeed({ query: query as Pool['query'] })
+  const controller = new AbortController()
+  onTestFinished(() => controller.abort())
+  const resume = async (clientId: bigint, after: bigint, end: bigint) => {
+    const follower = feed.follow(after, { clientId, signal: controller.signal })
+    while (follower.position < end) follower.position = (await follower.next()).at(-1)?.id ?? end
+    return reads.length
+  }
+  const others = Array.from({ length: 50 }, (_, n) => resume(1n, BigInt(n), 500n + BigInt(n)))
+  const readsUntilDone = await resume(2n, 300n, 800n)
+  expect(readsUntilDone).toBeLessThanOrEqual(2 * 5 + 2) // a page of each in turn, and what began before
+  await Promise.all(others)
 })
 
 test('a failed read is repeated', async ({ service, tools: { startFeed, follow } }) => {

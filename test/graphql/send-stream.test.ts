@@ -16,15 +16,13 @@ const LARGE = Buffer.from(SSE.result(JSON.stringify('x'.repeat(30_000_000))))
 
 test('a client that takes nothing is disconnected, also when its key was revoked before', async () => {
   const streams = createStreams({ total: 0, perKey: 0 }, async () => true)
-  async function* parts() {
-    yield { data: LARGE, events: 1 }
-  }
+  const nextPart = async () => ({ data: LARGE, events: 1 })
   const app = express().use(beginRequest(60_000), async (req, res) => {
     req.caller = CALLER
     const stream = streams.open(res, CALLER, { hash: Buffer.of(), id: '' })
     setImmediate(() => setImmediate(() => stream.end('unauthenticated'))) // after the write, and before any timer
     const dependencies = { timeouts: { streamWriteMs: 200 }, logError: () => {} }
-    await sendStream(req, res, { stream, transport: SSE, parts: parts() }, dependencies)
+    await sendStream(req, res, { stream, transport: SSE, nextPart }, dependencies)
   })
   const server = app.listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())

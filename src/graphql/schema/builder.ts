@@ -32,6 +32,7 @@ export interface GraphQLContext {
 
 /** Who receives the events of a subscription. */
 export interface Subscriber {
+  clientId: bigint
   /** Aborted when the stream ends. */
   signal: AbortSignal
   /** The header `Last-Event-ID`: the cursor of the last event that the client has received. */

@@ -9,10 +9,12 @@ export interface CreatedEdge {
   cursor(): string
 }
 
-/** Animals that are sent together. */
-export interface CreatedPage {
-  animals: Animal[]
-  toEdge(animal: Animal): CreatedEdge
+/** The events of a subscription. It keeps a position, and nothing that was read. */
+export interface CreatedEdges extends AsyncIterable<CreatedEdge> {
+  /** The next edges, oldest first, as soon as there are some. */
+  next(): Promise<CreatedEdge[]>
+  /** `next` continues after this edge. */
+  continueAfter(edge: CreatedEdge): void
 }
 
 interface CreatedArgs {
@@ -33,17 +35,30 @@ builder.subscriptionFields((t) => ({
       status: t.arg({ type: Status, description: 'Only animals with this status.' }),
     },
     extensions: { cost: 10 },
-    // The type is of what `resolve` gets: the results of a page are executed one edge at a time (subscribe.ts).
-    subscribe: (_root, args, context) => subscribeToCreated(args, context) as Promise<AsyncIterable<never>>,
-    resolve: (edge: CreatedEdge) => edge,
+    subscribe: (_root, args, context) => subscribeToCreated(args, context),
+    resolve: (edge) => edge,
   }),
 }))
 
-async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext): Promise<AsyncIterable<CreatedPage>> {
-  const { signal } = requireSubscriber(context)
+async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext): Promise<CreatedEdges> {
+  const { clientId, signal } = requireSubscriber(context)
   const status = args.status ?? undefined
   const position = positionOf(args, context) ?? (await context.deadline.run(() => context.feed.settledId()))
-  return toPages(context.feed.follow(position, status, signal), status)
+  const follower = context.feed.follow(position, { status, clientId, signal })
+  const toEdge = (node: Animal): CreatedEdge => ({ node, cursor: () => toCursor(node.id, status) })
+  const edges: CreatedEdges = {
+    next: async () => (await follower.next()).map(toEdge),
+    continueAfter: ({ node }) => void (follower.position = node.id),
+    async *[Symbol.asyncIterator]() {
+      for (;;) {
+        for (const edge of await edges.next()) {
+          edges.continueAfter(edge)
+          yield edge
+        }
+      }
+    },
+  }
+  return edges
 }
 
 /** The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. */
@@ -51,9 +66,4 @@ function positionOf({ after, status }: CreatedArgs, context: GraphQLContext): bi
   const { lastEventId } = requireSubscriber(context)
   if (lastEventId) return parseCursor(lastEventId, status ?? undefined, 'Last-Event-ID')
   return after == null ? undefined : parseCursor(after, status ?? undefined, 'after')
-}
-
-async function* toPages(pages: AsyncIterable<Animal[]>, status: PetStatus | undefined): AsyncGenerator<CreatedPage> {
-  const toEdge = (node: Animal): CreatedEdge => ({ node, cursor: () => toCursor(node.id, status) })
-  for await (const animals of pages) yield { animals, toEdge }
 }

@@ -4,12 +4,16 @@ import { invalidKey } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
 import type { LogError } from '../../telemetry/error-log.ts'
+import { copyOf } from './selection.ts'
 import type { Stream } from './streams.ts'
 import type { Subscription } from './subscribe.ts'
 import { SSE, type Transport } from './transports.ts'
 
 /** Pause between two heartbeats, in milliseconds: common proxies close a connection that is idle for 15 seconds or more. */
 const HEARTBEAT_MS = 12_000
+
+/** Length up to which the name of an operation is kept, in characters: the log has no more. */
+const MAX_NAME_LENGTH = 100
 
 export interface SendStreamDependencies {
   timeouts: {
@@ -32,7 +36,7 @@ export function sendSingleResult(res: Response, json: string): void {
 export async function sendStream(
   req: Request,
   res: Response,
-  { stream, transport, parts }: Subscription,
+  { stream, transport, nextPart }: Subscription,
   { timeouts, logError }: SendStreamDependencies,
 ): Promise<void> {
   if (res.destroyed) return // the client has not waited for the beginning
@@ -48,9 +52,11 @@ export async function sendStream(
   req.socket.setTimeout(0) // the server's timeout may be shorter than a pause between events
   res.write(transport.begin)
   const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
+  release(req)
   try {
-    for await (const { data, events } of parts) {
-      if (stream.signal.aborted) break
+    for (;;) {
+      const { data, events } = await nextPart()
+      stream.signal.throwIfAborted()
       record.events += events
       stream.countEvents(events)
       if (!res.write(data)) await drained(req, res, stream, timeouts.streamWriteMs)
@@ -72,6 +78,18 @@ function beginStream(res: Response, { contentType }: Transport): void {
   res.setHeader('Cache-Control', 'no-store, no-transform') // no proxy compresses it, which would delay events
   res.setHeader('X-Accel-Buffering', 'no') // nginx does not buffer it
   res.flushHeaders()
+}
+
+/** Forgets what the rest of the stream does not need, since the response keeps its request. */
+function release(req: Request): void {
+  req.removeAllListeners() // those that read the body keep it
+  delete req.body
+  delete req.bodyText
+  const { traceparent = '' } = req.headers
+  req.headers = { traceparent } // for the log
+  req.headersDistinct = {}
+  req.rawHeaders = []
+  if (req.operation?.name) req.operation.name = copyOf(req.operation.name.slice(0, MAX_NAME_LENGTH))
 }
 
 /** Without `complete`, so that clients reconnect, unless they cannot continue. */
