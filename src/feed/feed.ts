@@ -50,19 +50,15 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Fee
   /** Undefined without listeners, and until the first settled id is known. */
   let recent: RecentAnimals | undefined
   let loop: Promise<void> | undefined
+
   async function readWhileFollowed(): Promise<void> {
-    let wokenAt: bigint | undefined
     while (listeners.size > 0) {
       try {
         const animals = (recent ??= new RecentAnimals(await settled.find()))
         // It may have read some before it failed.
-        let wakeMs = 0
-        const pauseMs = await reader.read(animals).finally(async () => {
-          if (animals.end !== wokenAt) wakeMs = await listeners.wake()
-          wokenAt = animals.end
-        })
+        const pauseMs = await reader.read(animals).finally(() => listeners.wake(animals.end))
         settled.remember(animals.end)
-        const leastMs = Math.max(wakeMs, pauseMs && MIN_PAUSE_MS) // half of the time is left to requests
+        const leastMs = Math.max(listeners.wakeMs, pauseMs && MIN_PAUSE_MS)
         // A gap is not closed sooner by what this process adds.
         await (reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : pause(pauseMs, leastMs))
       } catch (error) {
@@ -73,6 +69,7 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Fee
     recent = undefined
     loop = undefined
     reader.reset()
+    listeners.reset()
   }
 
   function listen(listener: Listener): () => void {
@@ -117,22 +114,34 @@ function createPause() {
 /** The followers of the feed. */
 function createListeners() {
   const all = new Set<Listener>()
+  /** The end of the feed when they were last woken. */
+  let known: bigint | undefined
+  let wakeMs = 0
   return {
     get size() {
       return all.size
     },
+    /** How long the last `wake` took. The feed pauses as long, so that half of the time is left to requests. */
+    get wakeMs() {
+      return wakeMs
+    },
     add: (listener: Listener) => void all.add(listener),
     delete: (listener: Listener) => void all.delete(listener),
     clear: () => all.clear(),
-    /** Wakes all, some at a time, so that requests wait for a few of them only. @returns how long it took */
-    async wake(): Promise<number> {
+    /** The next `wake` wakes all, wherever the feed is. */
+    reset: () => void (known = undefined),
+    /** Wakes all if the feed has advanced, some at a time, so that requests wait for a few of them only. */
+    async wake(end: bigint): Promise<void> {
+      wakeMs = 0
+      if (end === known) return
+      known = end
       const sinceMs = performance.now()
       const waiting = [...all]
       for (let n = 0; n < waiting.length; n += WAKE_SIZE) {
         for (const { wake } of waiting.slice(n, n + WAKE_SIZE)) wake()
         await nextTurn()
       }
-      return performance.now() - sinceMs
+      wakeMs = performance.now() - sinceMs
     },
   }
 }

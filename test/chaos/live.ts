@@ -3,6 +3,7 @@ import { prepareDatabase, startCluster } from './cluster.ts'
 import { streamUnderFaults } from './live-faults.ts'
 import { measureLatency } from './live-latency.ts'
 import { measureLoad } from './live-load.ts'
+import { measureResume } from './live-resume.ts'
 import { measureRevocation } from './live-revocation.ts'
 
 /** Subscriptions: every animal reaches every stream, in order, whatever is killed or cut; and what streams cost. */
@@ -19,6 +20,8 @@ export const live = definePart(
     open: 5_000,
     rate: 20,
     seconds: 15,
+    resuming: 300,
+    unreadStreams: 2_000,
   },
   async (defer, sizes) => {
     const cluster = await startCluster(defer)
@@ -28,6 +31,7 @@ export const live = definePart(
       ...(await measureRevocation(defer, database, sizes)),
       ...(await measureLoad(defer, database, sizes)),
       ...(await streamUnderFaults(defer, database, sizes, cluster)),
+      ...(await measureResume(defer, database, sizes)),
     ]
   },
 )

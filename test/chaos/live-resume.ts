@@ -1,0 +1,101 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { atMost, type Defer, info, type Measurement, onQuietMachine, quantile } from './assertions.ts'
+import { inDatabase, issueKey, type TestDatabase } from './cluster.ts'
+import { type Instance, PATIENT_ENV, startInstance } from './instance.ts'
+
+interface Sizes {
+  /** Streams of one key that resume from the beginning. */
+  resuming: number
+  /** Streams that read nothing. */
+  unreadStreams: number
+}
+
+/** More than the feed keeps, with names of a kilobyte. */
+const ADD_ANIMALS = `INSERT INTO animal (name, category_id) SELECT repeat('😀', 255), 1 FROM generate_series(1, 100000)`
+
+const EVENT = 'event: next'
+
+/** How many animals the stream of another key receives. */
+const RESUMED = 1_000
+const MAX_SLOWDOWN = 8
+const MAX_UNREAD_MB = 150
+
+/** How long the memory is watched, in milliseconds. */
+const WATCH_MS = 10_000
+
+const UNREAD = fileURLToPath(new URL('./unread-streams.py', import.meta.url))
+
+/** Streams that resume from the beginning, and streams that read nothing: what another key notices, and the memory. */
+export async function measureResume(defer: Defer, database: TestDatabase, sizes: Sizes): Promise<Measurement[]> {
+  await inDatabase(database.url, (sql) => sql.query(ADD_ANIMALS))
+  const env = { DATABASE_URL: database.url, ...PATIENT_ENV, STREAM_WRITE_TIMEOUT_MS: 600_000 }
+  const instance = await startInstance(defer, env)
+  const other = await issueKey(database.url)
+  const resume = async () => quantile(await repeat(7, () => resumeOnce(instance.port, other)), 0.5)
+  await resume() // warms up
+  const quietMs = await resume()
+  const before = await instance.residentMb()
+  const streams = Array.from({ length: sizes.resuming }, () => openFromBeginning(instance.port, database.key))
+  streams.forEach((stream) => stream.resume())
+  await sleep(500) // all of them are being read
+  const besideMs = await resume()
+  streams.forEach((stream) => stream.destroy())
+  return [
+    info(`another key resumes ${RESUMED} animals, alone`, quietMs, 'ms'),
+    info(`… beside ${sizes.resuming} streams that resume`, besideMs, 'ms'),
+    onQuietMachine(atMost('… times as slow', besideMs / quietMs, MAX_SLOWDOWN)),
+    await measureUnread(defer, instance, database.key, sizes.unreadStreams, before),
+  ]
+}
+
+async function measureUnread(
+  defer: Defer,
+  instance: Instance,
+  key: string,
+  count: number,
+  beforeMb: number,
+): Promise<Measurement> {
+  const name = `${count} streams that read nothing: memory grew by`
+  if (spawnSync('python3', ['--version']).status !== 0) return info(name, 'not measured: there is no python3')
+  const client = spawn('python3', [UNREAD, String(instance.port), key, String(count)])
+  defer(() => void client.kill())
+  await once(client.stdout, 'data')
+  let highestMb = 0
+  for (const endMs = performance.now() + WATCH_MS; performance.now() < endMs; await sleep(200))
+    highestMb = Math.max(highestMb, await instance.residentMb())
+  return onQuietMachine(atMost(name, highestMb - beforeMb, MAX_UNREAD_MB, 'MB'))
+}
+
+async function repeat<T>(times: number, work: () => Promise<T>): Promise<T[]> {
+  const results: T[] = []
+  for (let n = 0; n < times; n++) results.push(await work())
+  return results
+}
+
+function openFromBeginning(port: number, key: string) {
+  const after = Buffer.from('all:0').toString('base64url')
+  const query = `subscription { petCreated(after: "${after}") { cursor node { id name categoryId status } } }`
+  const body = JSON.stringify({ query })
+  const head = `POST /graphql HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n`
+  const socket = connect({ port, host: '127.0.0.1' }).on('error', () => {})
+  socket.write(head + body)
+  return socket
+}
+
+/** @returns how long the first animals take to arrive, in milliseconds */
+async function resumeOnce(port: number, key: string): Promise<number> {
+  const sinceMs = performance.now()
+  const stream = openFromBeginning(port, key).setEncoding('latin1')
+  let [received, rest] = [0, '']
+  while (received < RESUMED) {
+    const parts = (rest + String((await once(stream, 'data'))[0])).split(EVENT)
+    received += parts.length - 1
+    rest = (parts.at(-1) ?? '').slice(1 - EVENT.length) // the beginning of one, perhaps
+  }
+  stream.destroy()
+  return performance.now() - sinceMs
+}
