@@ -92,7 +92,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
     for (const backward of [true, false])
       for (const bounds of [{}, { olderThan: newest / 2n, newerThan: 5n }])
         await list({ status, backward, limit: 20, ...bounds })
-    await follow(0n, status, new AbortController().signal).next()
+    await follow(0n, { status, clientId: 1n, signal: new AbortController().signal }).next()
   }
   await createGapReader(run).read(new RecentAnimals(-1n)) // 0 is a gap
   await readWriters(run)
