@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { Environment, type Variables } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
-import { PROJECT } from './project.ts'
 import { readRegularFile } from './regular-file.ts'
 
 export type Config = ReturnType<typeof toConfig>
@@ -112,6 +110,3 @@ function readSecret(file: string): string {
     throw new ConfigError(`DATABASE_URL_FILE cannot be read: ${(error as Error).message}`) // ours, or of node:fs
   }
 }
-
-/** Version of the APIs. */
-export const version: string = JSON.parse(readFileSync(new URL('package.json', PROJECT), 'utf8')).version

@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { type Config, version } from '../config.ts'
+import type { Config } from '../config.ts'
+import { version } from '../project.ts'
 
 /** How long a line may wait to be written, in milliseconds. SIGKILL loses what is not written yet. */
 const FLUSH_INTERVAL_MS = 10

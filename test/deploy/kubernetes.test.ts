@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { version } from '../../src/config.ts'
+import { version } from '../../src/project.ts'
 import { folderOf, type Manifest, manifestOf, podOf, render, typeErrors } from './manifests.ts'
 import { configOf, secondsToStop } from './settings.ts'
 
