@@ -62,7 +62,7 @@ if (process.argv.includes('--client')) process.exit(0)
 
 await import('./build-pages.mjs')
 const { bundle, bundleAndRun } = await import('./build-bundle.mjs')
-const programs = ['main', 'cli/keys', 'cli/migrate', 'cli/trusted-documents']
+const programs = ['main', 'cli/keys', 'cli/migrate']
 const service = {
   programs: Object.fromEntries(programs.map((program) => [program, `src/${program}.ts`])),
   dir: 'dist',

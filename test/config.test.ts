@@ -1,7 +1,6 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { ConfigError, loadConfig } from '../src/config.ts'
 import { Environment } from '../src/environment.ts'
@@ -188,17 +187,7 @@ describe('the program', { concurrent: true }, () => {
     expect(stderr).toMatch(new RegExp(`^METRICS_PORT ${port}, HOST 127.0.0.1: the port is in use`))
   })
 
-  test('trusted-documents needs no configuration: it neither reads nor prints the variables', async ({ sandbox }) => {
-    const folder = fileURLToPath(new URL('./graphql/operations', import.meta.url))
-    const invalid = { PORT: 'wrong' }
-    const { code, stdout } = await sandbox.run('cli/trusted-documents.js', [folder], invalid)
-    expect([code, Object.keys(JSON.parse(stdout) as object).length]).toEqual([0, 3])
-    const help = await sandbox.run('cli/trusted-documents.js', ['--help'], invalid)
-    expect(help).toEqual({ code: 0, stdout: expect.stringMatching(/^Usage: /), stderr: '' })
-    expect(help.stdout).not.toContain('PORT')
-  })
-
-  test.for(['keys', 'migrate', 'trusted-documents'])(
+  test.for(['keys', 'migrate'])(
     '%s reports invalid arguments before an invalid configuration',
     async (program, { sandbox }) => {
       const { code, stderr } = await sandbox.run(`cli/${program}.js`, ['a', 'b', 'c'], { PORT: 'wrong' })

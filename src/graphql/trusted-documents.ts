@@ -1,15 +1,4 @@
 import { hash } from 'node:crypto'
-import type { DocumentNode, GraphQLSchema, Source } from 'graphql'
-import {
-  concatAST,
-  getLocation,
-  GraphQLError,
-  parse,
-  print,
-  separateOperations,
-  specifiedRules,
-  validate,
-} from 'graphql'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { OperatorError } from '../operator-error.ts'
@@ -33,7 +22,7 @@ const MAX_MANIFEST_BYTES = 64 * 1_048_576
 const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
 
 /**
- * Reads a manifest: a JSON object from hash to document, as `npm run trusted-documents`, codegen and Relay write it.
+ * Reads a manifest: a JSON object from hash to document, as graphql-codegen and Relay write it.
  * @throws OperatorError with one line that names the file
  */
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
@@ -76,46 +65,4 @@ export function resolveDocument(
   }
   if (query == null) throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
   return query
-}
-
-/**
- * Creates a manifest of every operation in the documents, each with the fragments that it uses.
- * @throws OperatorError with a line for each error: "FILE:LINE:COLUMN: …"
- */
-export function createManifest(schema: GraphQLSchema, sources: Source[]): Record<string, string> {
-  const combined = concatAST(parseAll(sources))
-  const rules = specifiedRules.filter(({ name }) => name !== 'LoneAnonymousOperationRule')
-  rejectErrors(validate(schema, combined, rules))
-  const texts = Object.values(separateOperations(combined)).map(print)
-  return Object.fromEntries(texts.map((text) => [hash('sha256', text), text]).sort())
-}
-
-function parseAll(sources: Source[]): DocumentNode[] {
-  const documents: DocumentNode[] = []
-  const errors: GraphQLError[] = []
-  for (const source of sources) {
-    try {
-      documents.push(parse(source))
-    } catch (error) {
-      if (!(error instanceof GraphQLError)) throw error
-      errors.push(error)
-    }
-  }
-  rejectErrors(errors)
-  return documents
-}
-
-function rejectErrors(errors: readonly GraphQLError[]): void {
-  const lines = errors.map((error) => [positionsOf(error).join(' and '), error.message].filter(Boolean).join(': '))
-  if (lines.length) throw new OperatorError(lines.join('\n'))
-}
-
-/** Every position of an error: that of a name that is used twice has two, which may be in different files. */
-function positionsOf({ nodes, source, positions }: GraphQLError): string[] {
-  const ofNodes = nodes?.flatMap(({ loc }) => (loc ? [{ source: loc.source, start: loc.start }] : []))
-  const all = ofNodes ?? (source ? (positions ?? []).map((start) => ({ source, start })) : [])
-  return all.map(({ source, start }) => {
-    const { line, column } = getLocation(source, start)
-    return `${source.name}:${line}:${column}`
-  })
 }

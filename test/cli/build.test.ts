@@ -64,7 +64,7 @@ class Project {
     this.write('prisma/schema.prisma', 'one')
     this.write('prisma/config.ts', '')
     this.write('src/main.ts', "export * from './database/generated/client.ts'\nexport const main = 1")
-    for (const name of ['keys', 'migrate', 'trusted-documents']) this.write(`src/cli/${name}.ts`, 'export {}')
+    for (const name of ['keys', 'migrate']) this.write(`src/cli/${name}.ts`, 'export {}')
     this.write('node_modules/rolldown/package.json', '{"type":"module","main":"index.js"}')
     this.write('node_modules/rolldown/index.js', bundler)
     this.write('node_modules/prisma-cli/package.json', '{"bin":{"prisma":"prisma.cjs"}}')

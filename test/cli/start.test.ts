@@ -289,8 +289,6 @@ describe('the service on an external database', { concurrent: true }, () => {
     expect(await sandbox.run(program('cli/migrate.js'), ['deploy'], env)).toMatchObject({ code: 0, stderr: '' })
     const created = await sandbox.run(program('cli/keys.js'), ['create', '--name', 'web'], env)
     expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
-    const documents = await sandbox.run(program('cli/trusted-documents.js'), ['--help'], env)
-    expect(documents).toMatchObject({ code: 0, stderr: '' })
     const service = await sandbox.start(env, program('main.js'))
     const key = created.stdout.trim()
     expect(await create(service, key, 'Rex')).toMatchObject({ name: 'Rex' })
