@@ -5,7 +5,7 @@ import { migrate } from '../database/migrate.ts'
 import { openDatabaseServer } from '../database/open.ts'
 import { describeEnvironment } from '../environment.ts'
 import { OperatorError } from '../operator-error.ts'
-import { parseCommand, UsageError } from './arguments.ts'
+import { parseArguments, UsageError } from './arguments.ts'
 
 const EXPIRES_FORMS = 'a duration (30m, 24h, 90d), a date (2027-01-31) or a time in UTC (2027-01-31T18:00Z)'
 
@@ -22,13 +22,7 @@ const USAGE = `Usage: npm run --silent keys -- COMMAND
   deprecated-usage
                   lists the keys that call the deprecated GET /v1/pets/{petId}, most recent call first`
 
-const COMMANDS = {
-  create: { options: { name: 'NAME', scopes: 'SCOPES', expires: 'WHEN' } },
-  list: { flags: ['json'] },
-  rotate: { arguments: ['PREFIX'], options: { overlap: '24h' } },
-  revoke: { arguments: ['PREFIX'] },
-  'deprecated-usage': {},
-} as const
+const TEXT = { type: 'string' } as const
 
 const MS_PER_UNIT = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -53,25 +47,28 @@ export function keysHelp(): string {
   return `${USAGE}\n\n${describeEnvironment()}`
 }
 
-/** @throws OperatorError. It repeats no argument that may be a key */
-function parse(args: string[]): Command {
-  const { command, positionals, options, flags } = parseCommand(args, COMMANDS, USAGE)
-  const [prefix = ''] = positionals
+/** @throws OperatorError */
+function parse([command, ...args]: string[]): Command {
   switch (command) {
     case 'create':
-      return create(options)
+      return create(parseArguments(args, { name: TEXT, scopes: TEXT, expires: TEXT }, USAGE).values)
     case 'list':
-      return flags.has('json') ? listJson : list
-    case 'rotate':
-      return rotate(toPrefix(prefix), toOverlapMs(options.overlap ?? '24h'))
+      return parseArguments(args, { json: { type: 'boolean' } }, USAGE).values.json ? listJson : list
+    case 'rotate': {
+      const { values, positionals } = parseArguments(args, { overlap: TEXT }, USAGE, ['PREFIX'])
+      return rotate(toPrefix(positionals[0]), toOverlapMs(values.overlap ?? '24h'))
+    }
     case 'revoke':
-      return revoke(toPrefix(prefix))
+      return revoke(toPrefix(parseArguments(args, {}, USAGE, ['PREFIX']).positionals[0]))
     case 'deprecated-usage':
+      parseArguments(args, {}, USAGE)
       return showDeprecatedUsage
+    default:
+      throw new UsageError(command ? `Unknown command: ${command}.` : 'A command is missing.', USAGE)
   }
 }
 
-function create({ name, scopes, expires }: Record<string, string | undefined>): Command {
+function create({ name, scopes, expires }: { name?: string; scopes?: string; expires?: string }): Command {
   if (name === undefined) throw new UsageError('--name is missing.', USAGE)
   if (!/^[^\p{C}]{1,100}$/u.test(name))
     throw new OperatorError('--name takes 1 to 100 characters, no control characters.')
@@ -127,7 +124,7 @@ async function showDeprecatedUsage(keys: ApiKeys): Promise<void> {
 }
 
 /** Accepts no complete key: a key is a secret, and other users can read the arguments of a process. */
-function toPrefix(text: string): string {
+function toPrefix(text = ''): string {
   if (/^pets_[0-9a-z]{8}$/.test(text)) return text
   throw new OperatorError('PREFIX must be the 13 characters that `list` shows, not a complete key.')
 }

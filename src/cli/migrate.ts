@@ -5,7 +5,7 @@ import { type DatabaseServer, openDatabaseServer } from '../database/open.ts'
 import { describeEnvironment } from '../environment.ts'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
-import { parseCommand } from './arguments.ts'
+import { parseArguments, UsageError } from './arguments.ts'
 import { runProgram } from './program.ts'
 
 const USAGE = `Usage: npm run migrate -- COMMAND
@@ -27,10 +27,8 @@ await runProgram(
 )
 
 /** @throws OperatorError */
-function parse(args: string[]): Command {
-  const commands = { deploy: {}, status: {}, create: { arguments: ['NAME'] } }
-  const { command, positionals } = parseCommand(args, commands, USAGE)
-  const [name = ''] = positionals
+function parse([command, ...args]: string[]): Command {
+  const [name = ''] = parseArguments(args, {}, USAGE, command === 'create' ? ['NAME'] : []).positionals
   switch (command) {
     case 'deploy':
       return deploy
@@ -39,6 +37,8 @@ function parse(args: string[]): Command {
     case 'create':
       if (!/^[a-z0-9_]+$/.test(name)) throw new OperatorError('NAME has only the characters a-z, 0-9 and _.')
       return (server) => create(server, name)
+    default:
+      throw new UsageError(command ? `Unknown command: ${command}.` : 'A command is missing.', USAGE)
   }
 }
 

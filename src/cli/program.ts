@@ -1,5 +1,6 @@
 import { databaseFailure, isSchemaOutdated, reasonOf } from '../database/errors.ts'
 import { OperatorError } from '../operator-error.ts'
+import { redactKeys } from '../telemetry/logger.ts'
 
 /** What a program does with the environment variables and its arguments. */
 type Run = (env: NodeJS.ProcessEnv, args: string[]) => Promise<void>
@@ -11,7 +12,8 @@ export async function runProgram(run: Run, help: () => string): Promise<never> {
 }
 
 /**
- * Executes a program. `--help` prints the help and does nothing else. Of an OperatorError only the message is printed.
+ * Executes a program. `--help` prints the help and does nothing else. Of an OperatorError only the message is printed, and
+ * never an API key, since an argument in the wrong place may be one.
  * @returns whether it succeeded
  */
 export async function execute(run: Run, help: () => string, env: NodeJS.ProcessEnv, args: string[]): Promise<boolean> {
@@ -20,17 +22,17 @@ export async function execute(run: Run, help: () => string, env: NodeJS.ProcessE
     else await run(env, args)
     return true
   } catch (error) {
-    console.error(explain(error))
+    console.error(redactKeys(explain(error)))
     return false
   }
 }
 
 /** One line for what an operator can act on; the stack of any other error. */
-function explain(error: unknown): unknown {
+function explain(error: unknown): string {
   if (error instanceof OperatorError) return error.message
-  if (!(error instanceof Error)) return error
+  if (!(error instanceof Error)) return String(error)
   if (isSchemaOutdated(error)) return 'The database schema is out of date: npm run migrate -- deploy'
-  if (!databaseFailure(error)) return error.stack
+  if (!databaseFailure(error)) return error.stack ?? error.message
   // Prisma's message begins with the call that failed; its last line is the reason.
   return `The database is not available: ${reasonOf(error).trim().split('\n').at(-1)}`
 }

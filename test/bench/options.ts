@@ -1,4 +1,4 @@
-import { type Arguments, parseArguments, UsageError } from '../../src/cli/arguments.ts'
+import { parseArguments, UsageError } from '../../src/cli/arguments.ts'
 import { OperatorError } from '../../src/operator-error.ts'
 import { variants } from './variants.ts'
 import { workloads } from './workloads.ts'
@@ -20,18 +20,27 @@ export const USAGE = `Usage: npm run bench -- [COMMAND] [OPTIONS]
 
 TEST_DATABASE_URL leads to a running PostgreSQL to use instead of the embedded one.`
 
-const DEFAULTS = { rounds: '5', seconds: '5', warmup: '3', connections: '50', rows: '100000' }
+const OPTIONS = {
+  rounds: { type: 'string', default: '5' },
+  seconds: { type: 'string', default: '5' },
+  warmup: { type: 'string', default: '3' },
+  connections: { type: 'string', default: '50' },
+  rows: { type: 'string', default: '100000' },
+  workloads: { type: 'string' },
+  peers: { type: 'string' },
+  svg: { type: 'boolean', default: false },
+} as const
 
 export type Options = ReturnType<typeof parseOptions>
 
 /** @throws OperatorError that says what is wrong */
 export function parseOptions(args: string[]) {
-  const { command, options, flags } = parse(args)
-  const names = options.peers?.split(',')
+  const { command, values } = parse(args)
+  const names = values.peers?.split(',')
   requireKnown('--peers', names, (name) => [...variants.map(({ name }) => name), 'postgraphile'].includes(name))
-  const beginnings = options.workloads?.split(',')
+  const beginnings = values.workloads?.split(',')
   requireKnown('--workloads', beginnings, (text) => workloads.some(({ name }) => name.startsWith(text)))
-  const integer = (name: keyof typeof DEFAULTS) => parseInteger(name, options[name] ?? DEFAULTS[name])
+  const integer = (name: 'rounds' | 'seconds' | 'warmup' | 'connections' | 'rows') => parseInteger(name, values[name])
   return {
     command,
     rounds: integer('rounds'),
@@ -41,19 +50,18 @@ export function parseOptions(args: string[]) {
     rows: integer('rows'),
     workloads: workloads.filter(({ name }) => beginnings?.some((text) => name.startsWith(text)) ?? true),
     variants: variants.filter(({ name, optional }) => name === 'service' || (names?.includes(name) ?? !optional)),
-    svg: flags.has('svg'),
+    svg: values.svg,
   }
 }
 
 const COMMANDS = ['compare', 'growth', 'overload'] as const
 
 /** The command may be missing. */
-function parse(args: string[]): Arguments & { command: (typeof COMMANDS)[number] } {
-  const values = { rounds: 'N', seconds: 'N', warmup: 'N', connections: 'N', rows: 'N', workloads: 'A,B', peers: 'A,B' }
-  const grammar = { options: values, flags: ['svg'] }
+function parse(args: string[]) {
   const command = COMMANDS.find((name) => name === args[0])
   if (!command && args[0] && !args[0].startsWith('-')) throw new UsageError(`Unknown command: ${args[0]}.`, USAGE)
-  return { command: command ?? 'compare', ...parseArguments(command ? args.slice(1) : args, grammar, USAGE) }
+  const { values } = parseArguments(command ? args.slice(1) : args, OPTIONS, USAGE)
+  return { command: command ?? ('compare' as const), values }
 }
 
 function requireKnown(option: string, names: string[] | undefined, isKnown: (name: string) => boolean): void {

@@ -18,7 +18,7 @@ describe('--help prints the usage with exit code 0, and installs nothing', () =>
 describe('a wrong argument is reported before the usage, and nothing is installed', () => {
   test.for([
     ['bench', 'gowth', 'Unknown command: gowth.'],
-    ['bench', '--round', 'The command has no such option: --round.'],
+    ['bench', '--rows', "Option '--rows <value>' argument missing"],
     ['bench', '--peers=nst', '--peers has an unknown name: nst.'],
     ['bench', '--rows=many', '--rows takes a whole number, not many.'],
     ['chaos', 'kill', 'Unknown part: kill.'],

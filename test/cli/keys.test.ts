@@ -173,11 +173,12 @@ describe('the keys command', () => {
       ['create', key],
       ['list', key],
       ['revoke', `--${key}`],
+      ['list', `--json=${key}`],
       ['create', '--name', 'web', key],
     ]) {
       const { code, stdout, stderr } = await runCommand(args, databaseUrl)
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toMatch(/^[^\n]+\.\n\nUsage: /)
+      expect(stderr).toMatch(/^[^\n]+\n\nUsage: /)
       expect(stderr).not.toContain(key.slice(13, 30))
     }
   })

@@ -224,7 +224,8 @@ describe('the keys command', { concurrent: true }, () => {
       [[], 'A command is missing.'],
       [['lst'], 'Unknown command: lst.'],
       [['revoke'], 'PREFIX is missing.'],
-      [['create', '--title', 'web'], '`create` has no such option: --title.'],
+      [['revoke', 'a', 'b'], 'There are too many arguments.'],
+      [['create', '--name'], "Option '--name <value>' argument missing"],
     ]
     for (const [args, problem] of problems) expectUsage(await runHere(runKeys, args, env), args, problem)
   })

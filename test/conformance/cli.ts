@@ -1,4 +1,4 @@
-import { parseArguments } from '../../src/cli/arguments.ts'
+import { parseArguments, UsageError } from '../../src/cli/arguments.ts'
 import { OperatorError } from '../../src/operator-error.ts'
 import { cases } from './cases.ts'
 import { createClient, noResponse, ReadOnlyError } from './client.ts'
@@ -55,22 +55,19 @@ function toError(error: unknown): Error {
 
 /** @throws OperatorError */
 function parse(args: string[]) {
-  const grammar = {
-    options: { 'base-url': 'URL', key: 'KEY' },
-    flags: ['read-only', 'specification-only'],
-  }
-  const { options, flags } = parseArguments(args, grammar, USAGE)
-  for (const name of Object.keys(grammar.options)) {
-    if (!options[name]) throw new OperatorError(`--${name} is missing.\n\n${USAGE}`)
-  }
-  const { 'base-url': url = '', key = '' } = options
+  const flag = { type: 'boolean', default: false } as const
+  const options = { 'base-url': { type: 'string' }, key: { type: 'string' } } as const
+  const { values } = parseArguments(args, { ...options, 'read-only': flag, 'specification-only': flag }, USAGE)
+  const { 'base-url': url, key } = values
+  if (!url) throw new UsageError('--base-url is missing.', USAGE)
+  if (!key) throw new UsageError('--key is missing.', USAGE)
   if (!/^https?:\/\/[^?#]+$/.test(url) || !URL.canParse(url)) {
     throw new OperatorError('--base-url takes a URL such as http://localhost:4000 or https://pets.example/v1.')
   }
   return {
     baseUrl: `${url.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`,
     key,
-    readOnly: flags.has('read-only'),
-    specificationOnly: flags.has('specification-only'),
+    readOnly: values['read-only'],
+    specificationOnly: values['specification-only'],
   }
 }

@@ -110,7 +110,7 @@ describe('npm run conformance', () => {
     const problems: [string[], string][] = [
       [[], '--base-url is missing.'],
       [['--base-url', 'http://localhost:4000'], '--key is missing.'],
-      [['--base-ur', 'x'], 'The command has no such option: --base-ur.'],
+      [['--base-url'], "Option '--base-url <value>' argument missing"],
       [
         ['--base-url', 'localhost:4000', '--key', 'k'],
         '--base-url takes a URL such as http://localhost:4000 or https://pets.example/v1.',
