@@ -9,7 +9,7 @@ import { PROJECT } from '../project.ts'
 import { etagMatches } from './etag.ts'
 import { allowMethods } from './methods.ts'
 
-/** The files that src/build-pages.mjs writes. */
+/** The files that src/build/pages.mjs writes. */
 const PUBLIC = new URL('dist/public/', PROJECT)
 
 /** Content codings (RFC 9110 §8.4.1), best first, with the suffix of a compressed file. */

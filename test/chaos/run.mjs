@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { runNode } from '../../src/build-step.mjs'
+import { runNode } from '../support/run.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const PARTS = [...readFileSync(join(here, 'parts.run.ts'), 'utf8').matchAll(/^register\('([\w-]+)'/gm)].map(
@@ -47,7 +47,7 @@ function fail(problem) {
   process.exit(1)
 }
 
-runNode('src/build.mjs')
+runNode('src/build/build.mjs')
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
 const { status } = spawnSync(process.execPath, [vitest, 'run', '--config', join(here, 'vitest.config.ts')], {
   cwd: join(here, '../..'),

@@ -1,266 +1,151 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { spawn } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test as base } from 'vitest'
-import { waitUntil } from '../support/timeouts.ts'
 
-const src = fileURLToPath(new URL('../../src/', import.meta.url))
-const realRolldown = pathToFileURL(createRequire(import.meta.url).resolve('rolldown')).href
+const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Logs the runs of a bundler, and executes the test's own code before and after it reads the sources. */
-const LOGGED = `
-  const hooks = JSON.parse(process.env.HOOKS ?? '{}')
-  function replace(text) {
-    if (text && fs.readFileSync('src/main.ts', 'utf8') !== text) fs.writeFileSync('src/main.ts', text)
-  }
-  export async function rolldown(input) {
-    fs.appendFileSync('log', 'rolldown\\n')
-    if (hooks.hang) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
-    replace(hooks.before)
-    const build = await bundler.rolldown(input)
-    const generate = (output) => build.generate(output).finally(() => replace(hooks.after))
-    return { generate, close: () => build.close() }
-  }`
-const ROLLDOWN = `import fs from 'node:fs'\nimport * as bundler from ${JSON.stringify(realRolldown)}${LOGGED}`
-
-/** What the build uses of Rolldown's interface; copies each file. It loads in a tenth of the time. */
-const SMALL_BUNDLER = `
-  import fs from 'node:fs'
-  async function generate() {
-    const names = fs.readdirSync('src', { recursive: true }).filter((name) => name.endsWith('.ts'))
-    const output = names.flatMap((name) => {
-      const [fileName, code] = [name.replace(/ts$/, 'js'), fs.readFileSync('src/' + name, 'utf8')]
-      return [{ fileName, code }, { fileName: fileName + '.map', source: code }]
-    })
-    return { output }
-  }
-  const bundler = { rolldown: async () => ({ generate, close: async () => {} }) }
-  ${LOGGED}`
+/** Logs its runs, and generates a client that exports the model. */
 const PRISMA = `
   const { appendFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs')
   appendFileSync('log', 'prisma\\n')
   mkdirSync('src/database/generated', { recursive: true })
   const model = readFileSync('prisma/schema.prisma', 'utf8')
+  if (model === 'wrong') { console.error('wrong model'); process.exit(1) }
   writeFileSync('src/database/generated/client.ts', 'export const model = ' + JSON.stringify(model))`
 
-interface Hooks {
-  hang?: boolean
-  before?: string
-  after?: string
-}
-
-/** A small project with the service's build, a Prisma that copies the model, and a bundler. */
+/** A small project with the service's build and pages, and a Prisma that is fast. */
 class Project {
   readonly #folder = mkdtempSync(join(tmpdir(), 'pet-store-build-'))
 
-  constructor(bundler: string) {
-    for (const name of ['build.mjs', 'build-step.mjs', 'build-bundle.mjs'])
-      cpSync(join(src, name), this.path(`src/${name}`))
-    this.write('src/build-pages.mjs', '')
+  constructor() {
+    // Without the pages that are built already, each test would compress GraphiQL.
+    for (const path of ['src/build', 'src/pages', 'src/rest/docs', 'src/graphql/graphiql', 'dist/public'])
+      cpSync(join(root, path), this.path(path), { recursive: true })
     this.write('package.json', '{"type":"module"}')
     this.write('prisma/schema.prisma', 'one')
-    this.write('prisma/config.ts', '')
     this.write('src/main.ts', "export * from './database/generated/client.ts'\nexport const main = 1")
     for (const name of ['keys', 'migrate']) this.write(`src/cli/${name}.ts`, 'export {}')
-    this.write('node_modules/rolldown/package.json', '{"type":"module","main":"index.js"}')
-    this.write('node_modules/rolldown/index.js', bundler)
-    this.write('node_modules/prisma-cli/package.json', '{"bin":{"prisma":"prisma.cjs"}}')
+    this.write('node_modules/prisma-cli/package.json', '{"version":"1","bin":{"prisma":"prisma.cjs"}}')
     this.write('node_modules/prisma-cli/prisma.cjs', PRISMA)
+    for (const name of ['rolldown', '@graphql-yoga/render-graphiql', 'swagger-ui-dist']) {
+      mkdirSync(dirname(this.path(`node_modules/${name}`)), { recursive: true })
+      symlinkSync(join(root, 'node_modules', name), this.path(`node_modules/${name}`))
+    }
   }
 
   path(file: string): string {
     return join(this.#folder, file)
   }
 
-  write(file: string, text: string): void {
-    mkdirSync(join(this.path(file), '..'), { recursive: true })
-    writeFileSync(this.path(file), text)
+  write(file: string, content: string): void {
+    mkdirSync(dirname(this.path(file)), { recursive: true })
+    writeFileSync(this.path(file), content)
   }
 
-  read(file: string): string | undefined {
-    try {
-      return readFileSync(this.path(file), 'utf8')
-    } catch {
-      return undefined
-    }
+  read(file: string): string {
+    return readFileSync(this.path(file), 'utf8')
   }
 
-  remove(...files: string[]): void {
-    for (const file of files) rmSync(this.path(file), { recursive: true, force: true })
+  remove(file: string): void {
+    rmSync(this.path(file), { recursive: true, force: true })
   }
 
-  start(hooks: Hooks = {}, ...args: string[]) {
-    const env = { ...process.env, HOOKS: JSON.stringify(hooks) }
-    return this.#collect(spawn(process.execPath, ['src/build.mjs', ...args], { cwd: this.#folder, env }))
-  }
-
-  /** Builds as another user, who may read the project. */
-  startAs(uid: number) {
-    chmodSync(this.#folder, 0o755)
-    return this.#collect(spawn(process.execPath, ['src/build.mjs'], { cwd: this.#folder, uid }))
-  }
-
-  #collect(child: ChildProcessWithoutNullStreams) {
-    let stderr = ''
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-    const exited = new Promise<{ code: number | null; stderr: string }>((resolve) =>
-      child.on('close', (code) => resolve({ code, stderr })),
-    )
-    return { child, exited }
-  }
-
-  /** Builds. @returns the tools that ran */
-  async build(hooks: Hooks = {}, ...args: string[]): Promise<string[]> {
-    this.remove('log')
-    expect(await this.start(hooks, ...args).exited).toEqual({ code: 0, stderr: '' })
-    return this.log()
-  }
-
-  log(): string[] {
-    return this.read('log')?.trim().split('\n') ?? []
+  /** Runs the build, as another user if `uid` is given, which only root can. */
+  async build({ args = [], uid }: { args?: string[]; uid?: number } = {}) {
+    const options = { cwd: this.#folder, ...(uid !== undefined && { uid }) }
+    const child = spawn(process.execPath, ['src/build/build.mjs', ...args], options)
+    const exited = new Promise<number | null>((resolve) => child.on('close', resolve))
+    return { stderr: await text(child.stderr), code: await exited }
   }
 }
 
-const test = base.extend<{ bundler: string; project: Project }>({
-  bundler: SMALL_BUNDLER,
-  project: async ({ bundler }, use) => {
-    const project = new Project(bundler)
+const test = base.extend<{ project: Project }>({
+  // oxlint-disable-next-line no-empty-pattern
+  project: async ({}, use) => {
+    const project = new Project()
     await use(project).finally(() => project.remove('.'))
   },
 })
 
-const testWithRolldown = test.extend({ bundler: ROLLDOWN })
+const success = { code: 0, stderr: '' }
 
 describe('the build', { concurrent: true }, () => {
-  testWithRolldown('runs what is not fresh, and nothing else', async ({ project }) => {
-    expect(await project.build({}, '--client')).toEqual(['prisma'])
-    expect(await project.build()).toEqual(['rolldown'])
-    expect(project.read('dist/main.js')).toMatch(/"one"[^]*main = 1/)
-    expect(await project.build()).toEqual([])
-
-    project.write('prisma/schema.prisma', 'two')
-    expect(await project.build()).toEqual(['prisma', 'rolldown'])
-    expect(project.read('dist/main.js')).toContain('"two"')
-    for (const file of ['src/build-bundle.mjs', 'package-lock.json']) {
-      project.write(file, `${project.read(file) ?? '{}'}\n`)
-      expect([file, await project.build()]).toEqual([file, expect.arrayContaining(['rolldown'])])
-      expect([file, await project.build()]).toEqual([file, []])
+  test('generates the client when the model or the version of Prisma changed, or the last run failed', async ({
+    project,
+  }) => {
+    const changes: [string, string][] = [
+      ['prisma/schema.prisma', 'two'],
+      ['node_modules/prisma-cli/package.json', '{"version":"2","bin":{"prisma":"prisma.cjs"}}'],
+    ]
+    expect(await project.build()).toEqual(success)
+    for (const [file, content] of changes) {
+      project.write(file, content)
+      project.remove('log')
+      for (let run = 0; run < 2; run++) expect(await project.build()).toEqual(success)
+      expect([file, project.read('log')]).toEqual([file, 'prisma\n'])
+      expect(project.read('dist/main.js')).toContain('"two"')
     }
-  })
-
-  test('compares contents, not times', async ({ project }) => {
-    await project.build()
-    project.write('src/main.ts', 'export const main = 2')
+    project.write('prisma/schema.prisma', 'wrong')
+    expect(await project.build()).toEqual({ code: 1, stderr: 'wrong model\n' })
     project.write('prisma/schema.prisma', 'two')
-    for (const file of ['src/main.ts', 'prisma/schema.prisma']) utimesSync(project.path(file), 1, 1)
-    expect(await project.build()).toEqual(['prisma', 'rolldown'])
-    expect(project.read('dist/main.js')).toContain('main = 2')
-    utimesSync(project.path('src/main.ts'), new Date(), new Date())
-    expect(await project.build()).toEqual([])
-  })
-
-  test('deletes what a deleted source was bundled to, and nothing else', async ({ project }) => {
-    await project.build()
-    project.write('dist/public/home.html', 'home')
-    project.remove('src/cli')
-    await project.build()
-    const files = ['dist/cli/keys.js', 'dist/cli/keys.js.map', 'dist/main.js', 'dist/public/home.html']
-    expect(files.map((file) => project.read(file) !== undefined)).toEqual([false, false, true, true])
-  })
-
-  test.for(['dist/main.js', 'src/database/generated/client.ts', 'dist/.bundle.json'])(
-    'restores %s when it was deleted or half written',
-    async (file, { project }) => {
-      await project.build()
-      const content = project.read(file) ?? ''
-      project.remove(file)
-      expect(await project.build()).not.toEqual([])
-      expect(project.read(file)).toBe(content)
-      project.write(file, content.slice(0, content.length / 2))
-      expect(await project.build()).not.toEqual([])
-      expect(project.read(file)).toBe(content)
-    },
-  )
-
-  testWithRolldown(
-    'an error is printed, fails every build until it is mended, and leaves dist/ as it was',
-    async ({ project }) => {
-      await project.build()
-      const before = project.read('dist/main.js')
-      project.write('src/main.ts', 'export const main: string == 2')
-      for (let run = 0; run < 2; run++) {
-        const { code, stderr } = await project.start().exited
-        expect({ code, stderr }).toEqual({
-          code: 1,
-          stderr: expect.stringContaining('src/main.ts:1:26'),
-        })
-        expect(project.read('dist/main.js')).toBe(before)
-      }
-      project.write('src/main.ts', 'export const main = 3')
-      await project.build()
-      expect(project.read('dist/main.js')).toContain('main = 3')
-    },
-  )
-
-  test('after a SIGKILL the next build completes', async ({ project }) => {
-    await project.build()
-    project.write('src/main.ts', 'export const main = 2')
     project.remove('log')
-    const { child, exited } = project.start({ hang: true })
-    await waitUntil(async () => project.log().includes('rolldown'))
-    child.kill('SIGKILL')
-    await exited
-    expect(await project.build()).toEqual(['rolldown'])
-    expect(project.read('dist/main.js')).toContain('main = 2')
+    expect(await project.build()).toEqual(success)
+    expect(project.read('log')).toBe('prisma\n')
   })
 
-  test('builds at the same time succeed, and leave a fresh dist/', async ({ project }) => {
+  test('prints the place of an error, and leaves dist/ as it was', async ({ project }) => {
     await project.build()
+    const before = project.read('dist/main.js')
+    project.write('src/main.ts', 'export const main: string == 2')
+    expect(await project.build()).toEqual({ code: 1, stderr: expect.stringContaining('src/main.ts:1:26') })
+    expect(project.read('dist/main.js')).toBe(before)
+  })
+
+  test('eight times at once succeeds, and bundles the sources', async ({ project }) => {
     project.write('src/main.ts', 'export const main = 2')
-    const builds = await Promise.all([1, 2, 3].map(() => project.start().exited))
-    expect(builds).toEqual(builds.map(() => ({ code: 0, stderr: '' })))
+    const builds = await Promise.all(Array.from({ length: 8 }, () => project.build()))
+    expect(builds).toEqual(builds.map(() => success))
     expect(project.read('dist/main.js')).toContain('main = 2')
-    expect(await project.build()).toEqual([])
   })
 
-  test('a source that changes during the build is bundled again', async ({ project }) => {
-    const [one, two] = ['export const main = 1', 'export const main = 2']
-    expect(await project.build({ after: two })).toEqual(['prisma', 'rolldown', 'rolldown'])
-    expect(project.read('dist/main.js')).toContain('main = 2')
-    project.remove('dist/main.js')
-    // The bundler always reads one state between two equal ones.
-    const { code, stderr } = await project.start({ before: one, after: two }).exited
-    expect({ code, stderr }).toEqual({ code: 1, stderr: 'The files change while they are built.\n' })
-    await project.build()
-    expect(project.read('dist/main.js')).toContain('main = 2')
+  test('builds a page whose sources changed', async ({ project }) => {
+    project.write('src/pages/home.css', '#changed {}')
+    expect(await project.build()).toEqual(success)
+    const [, stylesheet] = /href="(assets\/home-[^"]+)"/.exec(project.read('dist/public/home.html')) ?? []
+    expect(project.read(`dist/public/${stylesheet}`)).toBe('#changed {}')
   })
 
   test.skipIf(process.getuid?.() !== 0)(
-    'a dist/ of another user is used while it is fresh; otherwise one line names the file and the way out',
+    'of a dist/ of another user succeeds while it is current; otherwise one line names the file and the way out',
     async ({ project }) => {
       await project.build()
-      expect(await project.startAs(65534).exited).toEqual({ code: 0, stderr: '' })
+      chmodSync(project.path('.'), 0o755)
+      expect(await project.build({ uid: 65534 })).toEqual(success)
       project.write('src/main.ts', 'export const main = 2')
-      chmodSync(project.path('log'), 0o666) // of this test's bundler
       const line = /^The build cannot use dist\/main\.js\S* \(EACCES\): build as the owner of dist\/[^\n]*\n$/
-      expect(await project.startAs(65534).exited).toEqual({ code: 1, stderr: expect.stringMatching(line) })
-      expect(await project.build()).toEqual(['rolldown'])
+      expect(await project.build({ uid: 65534 })).toEqual({ code: 1, stderr: expect.stringMatching(line) })
     },
   )
 
-  test('without the tools it keeps the dist/ that exists, and names what is missing without one', async ({
+  test('without the tools, and before keys and migrate, keeps the dist/ that exists, and names what is missing', async ({
     project,
   }) => {
     await project.build()
-    project.write('src/main.ts', 'export const main = 2')
-    project.remove('node_modules')
-    expect(await project.build()).toEqual([])
-    expect(project.read('dist/main.js')).toContain('main = 1')
+    const withoutTools = async () => {
+      project.remove('node_modules')
+      return project.build()
+    }
+    for (const build of [() => project.build({ args: ['--check'] }), withoutTools]) {
+      project.write('src/main.ts', 'export const main = 2')
+      expect(await build()).toEqual(success)
+      expect(project.read('dist/main.js')).toContain('main = 1')
+    }
     project.remove('dist')
-    const message = 'dist/ does not exist, and the tools to build it are not installed: npm ci && npm run build\n'
-    expect(await project.start().exited).toEqual({ code: 1, stderr: message })
+    const missing = { code: 1, stderr: 'dist/ does not exist: npm ci && npm run build\n' }
+    for (const args of [[], ['--check']]) expect(await project.build({ args })).toEqual(missing)
   })
 })

@@ -1,5 +1,5 @@
 // npm run clients: installs the clients and runs every example against the service.
-import { runNode, runNpm } from '../../src/build-step.mjs'
+import { runNode, runNpm } from '../support/run.mjs'
 
 const USAGE = `Usage: npm run clients
   Installs the GraphQL and REST clients in test/clients/ and runs every example of docs/clients.md against the service.
@@ -14,6 +14,6 @@ if (args.length) {
   console.error(`npm run clients takes no arguments.\n\n${USAGE}`)
   process.exit(1)
 }
-runNode('src/build.mjs')
+runNode('src/build/build.mjs')
 runNpm('ci', '--prefix', 'test/clients', '--no-audit', '--no-fund')
 runNode('node_modules/vitest/vitest.mjs', 'run', '--config', 'test/clients/vitest.config.ts')

@@ -1,0 +1,33 @@
+// Generates the Prisma client, builds the pages and bundles the programs to dist/. What dist/ has from an earlier build
+// stays: a running service may still load it.
+//   --watch  bundles again and restarts the service whenever a TypeScript file changes
+//   --check  builds nothing; fails if dist/ does not exist
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { root } from './files.mjs'
+
+process.on('uncaughtException', explainAccess)
+
+const programs = { main: 'src/main.ts', 'cli/keys': 'src/cli/keys.ts', 'cli/migrate': 'src/cli/migrate.ts' }
+const canBuild = existsSync(join(root, 'node_modules/rolldown')) // a production installation has no tools
+
+if (process.argv.includes('--check') || !canBuild) {
+  if (existsSync(join(root, 'dist/main.js'))) process.exit(0)
+  console.error('dist/ does not exist: npm ci && npm run build')
+  process.exit(1)
+}
+await import('./client.mjs')
+await import('./pages.mjs')
+const { bundle, bundleAndRun } = await import('./bundle.mjs')
+if (process.argv.includes('--watch')) await bundleAndRun(programs, 'dist', 'dist/main.js')
+else await bundle(programs, 'dist')
+
+/** One line for files of another user: after a build by root, no other user can replace dist/. Rethrows any other error. */
+function explainAccess(error) {
+  if (!error.path || !['EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error
+  const path = relative(root, error.path)
+  console.error(
+    `The build cannot use ${path} (${error.code}): build as the owner of dist/, or delete dist/ and build again.`,
+  )
+  process.exit(1)
+}

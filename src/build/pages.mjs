@@ -1,0 +1,97 @@
+// Builds the pages, GraphiQL and the API reference, into dist/public/: HTML without inline scripts, and the assets that
+// it refers to, named by their content so that clients may cache them forever. Each file has compressed variants.
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
+import { read, replace, root } from './files.mjs'
+
+const require = createRequire(import.meta.url)
+
+/** Brotli's highest level would take 15 seconds for GraphiQL, and save 8 %. */
+const BROTLI_LEVEL = 9
+
+/** Assets of several files: fewer requests that can fail under load. */
+const BUNDLES = {
+  'docs.js': ['pages/key.js', 'rest/docs/condense.js', 'rest/docs/start.js'],
+  'docs.css': ['pages/header.css', 'rest/docs/page.css'],
+  'home.css': ['pages/home.css'],
+}
+
+write('graphql.html', graphiqlPage())
+write(
+  'docs.html',
+  page('rest/docs/page.html').replace('HEADER', () => header('Pet store API')),
+)
+write('home.html', page('pages/home.html'))
+
+/** GraphiQL as graphql-yoga renders it, with the field for the API key, and its inline parts as assets. */
+function graphiqlPage() {
+  const examples = graphiqlExamples()
+  const first = JSON.stringify(examples[0].query)
+  const bootstrap = source('graphql/graphiql/bootstrap.js').replace('FIRST_EXAMPLE', () => first)
+  return renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples, method: 'POST' })
+    .replace('</head>', (end) => `<meta name="viewport" content="width=device-width, initial-scale=1">${end}`)
+    .replace('<div id="root">', (start) => header('Pet store GraphiQL') + start)
+    .replace('</style>', (end) => source('pages/header.css') + source('graphql/graphiql/header.css') + end)
+    .replace('<script>', (start) => `<script>${source('pages/key.js')}${bootstrap}</script>${start}`)
+    .replace(/data:image\/x-icon;base64,([\w+/=]+)/, (_, icon) => asset('icon.ico', Buffer.from(icon, 'base64')))
+    .replace(/<style>([^]*?)<\/style>/g, (_, css) => `<link rel="stylesheet" href="${asset('graphiql.css', css)}">`)
+    .replace(/<script>([^]*?)<\/script>/g, (_, js) => `<script src="${asset('graphiql.js', js)}"></script>`)
+}
+
+/** The initial tabs: every field of Query and Mutation has an example. */
+function graphiqlExamples() {
+  const folder = 'graphql/graphiql/examples/'
+  const files = readdirSync(join(root, 'src', folder)).sort()
+  return files
+    .filter((file) => file.endsWith('.graphql'))
+    .map((file) => ({ query: source(folder + file), variables: file.replace(/graphql$/, 'json') }))
+    .map(({ query, variables }) => ({
+      query,
+      ...(files.includes(variables) && { variables: source(folder + variables).trim() }),
+    }))
+}
+
+/** A page with the URLs of its assets: bundles and files of Swagger UI. */
+function page(file) {
+  return source(file).replace(/(?<=(?:href|src)=")[^"]+\.(?:css|js|png)(?=")/g, (name) => {
+    const content = BUNDLES[name]?.map(source).join('') ?? readFileSync(require.resolve(`swagger-ui-dist/${name}`))
+    return asset(name, content)
+  })
+}
+
+/** The header of both pages, with the field for the API key. */
+function header(title) {
+  return source('pages/header.html').replace('TITLE', title)
+}
+
+/** Writes an asset. @returns its URL, relative to the pages */
+function asset(name, content) {
+  const [base, extension] = name.split(/\.(?=\w+$)/)
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 16)
+  const path = `assets/${base}-${hash}.${extension}`
+  write(path, content)
+  return path
+}
+
+/** Writes a file after its compressed variants, unless it is there: to compress GraphiQL takes a second. */
+function write(name, content) {
+  const path = `dist/public/${name}`
+  const bytes = Buffer.from(content)
+  if (read(path)?.equals(bytes)) return
+  if (!/\.(ico|png)$/.test(path)) {
+    const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT } = constants
+    const params = { [BROTLI_PARAM_QUALITY]: BROTLI_LEVEL, [BROTLI_PARAM_SIZE_HINT]: bytes.length }
+    replace(`${path}.br`, brotliCompressSync(bytes, { params }))
+    replace(`${path}.gz`, gzipSync(bytes, { level: 9 }))
+  }
+  replace(path, bytes)
+}
+
+/** The text of a source of the pages. */
+function source(file) {
+  return read(`src/${file}`).toString()
+}
