@@ -31,7 +31,9 @@ export async function runInstance(config: Config, env: NodeJS.ProcessEnv, log: L
 async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<() => Promise<void>> {
   const trusted = await readTrustedDocuments(config)
   const tracing = await startConfiguredTracing(env, log)
-  const server = await openDatabaseServer(config, (event) => log.warn(event))
+  const server = await openDatabaseServer(config, () =>
+    log.error('the embedded PostgreSQL has stopped: start the service again'),
+  )
   let stopService: Service['stop'] | undefined
   try {
     const tracer = tracing?.tracer

@@ -18,69 +18,30 @@ const IN_USE_LOCK = 7_301_986
 
 const START_TIMEOUT_MS = 20_000
 
-/** A server in use: its URL, and the connection that holds IN_USE_LOCK. */
-interface Usage {
-  url: string
-  lock: pg.Client
-}
-
 /**
  * Uses the PostgreSQL server of a data folder: initialises the folder when it is new, starts the server when it is not
  * running (with crash recovery if necessary), and shares it when another process started it.
  * @param settings PostgreSQL settings for the start, as `name=value`
- * @param report called with a message when the server has stopped by itself, and when it runs again. Without it, a server
- *   that stops is not started again
- * @throws OperatorError
+ * @param onStop called when the server stops although it is in use. Nothing starts it again
+ * @throws OperatorError, also when the server does not start in START_TIMEOUT_MS
  */
 export async function useEmbeddedPostgres(
   dataDir: string,
   settings: string[] = [],
-  report?: (event: string) => void,
+  onStop: () => void = () => {},
 ): Promise<EmbeddedPostgres> {
   const cluster = join(resolve(dataDir), 'postgres')
   const bin = findBinaries()
   if (!existsSync(cluster)) await initialise(cluster)
   await requireOwner(cluster)
-  let usage = await use(bin, cluster, settings)
-  let released = false
-
-  async function restart(report: (event: string) => void): Promise<void> {
-    report('the embedded PostgreSQL has stopped: starting it again')
-    const samePort = [...settings, `port=${new URL(usage.url).port}`] // connections are opened to the same URL
-    for (;;) {
-      if (released) return
-      try {
-        usage = await use(bin, cluster, samePort)
-        if (released) return await release(usage.lock, bin, cluster)
-        watch(report)
-        return report('the embedded PostgreSQL runs again')
-      } catch (error) {
-        report(reason(error))
-      }
-    }
-  }
-
-  function watch(report: (event: string) => void): void {
-    usage.lock.once('end', () => released || void restart(report))
-  }
-
-  if (report) watch(report)
-  return {
-    url: usage.url,
-    release() {
-      released = true
-      return release(usage.lock, bin, cluster)
-    },
-  }
-}
-
-/** Starts the server if necessary. @throws OperatorError when it does not start in START_TIMEOUT_MS */
-async function use(bin: string, cluster: string, settings: string[]): Promise<Usage> {
   const deadline = performance.now() + START_TIMEOUT_MS
   for (;;) {
     const url = await runningUrl(cluster)
     const lock = url && (await acquire(url))
-    if (lock) return { url, lock }
+    if (lock) {
+      lock.once('end', onStop)
+      return { url, release: () => release(lock.off('end', onStop), bin, cluster) }
+    }
     const failure = await start(bin, cluster, settings)
     if (failure && performance.now() > deadline) {
       throw new OperatorError(`The embedded PostgreSQL does not start (see ${cluster}.log): ${failure}`)
@@ -110,7 +71,7 @@ export async function initialise(cluster: string): Promise<void> {
   const fresh = `${cluster}.new-${process.pid}`
   const password = `${fresh}.password`
   try {
-    await createFolder(dirname(cluster))
+    await mkdir(dirname(cluster), { recursive: true })
     await writeFile(password, randomBytes(24).toString('hex'), { mode: 0o600 })
     const auth = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${password}`]
     await run(join(findBinaries(), 'initdb'), [`--pgdata=${fresh}`, '--encoding=UTF8', '--locale=C', ...auth], cluster)
@@ -121,14 +82,6 @@ export async function initialise(cluster: string): Promise<void> {
   } finally {
     await Promise.allSettled([fresh, password].map((path) => rm(path, { recursive: true, force: true })))
   }
-}
-
-/** Creates a folder and its parents. Node's recursive mkdir never returns for a path in /proc. */
-async function createFolder(path: string): Promise<void> {
-  if (!existsSync(dirname(path))) await createFolder(dirname(path))
-  await mkdir(path).catch(async (error: unknown) => {
-    if (!existsSync(path) || !(await stat(path)).isDirectory()) throw error
-  })
 }
 
 /** Starts the server on a free loopback port. @returns why it did not start, in one line; undefined when it did */

@@ -12,13 +12,13 @@ export interface DatabaseServer {
 
 /**
  * Opens the configured database: the one at `DATABASE_URL`, or the embedded server, which it starts if necessary.
- * @param report see useEmbeddedPostgres
+ * @param onStop see useEmbeddedPostgres
  */
 export async function openDatabaseServer(
   { databaseUrl: url, dataDir }: { databaseUrl: string | undefined; dataDir: string },
-  report?: (event: string) => void,
+  onStop?: () => void,
 ): Promise<DatabaseServer> {
-  if (!url) return { ...(await useEmbeddedPostgres(dataDir, [], report)), embedded: true }
+  if (!url) return { ...(await useEmbeddedPostgres(dataDir, [], onStop)), embedded: true }
   requireReadable(url)
   return { url, embedded: false, release: async () => {} }
 }

@@ -3,22 +3,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { kill, testWithProcess as test } from '../support/processes.ts'
-import { waitUntil } from '../support/timeouts.ts'
 
 const oneLine = /^[^\n]+\n$/
 const isRoot = process.getuid?.() === 0
 
 describe('the embedded PostgreSQL', { concurrent: true }, () => {
-  test('is started again when it dies, is named in the log, and loses nothing', async ({ sandbox }) => {
+  test('that dies is named in the log with what to do, and loses nothing', async ({ sandbox }) => {
     const service = await sandbox.start()
-    const pid = await sandbox.postgresPid()
-    expect(kill(pid ?? 0, 'SIGKILL')).toBe(true)
-    const log = await service.until((text) => text.includes('the embedded PostgreSQL runs again'))
-    expect(log).toContain('the embedded PostgreSQL has stopped: starting it again')
-    expect(await sandbox.postgresPid()).not.toBe(pid)
-    await waitUntil(async () => (await fetch(`${service.base}/readyz`)).status === 200)
+    const key = (await sandbox.run('cli/keys.js', ['create', '--name', 'web'])).stdout.trim()
+    expect(kill((await sandbox.postgresPid()) ?? 0, 'SIGKILL')).toBe(true)
+    await service.until((text) => text.includes('the embedded PostgreSQL has stopped: start the service again'))
+    expect((await fetch(`${service.base}/readyz`)).status).toBe(503)
     expect((await service.signal('SIGTERM')).code).toBe(0)
-    expect(await sandbox.postgresPid()).toBeUndefined()
+
+    const { base } = await sandbox.start()
+    expect((await fetch(`${base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
   })
 
   test('is stopped with the service when the terminal is closed, also when two SIGHUP arrive', async ({ sandbox }) => {
@@ -58,10 +57,10 @@ describe(
   () => {
     const wayOut = 'Set DATA_DIR to another folder, or DATABASE_URL.\n'
 
-    test('a file, and a folder in /proc', async ({ sandbox }) => {
+    test('a file, and a folder below it', async ({ sandbox }) => {
       const file = join(sandbox.dataDir, 'file')
       writeFileSync(file, '')
-      for (const dataDir of [file, join(file, 'below'), '/proc/pets']) {
+      for (const dataDir of [file, join(file, 'below')]) {
         const { code, stdout, stderr } = await sandbox.run('main.js', [], { DATA_DIR: dataDir })
         expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(oneLine)])
         expect(stderr).toContain(`DATA_DIR ${dataDir} cannot be used: `)
