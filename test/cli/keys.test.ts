@@ -166,6 +166,21 @@ describe('the keys command', () => {
     expect(stderr).not.toContain(key.slice(13, 30))
   })
 
+  test.for<[string[], string]>([
+    [[], 'A command is missing.'],
+    [['lst'], 'Unknown command: lst.'],
+    [['list', '--name', 'web'], "Unknown option '--name'."],
+    [['create'], '--name is missing.'],
+    [['create', '--name'], "Option '--name <value>' argument missing"],
+    [['revoke'], 'PREFIX is missing.'],
+    [['revoke', 'a', 'b'], 'There are too many arguments.'],
+  ])('says what is wrong with its arguments before the usage: %j', async ([args, problem]) => {
+    const { code, stdout, stderr } = await runCommand(args, await unreachableDatabaseUrl())
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr.startsWith(problem)).toBe(true)
+    expect(stderr).toMatch(/^[^\n]+\n\nUsage: .*\n {2}create --name NAME /)
+  })
+
   test('a key in the wrong argument is not printed', async () => {
     const databaseUrl = await unreachableDatabaseUrl()
     for (const args of [

@@ -5,7 +5,6 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-key.ts'
-import { runKeys } from '../../src/cli/keys-command.ts'
 import { issueKey } from '../chaos/cluster.ts'
 import { assets } from '../support/assets.ts'
 import { cloneDatabase, dropDatabase, withClient, databaseOf } from '../support/harness.ts'
@@ -14,8 +13,6 @@ import {
   unreachableDatabaseUrl,
   kill,
   occupyPort,
-  type ProgramResult,
-  runHere,
   type Sandbox,
   type ServiceProcess,
   testWithProcess as test,
@@ -208,26 +205,6 @@ describe('the keys command', { concurrent: true }, () => {
     })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(oneLine)
-  })
-
-  test('it prints the usage with exit code 1 for invalid arguments, without a database', async ({ sandbox }) => {
-    const env = { DATABASE_URL: await unreachableDatabaseUrl() }
-    const expectUsage = ({ code, stdout, stderr }: ProgramResult, args: string[], problem: string) => {
-      expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' })
-      expect(stderr).toMatch(
-        /^[^\n]+\n\nUsage: .*\n {2}create --name NAME .*\n(.*\n)* {2}list .*\n(.*\n)* {2}revoke PREFIX .*\n/,
-      )
-      expect(stderr.split('\n')[0]).toBe(problem)
-    }
-    expectUsage(await sandbox.run('cli/keys.js', ['create'], env), ['create'], '--name is missing.')
-    const problems: [string[], string][] = [
-      [[], 'A command is missing.'],
-      [['lst'], 'Unknown command: lst.'],
-      [['revoke'], 'PREFIX is missing.'],
-      [['revoke', 'a', 'b'], 'There are too many arguments.'],
-      [['create', '--name'], "Option '--name <value>' argument missing"],
-    ]
-    for (const [args, problem] of problems) expectUsage(await runHere(runKeys, args, env), args, problem)
   })
 
   test('npm start takes no arguments', async ({ sandbox }) => {
