@@ -1,5 +1,15 @@
 import { spawn } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -110,6 +120,16 @@ describe('the build', { concurrent: true }, () => {
     const builds = await Promise.all(Array.from({ length: 8 }, () => project.build()))
     expect(builds).toEqual(builds.map(() => success))
     expect(project.read('dist/main.js')).toContain('main = 2')
+  })
+
+  test('replaces a file instead of writing into it, so that a program that starts reads it whole', async ({
+    project,
+  }) => {
+    await project.build()
+    const { ino } = statSync(project.path('dist/main.js'))
+    project.write('src/main.ts', 'export const main = 2')
+    expect(await project.build()).toEqual(success)
+    expect(statSync(project.path('dist/main.js')).ino).not.toBe(ino)
   })
 
   test('builds a page whose sources changed', async ({ project }) => {
