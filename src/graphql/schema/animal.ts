@@ -1,4 +1,5 @@
 import type { FieldMap, InputFieldMap } from '@pothos/core'
+import { type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql'
 import { type Animal, NAME_LENGTH, NewPet, PAGE_SIZE, PageSize, parseInt64, PetStatus } from '../../animals/animal.ts'
 import { toCursor } from '../../animals/cursor.ts'
 import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../animals/idempotency.ts'
@@ -124,6 +125,17 @@ async function readPage({ animals, deadline }: GraphQLContext, query: ListQuery)
   }
 }
 
+/** Whether a field is selected below the resolved one, at any depth, also under `@skip`. */
+function selectsField({ fieldNodes, fragments }: GraphQLResolveInfo, name: string): boolean {
+  const selects = ({ selectionSet }: { selectionSet?: SelectionSetNode | undefined }): boolean =>
+    selectionSet?.selections.some((node) => {
+      if (node.kind === Kind.FIELD && node.name.value === name) return true
+      const fragment = node.kind === Kind.FRAGMENT_SPREAD ? fragments[node.name.value] : node
+      return fragment !== undefined && selects(fragment)
+    }) ?? false
+  return fieldNodes.some(selects)
+}
+
 builder.queryFields((t) => ({
   pets: t.field({
     type: AnimalConnection,
@@ -142,21 +154,18 @@ builder.queryFields((t) => ({
     },
     // A size out of range is rejected before anything is read.
     extensions: { cost: (args) => (PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1) },
-    resolve(_root, args, context) {
+    resolve(_root, args, context, info) {
       const query = toListQuery(args)
       const { animals, deadline, feed } = context
-      let settledId: Promise<bigint> | undefined
+      const settledId = lazy(() => deadline.run(() => feed.settledId()))
       return {
         page: lazy(async () => {
-          await Promise.resolve() // until the resolvers of all selected fields were called
-          await settledId?.catch(() => {}) // liveCursor fails, the page need not
+          // The page is read after it, so that no animal is between them. If it fails, the page need not.
+          if (selectsField(info, 'liveCursor')) await settledId().catch(() => {})
           return readPage(context, query)
         }),
         count: lazy(() => deadline.run(() => animals.count(query.status))),
-        async liveCursor() {
-          settledId ??= deadline.run(() => feed.settledId())
-          return toCursor(await settledId, query.status)
-        },
+        liveCursor: async () => toCursor(await settledId(), query.status),
       }
     },
   }),
