@@ -9,7 +9,7 @@ import type { Caller } from './auth/api-keys.ts'
 import type { KeyMonitor } from './auth/key-monitor.ts'
 import { rateLimit } from './auth/rate-limit.ts'
 import type { RateLimiter } from './auth/rate-limiter.ts'
-import { type Config, version } from './config.ts'
+import type { Config } from './config.ts'
 import { graphqlErrorHandler } from './graphql/errors.ts'
 import { graphiql } from './graphql/graphiql/route.ts'
 import { graphqlRouter } from './graphql/route.ts'
@@ -18,6 +18,7 @@ import type { Streams } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { homePage } from './pages/route.ts'
+import { version } from './project.ts'
 import { errorHandler, notFound } from './http/error-handler.ts'
 import { type Health, healthRouter } from './http/health.ts'
 import { validateRequestHead } from './http/host.ts'
@@ -34,10 +35,8 @@ import { observeRequests } from './telemetry/access-log.ts'
 import type { LogError } from './telemetry/error-log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
-interface AppDependencies
-  extends
-    AuthenticateDependencies,
-    Pick<Config, 'environments' | 'corsOrigins' | 'trustedProxies' | 'metricsPort' | 'timeouts'> {
+interface AppDependencies extends AuthenticateDependencies {
+  config: Config
   animals: Animals
   feed: Feed
   streams: Streams
@@ -48,7 +47,7 @@ interface AppDependencies
   metrics: Metrics
   log: Logger
   logError: LogError
-  trusted?: TrustedDocuments
+  trusted?: TrustedDocuments | undefined
   /** Creates spans; none without a tracer. */
   tracer?: Tracer | undefined
   /** Called for every call of getPet. */
@@ -58,24 +57,24 @@ interface AppDependencies
 
 /** The middleware chain and the routes, in the order in which a request passes them. */
 export function createApp(deps: AppDependencies): Express {
-  const { environments, health, keyLimiter, loadShedder, log, metrics, logError } = deps
+  const { config, health, keyLimiter, loadShedder, log, metrics, logError } = deps
   const { tracer, trusted = TRUSTED_DOCUMENTS_OFF } = deps
   const authenticated = authenticate(deps)
   const protect = [loadShedder.shed, authenticated, rateLimit(keyLimiter)]
 
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
-  app.set('trust proxy', deps.trustedProxies ?? false)
+  app.set('trust proxy', config.TRUSTED_PROXIES ?? false)
   // Without Node's limit of 1,000 parameters, which would hide an invalid one. The request line is limited to 16 KiB.
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
 
-  app.use(beginRequest(deps.timeouts.handlerMs))
-  if (deps.corsOrigins) app.use(allowOrigins(deps.corsOrigins))
+  app.use(beginRequest(config.HANDLER_TIMEOUT_MS))
+  if (config.CORS_ORIGINS) app.use(allowOrigins(config.CORS_ORIGINS))
   if (tracer) app.use(traceRequests(tracer))
   app.use(observeRequests(log, metrics))
-  app.use(deprecateGetPet(environments))
+  app.use(deprecateGetPet(config))
   app.use(validateRequestHead)
-  if (deps.corsOrigins) app.use(respondToPreflight)
+  if (config.CORS_ORIGINS) app.use(respondToPreflight)
   app.use(redirectTrailingSlash)
 
   // Hot routes first: each middleware layer in front costs time.
@@ -86,8 +85,8 @@ export function createApp(deps: AppDependencies): Express {
 
   app.use(healthRouter(health))
   app.use(['/docs', '/openapi.json', '/schema.graphql', '/assets'], loadShedder.shedForLag)
-  app.use(homePage(), assetsRouter(), docsRouter(version, apiServers(environments)), schemaRouter())
-  if (deps.metricsPort === undefined) {
+  app.use(homePage(), assetsRouter(), docsRouter(version, apiServers(config)), schemaRouter())
+  if (config.METRICS_PORT === undefined) {
     app.use('/metrics', authenticated, requireScope('metrics:read'))
     app.use(metrics.router())
   }
@@ -97,9 +96,9 @@ export function createApp(deps: AppDependencies): Express {
 }
 
 /** The app on `METRICS_PORT`, for an internal network: no key. */
-export function createMetricsApp(deps: Pick<AppDependencies, 'metrics' | 'logError' | 'timeouts'>) {
-  const { metrics, logError, timeouts } = deps
+export function createMetricsApp(deps: Pick<AppDependencies, 'metrics' | 'logError' | 'config'>) {
+  const { metrics, logError, config } = deps
   const app = express().disable('x-powered-by').disable('etag')
-  app.use(beginRequest(timeouts.handlerMs), validateRequestHead, metrics.router(), notFound)
+  app.use(beginRequest(config.HANDLER_TIMEOUT_MS), validateRequestHead, metrics.router(), notFound)
   return app.use(errorHandler(logError))
 }

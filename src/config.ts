@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { Environment, type Variables } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
-import { PROJECT } from './project.ts'
 
-export type Config = ReturnType<typeof toConfig>
+/** The environment variables by their names, parsed, with their defaults. */
+export type Config = ReturnType<typeof loadConfig>
 
 interface TimeoutRule {
   /** The sum of these timeouts is less than the outer timeout. */
@@ -33,7 +33,7 @@ export class ConfigError extends OperatorError {
 }
 
 /** Reads the configuration from environment variables; an empty variable counts as unset. @throws ConfigError */
-export function loadConfig(env: NodeJS.ProcessEnv): Config {
+export function loadConfig(env: NodeJS.ProcessEnv) {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   if (set.DATABASE_URL_FILE) set.DATABASE_URL ??= readSecret(set.DATABASE_URL_FILE)
   const { success, data, error } = Environment.safeParse(set)
@@ -57,47 +57,10 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       `${outer} must be ${allowEqual ? 'at least' : 'more than'} ${inner.join(' + ')}, which is ${sum}`,
     )
   }
-  return toConfig(data)
-}
-
-function toConfig(data: Variables) {
   return {
-    production: data.NODE_ENV === 'production',
-    port: data.PORT,
-    host: data.HOST,
-    workers: data.WORKERS,
-    databaseUrl: data.DATABASE_URL,
-    dataDir: data.DATA_DIR,
-    databaseReplicaUrls: data.DATABASE_REPLICA_URLS,
-    databasePoolSize: data.DATABASE_POOL_SIZE,
-    migrateOnStart: data.MIGRATE_ON_START ?? !data.DATABASE_URL,
-    environments: { production: data.PRODUCTION_URL, staging: data.STAGING_URL },
-    corsOrigins: data.CORS_ORIGINS ?? (data.DATABASE_URL ? undefined : ('localhost' as const)),
-    trustedDocuments: { mode: data.TRUSTED_DOCUMENTS, file: data.TRUSTED_DOCUMENTS_FILE },
-    rateLimits: {
-      points: data.RATE_LIMIT_POINTS,
-      windowSeconds: data.RATE_LIMIT_WINDOW_S,
-      shared: data.RATE_LIMIT_STORE === 'database',
-      wrongKeys: data.RATE_LIMIT_WRONG_KEYS,
-    },
-    trustedProxies: data.TRUSTED_PROXIES,
-    shedding: { queueLength: data.SHED_QUEUE_LENGTH, queueMs: data.SHED_QUEUE_MS, delayMs: data.SHED_DELAY_MS },
-    streamLimits: { total: data.STREAM_LIMIT, perKey: data.STREAM_LIMIT_PER_KEY },
-    metricsPort: data.METRICS_PORT,
-    timeouts: {
-      lockMs: data.DATABASE_LOCK_TIMEOUT_MS,
-      statementMs: data.DATABASE_STATEMENT_TIMEOUT_MS,
-      queryMs: data.DATABASE_QUERY_TIMEOUT_MS,
-      checkoutMs: data.DATABASE_CHECKOUT_TIMEOUT_MS,
-      handlerMs: data.HANDLER_TIMEOUT_MS,
-      requestMs: data.REQUEST_TIMEOUT_MS,
-      headersMs: data.HEADERS_TIMEOUT_MS,
-      keepAliveMs: data.KEEP_ALIVE_TIMEOUT_MS,
-      streamWriteMs: data.STREAM_WRITE_TIMEOUT_MS,
-    },
-    logLevel: data.LOG_LEVEL,
-    drainDelayMs: data.DRAIN_DELAY_MS,
-    drainTimeoutMs: data.DRAIN_TIMEOUT_MS,
+    ...data,
+    MIGRATE_ON_START: data.MIGRATE_ON_START ?? !data.DATABASE_URL,
+    CORS_ORIGINS: data.CORS_ORIGINS ?? (data.DATABASE_URL ? undefined : ('localhost' as const)),
   }
 }
 
@@ -109,6 +72,3 @@ function readSecret(file: string): string {
     throw new ConfigError(`DATABASE_URL_FILE cannot be read: ${(error as Error).message}`) // thrown by node:fs
   }
 }
-
-/** Version of the APIs. */
-export const version: string = JSON.parse(readFileSync(new URL('package.json', PROJECT), 'utf8')).version

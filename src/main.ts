@@ -11,8 +11,8 @@ const NO_ARGUMENTS = 'The service takes no arguments but --help; environment var
 await runProgram(async (env) => {
   if (process.argv.length > 2) throw new OperatorError(NO_ARGUMENTS)
   const config = loadConfig(env)
-  const log = createLogger(config.logLevel, await prettyStream(config))
-  if (config.workers > 1 && cluster.isPrimary) {
+  const log = createLogger(config.LOG_LEVEL, await prettyStream(config))
+  if (config.WORKERS > 1 && cluster.isPrimary) {
     process.exitCode = await runCluster(config, log)
     return
   }

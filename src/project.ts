@@ -1,2 +1,7 @@
+import { readFileSync } from 'node:fs'
+
 /** The project's folder, which has package.json, prisma/ and dist/: src/ and what the build makes of it are directly below. */
 export const PROJECT = new URL('..', import.meta.url)
+
+/** Version of the APIs. */
+export const version: string = JSON.parse(readFileSync(new URL('package.json', PROJECT), 'utf8')).version

@@ -10,12 +10,13 @@ import { createKeyLookup, type KeyLookup } from './auth/key-lookup.ts'
 import { createKeyMonitor } from './auth/key-monitor.ts'
 import { createUsage, type Usage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { createCoalescer } from './coalesce.ts'
-import { type Config, version } from './config.ts'
+import type { Config } from './config.ts'
 import type { Database, Pool } from './database/client.ts'
 import { createPools, RATE_LIMIT_POOL_SIZE } from './database/pools.ts'
 import { type DatabaseState, problemForClients, readDatabaseState } from './database/readiness.ts'
 import { createStreams } from './graphql/subscription/streams.ts'
 import type { TrustedDocuments } from './graphql/trusted-documents.ts'
+import { version } from './project.ts'
 import { createHttpServer } from './http/connection/server.ts'
 import type { Health } from './http/health.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
@@ -28,32 +29,18 @@ import { createMetrics, type Metrics, type MetricSources } from './telemetry/met
 /** Streams end within this part of the drain timeout. */
 const STREAM_DRAIN_SHARE = 0.8
 
-/** What the service reads of the configuration. */
-type Settings = Pick<
-  Config,
-  | 'databasePoolSize'
-  | 'databaseReplicaUrls'
-  | 'environments'
-  | 'corsOrigins'
-  | 'rateLimits'
-  | 'trustedProxies'
-  | 'shedding'
-  | 'streamLimits'
-  | 'metricsPort'
-  | 'timeouts'
->
-
-export interface ServiceOptions extends Settings {
+export interface ServiceOptions {
+  config: Config
   databaseUrl: string
   log: Logger
   /** Trusted documents; any GraphQL document is accepted by default. */
-  trusted?: TrustedDocuments
+  trusted?: TrustedDocuments | undefined
   /** Aggregates the metrics of all workers of a cluster. */
   gatherMetrics?: MetricSources['gatherMetrics']
   /** Creates spans of requests, operations and statements; none without a tracer. */
   tracer?: Tracer | undefined
   /** The clock of API keys and of deprecation; tests bring their own. */
-  now?: () => Date
+  now?: (() => Date) | undefined
 }
 
 export interface Service {
@@ -71,13 +58,13 @@ export interface Service {
 
 /** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
 export function createService(options: ServiceOptions): Service {
-  const { log, timeouts, now = () => new Date() } = options
+  const { config, log, now = () => new Date() } = options
   const pools = createPools({ ...options, ...logPools(log, () => observed.monitor.check()) })
   const { database, rateLimitPool } = pools
   const keyLookup = createKeyLookup(database.pool, now)
   const usage = createUsage(database.prisma)
   const limiters = createLimiters(options, rateLimitPool)
-  const loadShedder = createLoadShedder(options.shedding, database)
+  const loadShedder = createLoadShedder(config, database)
   const streaming = createStreaming({ ...options, ...pools, now, keyLookup, usage })
   const sources = { ...limiters, ...streaming, ...database, version, keyLookup, loadShedder }
   const metrics = createMetrics({ ...options, ...sources })
@@ -94,8 +81,8 @@ export function createService(options: ServiceOptions): Service {
   })
   const stopJobs = startJobs(log, usage, database, rateLimitPool)
   const onRejected = observeRejections(log, metrics)
-  const server = createHttpServer(app, timeouts, onRejected)
-  const metricsServer = createHttpServer(createMetricsApp({ ...observed, metrics, timeouts }), timeouts, onRejected)
+  const server = createHttpServer(app, config, onRejected)
+  const metricsServer = createHttpServer(createMetricsApp({ ...observed, metrics, config }), config, onRejected)
 
   async function stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void> {
     streaming.streams.drain(drainDelayMs + drainTimeoutMs * STREAM_DRAIN_SHARE)
@@ -111,7 +98,7 @@ export function createService(options: ServiceOptions): Service {
     async start({ port, host }) {
       observed.monitor.check()
       await connectRateLimitPool(rateLimitPool)
-      if (options.metricsPort !== undefined) await metricsServer.listen(options.metricsPort, host)
+      if (config.METRICS_PORT !== undefined) await metricsServer.listen(config.METRICS_PORT, host)
       return server.listen(port, host)
     },
     stop: (drainDelayMs, drainTimeoutMs) => (stopping ??= stop(drainDelayMs, drainTimeoutMs)),
@@ -133,7 +120,7 @@ function createRecorders(usage: Usage, metrics: Metrics, now: () => Date) {
   }
 }
 
-interface StreamingOptions extends Pick<ServiceOptions, 'log' | 'timeouts' | 'streamLimits'> {
+interface StreamingOptions extends Pick<ServiceOptions, 'log' | 'config'> {
   feedPool: Pool
   keyLookup: KeyLookup
   usage: Usage
@@ -141,20 +128,20 @@ interface StreamingOptions extends Pick<ServiceOptions, 'log' | 'timeouts' | 'st
 }
 
 /** What subscriptions need beside the parts of other operations. */
-function createStreaming({ log, timeouts, streamLimits, feedPool, keyLookup, usage, now }: StreamingOptions) {
+function createStreaming({ log, config, feedPool, keyLookup, usage, now }: StreamingOptions) {
   const onReadError = logFailures(log, 'failed to read new animals')
   const recordUse = ({ keyId }: Caller) => usage.recordUse(keyId, now())
   const onVerifyError = logFailures(log, 'failed to verify the keys of streams')
   return {
-    feed: createFeed(feedPool, { maxWaitMs: timeouts.handlerMs, onError: onReadError }),
-    streams: createStreams(streamLimits),
+    feed: createFeed(feedPool, { maxWaitMs: config.HANDLER_TIMEOUT_MS, onError: onReadError }),
+    streams: createStreams(config),
     keyMonitor: createKeyMonitor({ keyLookup, recordUse, now, onError: onVerifyError }),
   }
 }
 
 /** The rate limiters; undefined where the configuration sets no limit. */
-function createLimiters({ rateLimits, log }: ServiceOptions, store: Pool | undefined) {
-  const { points, wrongKeys, windowSeconds } = rateLimits
+function createLimiters({ config, log }: ServiceOptions, store: Pool | undefined) {
+  const { RATE_LIMIT_POINTS: points, RATE_LIMIT_WRONG_KEYS: wrongKeys, RATE_LIMIT_WINDOW_S: windowSeconds } = config
   const warn = throttledWarning(log, 'rate-limit store unavailable, limiting per process', 60_000)
   const onStoreError = (err: unknown) => warn({ err })
   return {

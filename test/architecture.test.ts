@@ -23,9 +23,9 @@ const LAYERS = [
   ['http/'],
   ['animals/', 'auth/'],
   ['errors.ts', 'coalesce.ts', 'telemetry/'],
+  ['database/'],
   ['config.ts'],
   ['environment.ts'],
-  ['database/'],
   ['operator-error.ts', 'project.ts'],
 ]
 

@@ -1,6 +1,7 @@
 import { context, type Tracer } from '@opentelemetry/api'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
+import type { Config } from '../config.ts'
 import { ConnectionUnavailableError, UnreplicatedError } from './errors.ts'
 import { PrismaClient } from './generated/client.ts'
 import type { Replicas } from './replicas.ts'
@@ -8,13 +9,13 @@ import { createWaitEstimator } from './queue-wait.ts'
 import { createStatements, type Statements } from './statements.ts'
 import { tracedClient } from './tracing.ts'
 
-/** Timeouts in milliseconds: to obtain a connection, for a lock, for a statement in the server, for its response. */
-interface DatabaseTimeouts {
-  checkoutMs: number
-  lockMs: number
-  statementMs: number
-  queryMs: number
-}
+type DatabaseTimeouts = Pick<
+  Config,
+  | 'DATABASE_CHECKOUT_TIMEOUT_MS'
+  | 'DATABASE_LOCK_TIMEOUT_MS'
+  | 'DATABASE_STATEMENT_TIMEOUT_MS'
+  | 'DATABASE_QUERY_TIMEOUT_MS'
+>
 
 export interface PoolOptions {
   url: string
@@ -119,10 +120,10 @@ export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer
     ...(tracer && { Client: tracedClient(tracer) }),
     connectionString: url,
     max: size,
-    connectionTimeoutMillis: timeouts.checkoutMs,
-    lock_timeout: timeouts.lockMs,
-    statement_timeout: timeouts.statementMs,
-    query_timeout: timeouts.queryMs,
+    connectionTimeoutMillis: timeouts.DATABASE_CHECKOUT_TIMEOUT_MS,
+    lock_timeout: timeouts.DATABASE_LOCK_TIMEOUT_MS,
+    statement_timeout: timeouts.DATABASE_STATEMENT_TIMEOUT_MS,
+    query_timeout: timeouts.DATABASE_QUERY_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'pet-store',

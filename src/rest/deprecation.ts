@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { type Environments, referenceBases } from './references.ts'
+import { type PublicUrls, referenceBases } from './references.ts'
 
 /** When getPet is removed (specification §4.3). */
 export const SUNSET_AT = new Date('2030-12-05T00:00:00Z')
@@ -14,8 +14,8 @@ export const DEPRECATION = `@${DEPRECATED_AT.getTime() / 1000}`
 export const SUNSET = SUNSET_AT.toUTCString()
 
 /** Adds Deprecation, Sunset and the successor link (RFC 5829) to every response of getPet, whatever its status. */
-export function deprecateGetPet(environments: Environments): RequestHandler {
-  const link = `<${referenceBases(environments)['/pets/{petId}']}pets>; rel="successor-version"`
+export function deprecateGetPet(config: PublicUrls): RequestHandler {
+  const link = `<${referenceBases(config)['/pets/{petId}']}pets>; rel="successor-version"`
   return (req, res, next) => {
     if (/^\/v1\/pets\/[^/]+$/.test(req.path)) {
       res.setHeader('Deprecation', DEPRECATION)

@@ -5,15 +5,15 @@ import { allowMethods } from '../http/methods.ts'
 import { createPet } from './operations/create-pet.ts'
 import { getPet, type GetPetDependencies } from './operations/get-pet.ts'
 import { listPets } from './operations/list-pets.ts'
-import { type Environments, referenceBases } from './references.ts'
+import { type PublicUrls, referenceBases } from './references.ts'
 
 interface PetsRouterDependencies extends GetPetDependencies {
-  environments: Environments
+  config: PublicUrls
 }
 
 /** The REST API (specification §4), below `/v1`: translates between HTTP and the service. */
-export function petsRouter({ environments, ...deps }: PetsRouterDependencies): Router {
-  const base = referenceBases(environments)['/pets']
+export function petsRouter({ config, ...deps }: PetsRouterDependencies): Router {
+  const base = referenceBases(config)['/pets']
   const router = Router({ strict: true, caseSensitive: true })
   router
     .route('/pets')

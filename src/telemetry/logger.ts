@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { type Config, version } from '../config.ts'
+import type { Config } from '../config.ts'
+import { version } from '../project.ts'
 
 /** How long a line may wait to be written, in milliseconds. SIGKILL loses what is not written yet. */
 const FLUSH_INTERVAL_MS = 10
@@ -8,14 +9,14 @@ const FLUSH_INTERVAL_MS = 10
 const PIPE_BUF = 4_096
 
 /** JSON lines, to stdout by default. */
-export function createLogger(level: Config['logLevel'], stream: DestinationStream = bufferedStdout()): Logger {
+export function createLogger(level: Config['LOG_LEVEL'], stream: DestinationStream = bufferedStdout()): Logger {
   const hooks = { streamWrite: redactKeys }
   return pino({ level, base: { pid: process.pid, version }, timestamp: pino.stdTimeFunctions.isoTime, hooks }, stream)
 }
 
 /** Colored lines on the terminal of a developer; undefined otherwise. */
-export async function prettyStream({ production }: Config): Promise<DestinationStream | undefined> {
-  if (production || !process.stdout.isTTY) return undefined
+export async function prettyStream({ NODE_ENV }: Config): Promise<DestinationStream | undefined> {
+  if (NODE_ENV === 'production' || !process.stdout.isTTY) return undefined
   const { default: pretty } = await import('pino-pretty') // not installed in production
   return pretty({ sync: true, singleLine: true, ignore: 'pid,version', translateTime: 'SYS:HH:MM:ss.l' })
 }

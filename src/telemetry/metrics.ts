@@ -10,7 +10,7 @@ export interface MetricSources {
   version: string
   pool: { totalCount: number; idleCount: number }
   waitingCount(): number
-  databasePoolSize: number
+  config: { DATABASE_POOL_SIZE: number }
   keyLookup: { counts: Counts }
   loadShedder: { counts: Counts }
   streams: { size: number; events: number; ended: Counts }
@@ -144,7 +144,7 @@ function registerSources(registry: Registry, sources: MetricSources): void {
     .set(1)
   gauge('petstore_database_connections', 'Open database connections.', () => pool.totalCount)
   gauge('petstore_database_connections_busy', 'Busy connections.', () => pool.totalCount - pool.idleCount)
-  gauge('petstore_database_connections_max', 'Pool size.', () => sources.databasePoolSize)
+  gauge('petstore_database_connections_max', 'Pool size.', () => sources.config.DATABASE_POOL_SIZE)
   gauge('petstore_database_queue_length', 'Requests waiting for a connection.', sources.waitingCount)
   counter('petstore_key_lookups_total', 'Key lookups: cache hits and misses.', 'result', () => keyLookup.counts)
   counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', 'reason', () => loadShedder.counts)

@@ -6,7 +6,7 @@ import { defaultResource, detectResources, envDetector, resourceFromAttributes }
 import { BasicTracerProvider, BatchSpanProcessor, ConsoleSpanExporter } from '@opentelemetry/sdk-trace-base'
 import { SimpleSpanProcessor, type SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from 'pino'
-import { version } from '../config.ts'
+import { version } from '../project.ts'
 import { throttledWarning, redactKeys } from './logger.ts'
 import type { TracingConfig } from './tracing-config.ts'
 

@@ -15,7 +15,7 @@ const CALLER = { keyId: 1n, clientId: 1n, name: 'test', keyPrefix: 'test', scope
 const LARGE = Buffer.from(SSE.result(JSON.stringify('x'.repeat(30_000_000))))
 
 test('a client that takes nothing is disconnected, also when its key was revoked before', async () => {
-  const streams = createStreams({ total: 0, perKey: 0 })
+  const streams = createStreams({ STREAM_LIMIT: 0, STREAM_LIMIT_PER_KEY: 0 })
   let revoke = () => {}
   const keyMonitor = { watch: (_key: unknown, _caller: unknown, end: () => void) => ((revoke = end), () => {}) }
   async function* parts() {
@@ -25,7 +25,7 @@ test('a client that takes nothing is disconnected, also when its key was revoked
   const app = express().use(beginRequest(60_000), async (req, res) => {
     req.caller = CALLER
     const stream = streams.open(res, 1n)
-    const dependencies = { keyMonitor, timeouts: { streamWriteMs: 200 }, logError: () => {} }
+    const dependencies = { keyMonitor, config: { STREAM_WRITE_TIMEOUT_MS: 200 }, logError: () => {} }
     await sendStream(req, res, { stream, transport: SSE, parts: parts() }, dependencies)
   })
   const server = app.listen(0, '127.0.0.1')

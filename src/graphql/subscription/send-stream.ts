@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Request, Response } from 'express'
 import { invalidKey, keyOf } from '../../auth/authenticate.ts'
 import type { KeyMonitor } from '../../auth/key-monitor.ts'
+import type { Config } from '../../config.ts'
 import { toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
 import { callerOf } from '../../http/request.ts'
@@ -15,10 +16,7 @@ const HEARTBEAT_MS = 12_000
 
 export interface SendStreamDependencies {
   keyMonitor: KeyMonitor
-  timeouts: {
-    /** How long a client may take no data that is ready, in milliseconds. */
-    streamWriteMs: number
-  }
+  config: Pick<Config, 'STREAM_WRITE_TIMEOUT_MS'>
   logError: LogError
 }
 
@@ -36,7 +34,7 @@ export async function sendStream(
   req: Request,
   res: Response,
   { stream, transport, parts }: Subscription,
-  { keyMonitor, timeouts, logError }: SendStreamDependencies,
+  { keyMonitor, config, logError }: SendStreamDependencies,
 ): Promise<void> {
   if (res.destroyed) return // the client has not waited for the beginning
   const record = {
@@ -57,7 +55,7 @@ export async function sendStream(
       if (stream.signal.aborted) break
       record.events += events
       stream.countEvents(events)
-      if (!res.write(data)) await drained(req, res, stream, timeouts.streamWriteMs)
+      if (!res.write(data)) await drained(req, res, stream, config.STREAM_WRITE_TIMEOUT_MS)
     }
   } catch (error) {
     if (!stream.signal.aborted) recordError(logError, toApiError(error), req)
@@ -67,7 +65,7 @@ export async function sendStream(
     unwatch()
   }
   if (res.destroyed) return
-  closeWhenIdle(req, res, timeouts.streamWriteMs) // the end must be taken, too: until then the stream counts as open
+  closeWhenIdle(req, res, config.STREAM_WRITE_TIMEOUT_MS) // the end must be taken, too: until then the stream counts as open
   endStream(req, res, stream, transport, logError)
 }
 

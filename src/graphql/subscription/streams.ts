@@ -1,4 +1,5 @@
 import type { Response } from 'express'
+import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 
 /** Why a stream has ended. */
@@ -30,12 +31,7 @@ export interface Streams {
   readonly ended: Readonly<Record<EndReason, number>>
 }
 
-/** Maximum numbers of open streams; 0 disables a limit. */
-interface StreamLimits {
-  total: number
-  /** Keys that were rotated one into the other count as one. */
-  perKey: number
-}
+type StreamLimits = Pick<Config, 'STREAM_LIMIT' | 'STREAM_LIMIT_PER_KEY'>
 
 export function createStreams(limits: StreamLimits): Streams {
   const all = new Set<Stream>()
@@ -94,13 +90,13 @@ function createStream(countEvents: Stream['countEvents']): Stream {
 }
 
 /** @returns counts a stream of a client, and returns a function that releases it */
-function limitStreams({ total, perKey }: StreamLimits): (clientId: bigint) => () => void {
+function limitStreams({ STREAM_LIMIT, STREAM_LIMIT_PER_KEY }: StreamLimits): (clientId: bigint) => () => void {
   const byClient = new Map<bigint, number>()
   let size = 0
   return (clientId) => {
     const own = byClient.get(clientId) ?? 0
-    if (perKey && own >= perKey) throw tooManyOfKey(perKey)
-    if (total && size >= total) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
+    if (STREAM_LIMIT_PER_KEY && own >= STREAM_LIMIT_PER_KEY) throw tooManyOfKey(STREAM_LIMIT_PER_KEY)
+    if (STREAM_LIMIT && size >= STREAM_LIMIT) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
     byClient.set(clientId, own + 1)
     size++
     return () => {

@@ -2,7 +2,7 @@ import { Animal, NewPet, PAGE_SIZE, PetStatus } from '../../animals/animal.ts'
 import { createPetDocument } from '../operations/create-pet.ts'
 import { getPetDocument } from '../operations/get-pet.ts'
 import { listPetsDocument } from '../operations/list-pets.ts'
-import type { Environments } from '../references.ts'
+import type { PublicUrls } from '../references.ts'
 import { ErrorBody, type Json, ref, toSchema } from './components.ts'
 import { HEADER_COMPONENTS } from './responses.ts'
 
@@ -13,11 +13,11 @@ export interface ApiServer {
 }
 
 /** This server first, so that "Try it out" works, then the configured environments. */
-export function apiServers({ production, staging }: Environments): ApiServer[] {
+export function apiServers({ PRODUCTION_URL, STAGING_URL }: PublicUrls): ApiServer[] {
   return [
     { url: '/v1', description: 'This server (production, staging or local)' },
-    ...(production ? [{ url: production, description: 'Production' }] : []),
-    ...(staging ? [{ url: staging, description: 'Staging' }] : []),
+    ...(PRODUCTION_URL ? [{ url: PRODUCTION_URL, description: 'Production' }] : []),
+    ...(STAGING_URL ? [{ url: STAGING_URL, description: 'Staging' }] : []),
   ]
 }
 
