@@ -15,7 +15,7 @@ import { graphiql } from './graphql/graphiql/route.ts'
 import { graphqlRouter } from './graphql/route.ts'
 import { schemaRouter } from './graphql/schema/route.ts'
 import type { Streams } from './graphql/subscription/streams.ts'
-import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import type { TrustedDocuments } from './graphql/trusted-documents.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { homePage } from './pages/route.ts'
 import { version } from './project.ts'
@@ -47,7 +47,7 @@ interface AppDependencies extends AuthenticateDependencies {
   metrics: Metrics
   log: Logger
   logError: LogError
-  trusted?: TrustedDocuments | undefined
+  trusted: TrustedDocuments
   /** Creates spans; none without a tracer. */
   tracer?: Tracer | undefined
   /** Called for every call of getPet. */
@@ -57,8 +57,7 @@ interface AppDependencies extends AuthenticateDependencies {
 
 /** The middleware chain and the routes, in the order in which a request passes them. */
 export function createApp(deps: AppDependencies): Express {
-  const { config, health, keyLimiter, loadShedder, log, metrics, logError } = deps
-  const { tracer, trusted = TRUSTED_DOCUMENTS_OFF } = deps
+  const { config, health, keyLimiter, loadShedder, log, logError, metrics, tracer, trusted } = deps
   const authenticated = authenticate(deps)
   const protect = [loadShedder.shed, authenticated, rateLimit(keyLimiter)]
 
@@ -80,7 +79,7 @@ export function createApp(deps: AppDependencies): Express {
   // Hot routes first: each middleware layer in front costs time.
   app.use('/v1', protect, petsRouter(deps))
   app.get('/graphql', loadShedder.shedForLag, graphiql(trusted.mode))
-  app.use('/graphql', protect, graphqlRouter({ ...deps, trusted }))
+  app.use('/graphql', protect, graphqlRouter(deps))
   app.use('/graphql', graphqlErrorHandler(logError))
 
   app.use(healthRouter(health))

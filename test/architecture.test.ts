@@ -15,7 +15,7 @@ const LAYERS = [
   ['main.ts'],
   ['cli/', 'instance.ts'],
   ['service.ts'],
-  ['app.ts', 'cluster.ts'],
+  ['app.ts', 'cluster.ts', 'jobs.ts'],
   ['pages/', 'rest/', 'graphql/', 'telemetry/access-log.ts'],
   ['telemetry/metrics.ts'],
   ['auth/authenticate.ts'],
@@ -63,7 +63,9 @@ const ENVIRONMENT_READERS = {
 const MAX_FUNCTION_LINES = 50
 
 /** Functions that are longer, each with its reason. */
-const LONG_FUNCTIONS: Record<string, string> = {}
+const LONG_FUNCTIONS: Record<string, string> = {
+  'service.ts function createService(options: ServiceOptions): Service {': 'creates the parts, one after the other',
+}
 
 const MAX_FILE_LINES = 200
 

@@ -1,5 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import { throttledWarning } from '../telemetry/logger.ts'
 
 /** What a client has left of its quota. */
 export interface RateLimitState {
@@ -135,6 +138,21 @@ function createCircuitBreaker(onError: RateLimiterOptions['onStoreError']) {
       onError?.(error)
       return undefined
     }
+  }
+}
+
+/**
+ * The rate limiters of API keys and of failed authentications; undefined where the configuration sets no limit.
+ * @param store where the instances count API keys together, if they do
+ */
+export function createRateLimiters(config: Config, log: Logger, store: Pool | undefined) {
+  const { RATE_LIMIT_POINTS, RATE_LIMIT_WRONG_KEYS, RATE_LIMIT_WINDOW_S: windowSeconds } = config
+  const warn = throttledWarning(log, 'rate-limit store unavailable, limiting per process', 60_000)
+  const key = { name: 'key', points: RATE_LIMIT_POINTS, store, onStoreError: (err: unknown) => warn({ err }) }
+  const wrongKeys = { name: 'wrong-keys', points: RATE_LIMIT_WRONG_KEYS }
+  return {
+    keyLimiter: key.points ? createRateLimiter({ ...key, windowSeconds }) : undefined,
+    failedAuthLimiter: wrongKeys.points ? createRateLimiter({ ...wrongKeys, windowSeconds }) : undefined,
   }
 }
 

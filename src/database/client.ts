@@ -22,8 +22,6 @@ export interface PoolOptions {
   /** Maximum number of connections. */
   size: number
   timeouts: DatabaseTimeouts
-  /** Receives the error of an idle connection that was lost; pg has removed the connection from the pool. */
-  onIdleError?: (error: Error) => void
   /** Creates a span for each statement; none without a tracer. */
   tracer?: Tracer | undefined
 }
@@ -115,7 +113,7 @@ export class Pool extends pg.Pool {
 }
 
 /** Creates a pool of connections with timeouts. It connects when it is first used. */
-export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer }: PoolOptions): Pool {
+export function createPool({ url, size, timeouts, tracer }: PoolOptions): Pool {
   const pool = new Pool({
     ...(tracer && { Client: tracedClient(tracer) }),
     connectionString: url,
@@ -128,7 +126,7 @@ export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'pet-store',
   })
-  return pool.on('error', onIdleError)
+  return pool.on('error', () => {}) // an idle connection was lost; pg has removed it from the pool
 }
 
 /** Creates a pool, and Prisma's client that uses it. */

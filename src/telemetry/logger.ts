@@ -44,12 +44,15 @@ export function throttledWarning(log: Logger, message: string, intervalMs: numbe
   }
 }
 
-/** throttledWarning for each reason, of which there must be few: one does not hide another. */
-export function throttledByReason(log: Logger, message: string, intervalMs: number) {
+/**
+ * throttledWarning for each key, of which there must be few: one does not hide another.
+ * @returns logs a warning with these details; its message is the key by default
+ */
+export function throttledWarnings(log: Logger, intervalMs: number) {
   const warnings = new Map<string, (details: object) => void>()
-  return (details: { reason: string }): void => {
-    const warn = warnings.get(details.reason) ?? throttledWarning(log, message, intervalMs)
-    warnings.set(details.reason, warn)
+  return (message: string, details: object, key = message): void => {
+    const warn = warnings.get(key) ?? throttledWarning(log, message, intervalMs)
+    warnings.set(key, warn)
     warn(details)
   }
 }
