@@ -1,7 +1,7 @@
-import { Router } from 'express'
+import type { Router } from 'express'
 import { requireScope } from '../auth/authenticate.ts'
 import { jsonBody } from '../http/body.ts'
-import { allowMethods } from '../http/methods.ts'
+import { allowMethods, createRouter } from '../http/router.ts'
 import { createPet } from './operations/create-pet.ts'
 import { getPet, type GetPetDependencies } from './operations/get-pet.ts'
 import { listPets } from './operations/list-pets.ts'
@@ -14,7 +14,7 @@ interface PetsRouterDependencies extends GetPetDependencies {
 /** The REST API (specification §4), below `/v1`: translates between HTTP and the service. */
 export function petsRouter({ config, ...deps }: PetsRouterDependencies): Router {
   const base = referenceBases(config)['/pets']
-  const router = Router({ strict: true, caseSensitive: true })
+  const router = createRouter()
   router
     .route('/pets')
     .get(listPets(deps.animals, base))

@@ -1,8 +1,8 @@
-import { Router } from 'express'
+import type { Router } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
 import { ApiError } from '../errors.ts'
-import { allowMethods } from '../http/methods.ts'
+import { allowMethods, createRouter } from '../http/router.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
 export interface MetricSources {
@@ -138,7 +138,7 @@ function registerSources(registry: Registry, sources: MetricSources): void {
 }
 
 function metricsRouter(read: () => Promise<string | undefined>, contentType: string): Router {
-  const router = Router({ strict: true, caseSensitive: true })
+  const router = createRouter()
   router.get('/metrics', async (_req, res) => {
     const text = await read()
     if (text === undefined) throw new ApiError('UNAVAILABLE', 'Metrics of some workers are unavailable.')
