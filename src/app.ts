@@ -3,9 +3,7 @@ import type { Tracer } from '@opentelemetry/api'
 import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import type { Feed } from './animals/feed.ts'
-import type { Animals } from './animals/service.ts'
-import { authenticate, type AuthenticateDependencies, requireScope } from './auth/authenticate.ts'
-import type { Caller } from './auth/api-keys.ts'
+import { authenticate, type AuthenticateDependencies, authorize } from './auth/authenticate.ts'
 import type { KeyMonitor } from './auth/key-monitor.ts'
 import { rateLimit } from './auth/rate-limit.ts'
 import type { RateLimiter } from './auth/rate-limiter.ts'
@@ -26,18 +24,19 @@ import type { LoadShedder } from './http/load-shedding.ts'
 import { assetsRouter } from './http/static.ts'
 import { redirectTrailingSlash } from './http/trailing-slash.ts'
 import { beginRequest } from './http/request.ts'
+import { createRouteOf } from './http/routes.ts'
 import { traceRequests } from './http/tracing.ts'
-import { deprecateGetPet } from './rest/deprecation.ts'
 import { docsRouter } from './rest/docs/route.ts'
+import type { OperationDependencies } from './rest/operation.ts'
 import { apiServers } from './rest/openapi/document.ts'
-import { petsRouter } from './rest/pets.ts'
+import { deprecateGetPet } from './rest/operations/get-pet.ts'
+import { OPERATIONS, petsRouter } from './rest/pets.ts'
 import { observeRequests } from './telemetry/access-log.ts'
 import type { LogError } from './telemetry/error-log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
-interface AppDependencies extends AuthenticateDependencies {
+interface AppDependencies extends AuthenticateDependencies, OperationDependencies {
   config: Config
-  animals: Animals
   feed: Feed
   streams: Streams
   keyMonitor: KeyMonitor
@@ -50,14 +49,19 @@ interface AppDependencies extends AuthenticateDependencies {
   trusted: TrustedDocuments
   /** Creates spans; none without a tracer. */
   tracer?: Tracer | undefined
-  /** Called for every call of getPet. */
-  recordDeprecatedCall(caller: Caller): void
-  now(): Date
 }
+
+/** Path templates of all routes, which logs, metrics and spans name. */
+const ROUTES = [
+  ...OPERATIONS.map(({ path }) => `/v1${path}`),
+  ...['/', '/graphql', '/schema.graphql', '/docs', '/openapi.json', '/assets/{file}'],
+  ...['/livez', '/readyz', '/metrics'],
+]
 
 /** The middleware chain and the routes, in the order in which a request passes them. */
 export function createApp(deps: AppDependencies): Express {
   const { config, health, keyLimiter, loadShedder, log, logError, metrics, tracer, trusted } = deps
+  const routeOf = createRouteOf(ROUTES)
   const authenticated = authenticate(deps)
   const protect = [loadShedder.shed, authenticated, rateLimit(keyLimiter)]
 
@@ -69,15 +73,15 @@ export function createApp(deps: AppDependencies): Express {
 
   app.use(beginRequest(config.HANDLER_TIMEOUT_MS))
   if (config.CORS_ORIGINS) app.use(allowOrigins(config.CORS_ORIGINS))
-  if (tracer) app.use(traceRequests(tracer))
-  app.use(observeRequests(log, metrics))
-  app.use(deprecateGetPet(config))
+  if (tracer) app.use(traceRequests(tracer, routeOf))
+  app.use(observeRequests(log, metrics, routeOf))
+  app.use(deprecateGetPet(config, routeOf))
   app.use(validateRequestHead)
-  if (config.CORS_ORIGINS) app.use(respondToPreflight)
+  if (config.CORS_ORIGINS) app.use(respondToPreflight(routeOf))
   app.use(redirectTrailingSlash)
 
   // Hot routes first: each middleware layer in front costs time.
-  app.use('/v1', protect, petsRouter(deps))
+  app.use('/v1', protect, petsRouter(config, deps))
   app.get('/graphql', loadShedder.shedForLag, graphiql(trusted.mode))
   app.use('/graphql', protect, graphqlRouter(deps))
   app.use('/graphql', graphqlErrorHandler(logError))
@@ -86,7 +90,7 @@ export function createApp(deps: AppDependencies): Express {
   app.use(['/docs', '/openapi.json', '/schema.graphql', '/assets'], loadShedder.shedForLag)
   app.use(homePage(), assetsRouter(), docsRouter(version, apiServers(config)), schemaRouter())
   if (config.METRICS_PORT === undefined) {
-    app.use('/metrics', authenticated, requireScope('metrics:read'))
+    app.use('/metrics', authenticated, authorize('metrics:read'))
     app.use(metrics.router())
   }
 
