@@ -69,10 +69,8 @@ function toPaths(operations: Operation[]): Json {
   for (const operation of operations) {
     const { path, method, parameters, document } = operation
     const responses = { ...document.responses, ...toErrorResponses(operation) }
-    paths[path] = {
-      ...paths[path],
-      [method]: { tags: ['pets'], ...document, parameters: toParameters(parameters), responses },
-    }
+    const tags = [path.split('/')[1]]
+    paths[path] = { ...paths[path], [method]: { tags, ...document, parameters: toParameters(parameters), responses } }
   }
   return paths
 }
