@@ -1,29 +1,18 @@
 import { readFileSync } from 'node:fs'
-import { Environment, type Variables } from './environment.ts'
+import { Environment } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
 
 /** The environment variables by their names, parsed, with their defaults. */
 export type Config = ReturnType<typeof loadConfig>
 
-interface TimeoutRule {
-  /** The sum of these timeouts is less than the outer timeout. */
-  inner: Extract<keyof Variables, `${string}_TIMEOUT_MS`>[]
-  outer: Extract<keyof Variables, `${string}_TIMEOUT_MS`>
-  allowEqual?: boolean
-}
-
-/** Inner timeouts expire before outer ones, so that the layer that knows the cause sends the response. */
-const timeoutOrder: TimeoutRule[] = [
-  { inner: ['DATABASE_LOCK_TIMEOUT_MS'], outer: 'DATABASE_STATEMENT_TIMEOUT_MS' },
-  { inner: ['DATABASE_STATEMENT_TIMEOUT_MS'], outer: 'DATABASE_QUERY_TIMEOUT_MS' },
-  {
-    inner: ['DATABASE_CHECKOUT_TIMEOUT_MS', 'DATABASE_QUERY_TIMEOUT_MS'],
-    outer: 'HANDLER_TIMEOUT_MS',
-    allowEqual: true,
-  },
-  { inner: ['HANDLER_TIMEOUT_MS'], outer: 'REQUEST_TIMEOUT_MS' },
-  { inner: ['HEADERS_TIMEOUT_MS'], outer: 'REQUEST_TIMEOUT_MS', allowEqual: true },
-]
+/** Inner timeouts, or their sum, expire before outer ones, so that the layer that knows the cause sends the response. */
+const TIMEOUT_ORDER = [
+  [['DATABASE_LOCK_TIMEOUT_MS'], '<', 'DATABASE_STATEMENT_TIMEOUT_MS'],
+  [['DATABASE_STATEMENT_TIMEOUT_MS'], '<', 'DATABASE_QUERY_TIMEOUT_MS'],
+  [['DATABASE_CHECKOUT_TIMEOUT_MS', 'DATABASE_QUERY_TIMEOUT_MS'], '<=', 'HANDLER_TIMEOUT_MS'],
+  [['HANDLER_TIMEOUT_MS'], '<', 'REQUEST_TIMEOUT_MS'],
+  [['HEADERS_TIMEOUT_MS'], '<=', 'REQUEST_TIMEOUT_MS'],
+] as const
 
 /** The message is one line that names every invalid variable. It contains no value that may be a secret. */
 export class ConfigError extends OperatorError {
@@ -50,12 +39,11 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   if (data.METRICS_PORT === data.PORT) {
     throw new ConfigError(`METRICS_PORT must not equal PORT, which is ${data.PORT}`)
   }
-  for (const { inner, outer, allowEqual } of timeoutOrder) {
+  for (const [inner, order, outer] of TIMEOUT_ORDER) {
     const sum = inner.reduce((total, name) => total + data[name], 0)
-    if (sum < data[outer] || (allowEqual && sum === data[outer])) continue
-    throw new ConfigError(
-      `${outer} must be ${allowEqual ? 'at least' : 'more than'} ${inner.join(' + ')}, which is ${sum}`,
-    )
+    if (sum < data[outer] || (order === '<=' && sum === data[outer])) continue
+    const must = order === '<=' ? 'must be at least' : 'must be more than'
+    throw new ConfigError(`${outer} ${must} ${inner.join(' + ')}, which is ${sum}`)
   }
   return {
     ...data,
