@@ -34,16 +34,14 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
   const server = await openDatabaseServer(config, (event) => log.warn(event))
   let stopService: Service['stop'] | undefined
   try {
-    const tracer = tracing?.tracer
-    const options = {
+    const service = createService({
       config,
       databaseUrl: server.url,
-      trusted,
-      tracer,
       log,
-      ...(cluster.isWorker && { gatherMetrics }),
-    }
-    const service = createService(options)
+      trusted,
+      tracer: tracing?.tracer,
+      gatherMetrics: cluster.isWorker ? gatherMetrics : undefined,
+    })
     stopService = service.stop
     const devKey = server.embedded ? await prepareDevelopmentDatabase(server.url, service, config) : undefined
     if (!server.embedded) await warmUp(service)

@@ -146,13 +146,13 @@ function createCircuitBreaker(onError: RateLimiterOptions['onStoreError']) {
  * @param store where the instances count API keys together, if they do
  */
 export function createRateLimiters(config: Config, log: Logger, store: Pool | undefined) {
-  const { RATE_LIMIT_POINTS, RATE_LIMIT_WRONG_KEYS, RATE_LIMIT_WINDOW_S: windowSeconds } = config
+  const windowSeconds = config.RATE_LIMIT_WINDOW_S
   const warn = throttledWarning(log, 'rate-limit store unavailable, limiting per process', 60_000)
-  const key = { name: 'key', points: RATE_LIMIT_POINTS, store, onStoreError: (err: unknown) => warn({ err }) }
-  const wrongKeys = { name: 'wrong-keys', points: RATE_LIMIT_WRONG_KEYS }
+  const create = (options: Pick<RateLimiterOptions, 'name' | 'points' | 'store'>) =>
+    options.points ? createRateLimiter({ ...options, windowSeconds, onStoreError: (err) => warn({ err }) }) : undefined
   return {
-    keyLimiter: key.points ? createRateLimiter({ ...key, windowSeconds }) : undefined,
-    failedAuthLimiter: wrongKeys.points ? createRateLimiter({ ...wrongKeys, windowSeconds }) : undefined,
+    keyLimiter: create({ name: 'key', points: config.RATE_LIMIT_POINTS, store }),
+    failedAuthLimiter: create({ name: 'wrong-keys', points: config.RATE_LIMIT_WRONG_KEYS }),
   }
 }
 

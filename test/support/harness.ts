@@ -120,7 +120,9 @@ export async function startService(
     config: {
       ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }),
       DATABASE_POOL_SIZE: 4,
-      ...{ SHED_QUEUE_LENGTH: 0, SHED_QUEUE_MS: 0, SHED_DELAY_MS: 0 }, // tests share two cores
+      SHED_QUEUE_LENGTH: 0, // tests share two cores
+      SHED_QUEUE_MS: 0,
+      SHED_DELAY_MS: 0,
       ...config,
     },
     databaseUrl,
