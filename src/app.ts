@@ -1,19 +1,14 @@
 import { parse as parseQuery } from 'node:querystring'
-import type { Tracer } from '@opentelemetry/api'
 import express, { type Express } from 'express'
 import type { Logger } from 'pino'
-import type { Feed } from './animals/feed.ts'
 import { authenticate, type AuthenticateDependencies, authorize } from './auth/authenticate.ts'
-import type { KeyMonitor } from './auth/key-monitor.ts'
 import { rateLimit } from './auth/rate-limit.ts'
 import type { RateLimiter } from './auth/rate-limiter.ts'
 import type { Config } from './config.ts'
 import { graphqlErrorHandler } from './graphql/errors.ts'
 import { graphiql } from './graphql/graphiql/route.ts'
-import { graphqlRouter } from './graphql/route.ts'
+import { type GraphQLRouterDependencies, graphqlRouter } from './graphql/route.ts'
 import { schemaRouter } from './graphql/schema/route.ts'
-import type { Streams } from './graphql/subscription/streams.ts'
-import type { TrustedDocuments } from './graphql/trusted-documents.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { homePage } from './pages/route.ts'
 import { version } from './project.ts'
@@ -32,23 +27,15 @@ import { apiServers } from './rest/openapi/document.ts'
 import { deprecateGetPet } from './rest/operations/get-pet.ts'
 import { OPERATIONS, petsRouter } from './rest/pets.ts'
 import { observeRequests } from './telemetry/access-log.ts'
-import type { LogError } from './telemetry/error-log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
-interface AppDependencies extends AuthenticateDependencies, OperationDependencies {
+interface AppDependencies extends AuthenticateDependencies, OperationDependencies, GraphQLRouterDependencies {
   config: Config
-  feed: Feed
-  streams: Streams
-  keyMonitor: KeyMonitor
   keyLimiter: RateLimiter | undefined
   loadShedder: LoadShedder
   health: Health
   metrics: Metrics
   log: Logger
-  logError: LogError
-  trusted: TrustedDocuments
-  /** Creates spans; none without a tracer. */
-  tracer?: Tracer | undefined
 }
 
 /** Path templates of all routes, which logs, metrics and spans name. */

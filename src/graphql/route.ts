@@ -11,7 +11,7 @@ import { paramsFromQuery, type GraphQLParams, paramsFromBody } from './params.ts
 import { sendSingleResult, sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
 import { traceOperations } from './tracing.ts'
 
-interface GraphQLRouterDependencies extends ExecuteDependencies, SendStreamDependencies {
+export interface GraphQLRouterDependencies extends ExecuteDependencies, SendStreamDependencies {
   /** Creates a span for each operation; none without a tracer. */
   tracer?: Tracer | undefined
 }
