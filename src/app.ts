@@ -1,20 +1,14 @@
 import { parse as parseQuery } from 'node:querystring'
-import type { Tracer } from '@opentelemetry/api'
 import express, { type Express } from 'express'
 import type { Logger } from 'pino'
-import type { Feed } from './feed/feed.ts'
-import type { Animals } from './animals/service.ts'
-import { authenticate, type AuthenticateDependencies, requireScope } from './auth/authenticate.ts'
-import type { Caller } from './auth/api-keys.ts'
+import { authenticate, type AuthenticateDependencies, authorize } from './auth/authenticate.ts'
 import { rateLimit, rateLimitFailures, requireQuota } from './auth/rate-limit.ts'
 import type { RateLimiter } from './auth/rate-limiter.ts'
 import type { Config } from './config.ts'
 import { graphqlErrorHandler } from './graphql/errors.ts'
 import { graphiql } from './graphql/graphiql/route.ts'
-import { graphqlRouter } from './graphql/route.ts'
+import { type GraphQLRouterDependencies, graphqlRouter } from './graphql/route.ts'
 import { schemaRouter } from './graphql/schema/route.ts'
-import type { Streams } from './graphql/subscription/streams.ts'
-import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { homePage } from './pages/route.ts'
 import { errorHandler, notFound } from './http/error-handler.ts'
@@ -24,70 +18,66 @@ import type { LoadShedder } from './http/load-shedding.ts'
 import { assetsRouter } from './http/static.ts'
 import { redirectTrailingSlash } from './http/trailing-slash.ts'
 import { beginRequest } from './http/request.ts'
+import { createRouteOf } from './http/routes.ts'
 import { traceRequests } from './http/tracing.ts'
 import { version } from './project.ts'
-import { deprecateGetPet } from './rest/deprecation.ts'
 import { docsRouter } from './rest/docs/route.ts'
+import type { OperationDependencies } from './rest/operation.ts'
 import { apiServers } from './rest/openapi/document.ts'
-import { petsRouter } from './rest/pets.ts'
+import { deprecateGetPet } from './rest/operations/get-pet.ts'
+import { OPERATIONS, petsRouter } from './rest/pets.ts'
 import { observeRequests } from './telemetry/access-log.ts'
-import type { LogError } from './telemetry/error-log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
-interface AppDependencies
-  extends
-    AuthenticateDependencies,
-    Pick<Config, 'environments' | 'corsOrigins' | 'trustedProxies' | 'metricsPort' | 'timeouts'> {
-  animals: Animals
-  feed: Feed
-  streams: Streams
+interface AppDependencies extends AuthenticateDependencies, OperationDependencies, GraphQLRouterDependencies {
+  config: Config
   keyLimiter: RateLimiter | undefined
   loadShedder: LoadShedder
   health: Health
   metrics: Metrics
   log: Logger
-  logError: LogError
-  trusted?: TrustedDocuments
-  /** Creates spans; none without a tracer. */
-  tracer?: Tracer | undefined
-  /** Called for every call of getPet. */
-  recordDeprecatedCall(caller: Caller): void
-  now(): Date
 }
+
+/** Path templates of all routes, which logs, metrics and spans name. */
+const ROUTES = [
+  ...OPERATIONS.map(({ path }) => `/v1${path}`),
+  ...['/', '/graphql', '/schema.graphql', '/docs', '/openapi.json', '/assets/{file}'],
+  ...['/livez', '/readyz', '/metrics'],
+]
 
 /** The middleware chain and the routes, in the order in which a request passes them. */
 export function createApp(deps: AppDependencies): Express {
-  const { environments, health, keyLimiter, loadShedder, log, metrics, logError } = deps
-  const { tracer, trusted = TRUSTED_DOCUMENTS_OFF } = deps
+  const { config, health, keyLimiter, loadShedder, log, logError, metrics, tracer, trusted } = deps
+  const routeOf = createRouteOf(ROUTES)
   const authenticated = authenticate(deps)
   const protect = [loadShedder.shed, authenticated]
 
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
-  app.set('trust proxy', deps.trustedProxies ?? false)
+  app.set('trust proxy', config.TRUSTED_PROXIES ?? false)
   // Without Node's limit of 1,000 parameters, which would hide an invalid one. The request line is limited to 16 KiB.
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
 
-  app.use(beginRequest(deps.timeouts.handlerMs))
-  if (deps.corsOrigins) app.use(allowOrigins(deps.corsOrigins))
-  if (tracer) app.use(traceRequests(tracer))
-  app.use(observeRequests(log, metrics))
-  app.use(deprecateGetPet(environments))
+  app.use(beginRequest(config.HANDLER_TIMEOUT_MS))
+  if (config.CORS_ORIGINS) app.use(allowOrigins(config.CORS_ORIGINS))
+  if (tracer) app.use(traceRequests(tracer, routeOf))
+  app.use(observeRequests(log, metrics, routeOf))
+  app.use(deprecateGetPet(config, routeOf))
   app.use(validateRequestHead)
-  if (deps.corsOrigins) app.use(respondToPreflight)
+  if (config.CORS_ORIGINS) app.use(respondToPreflight(routeOf))
   app.use(redirectTrailingSlash)
 
   // Hot routes first: each middleware layer in front costs time.
-  app.use('/v1', protect, rateLimit(keyLimiter), petsRouter(deps))
+  app.use('/v1', protect, rateLimit(keyLimiter), petsRouter(config, deps))
   app.get('/graphql', loadShedder.shedForLag, graphiql(trusted.mode))
-  app.use('/graphql', protect, requireQuota(keyLimiter), graphqlRouter({ ...deps, trusted }))
+  app.use('/graphql', protect, requireQuota(keyLimiter), graphqlRouter(deps))
   app.use('/graphql', rateLimitFailures(keyLimiter), graphqlErrorHandler(logError))
 
   app.use(healthRouter(health))
   app.use(['/docs', '/openapi.json', '/schema.graphql', '/assets'], loadShedder.shedForLag)
-  app.use(homePage(), assetsRouter(), docsRouter(version, apiServers(environments)), schemaRouter())
-  if (deps.metricsPort === undefined) {
-    app.use('/metrics', authenticated, requireScope('metrics:read'))
+  app.use(homePage(), assetsRouter(), docsRouter(version, apiServers(config)), schemaRouter())
+  if (config.METRICS_PORT === undefined) {
+    app.use('/metrics', authenticated, authorize('metrics:read'))
     app.use(metrics.router())
   }
 
@@ -96,9 +86,9 @@ export function createApp(deps: AppDependencies): Express {
 }
 
 /** The app on `METRICS_PORT`, for an internal network: no key. */
-export function createMetricsApp(deps: Pick<AppDependencies, 'metrics' | 'logError' | 'timeouts'>) {
-  const { metrics, logError, timeouts } = deps
+export function createMetricsApp(deps: Pick<AppDependencies, 'metrics' | 'logError' | 'config'>) {
+  const { metrics, logError, config } = deps
   const app = express().disable('x-powered-by').disable('etag')
-  app.use(beginRequest(timeouts.handlerMs), validateRequestHead, metrics.router(), notFound)
+  app.use(beginRequest(config.HANDLER_TIMEOUT_MS), validateRequestHead, metrics.router(), notFound)
   return app.use(errorHandler(logError))
 }

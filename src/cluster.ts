@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from 'pino'
 import { AggregatorRegistry, type Registry } from 'prom-client'
+import type { Config } from './config.ts'
 
 /** Messages between the primary and its workers, beside prom-client's own. */
 type Message = { petstore: 'shutdown' } | { petstore: 'metrics'; request: number; text?: string }
@@ -8,11 +9,11 @@ type Message = { petstore: 'shutdown' } | { petstore: 'metrics'; request: number
 /**
  * Runs this program in several workers that share the port, and replaces workers that exit. A worker that exits before
  * listening stops the cluster: restarting it would fail again.
- * @param metricsPort a worker counts as listening only on its other port, not on this one
+ * A worker counts as listening on PORT, not on METRICS_PORT.
  * @returns the exit code, when all workers have exited
  */
 export async function runCluster(
-  { workers: count, metricsPort }: { workers: number; metricsPort?: number | undefined },
+  { WORKERS, METRICS_PORT }: Pick<Config, 'WORKERS' | 'METRICS_PORT'>,
   log: Logger,
 ): Promise<number> {
   let shuttingDown = false
@@ -35,8 +36,8 @@ export async function runCluster(
   return new Promise((resolve) => {
     const listening = new Set<Worker>()
     cluster.on('listening', (worker, { port }) => {
-      if (port === metricsPort) return
-      if (listening.size === 0) for (let n = 1; n < count; n++) cluster.fork()
+      if (port === METRICS_PORT) return
+      if (listening.size === 0) for (let n = 1; n < WORKERS; n++) cluster.fork()
       listening.add(worker)
     })
     cluster.on('exit', (worker, code, signal) => {

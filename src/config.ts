@@ -1,28 +1,18 @@
-import { Environment, type Variables } from './environment.ts'
+import { Environment } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
 import { readRegularFile } from './regular-file.ts'
 
-export type Config = ReturnType<typeof toConfig>
+/** The environment variables by their names, parsed, with their defaults. */
+export type Config = ReturnType<typeof loadConfig>
 
-interface TimeoutRule {
-  /** The sum of these timeouts is less than the outer timeout. */
-  inner: Extract<keyof Variables, `${string}_TIMEOUT_MS`>[]
-  outer: Extract<keyof Variables, `${string}_TIMEOUT_MS`>
-  allowEqual?: boolean
-}
-
-/** Inner timeouts expire before outer ones, so that the layer that knows the cause sends the response. */
-const timeoutOrder: TimeoutRule[] = [
-  { inner: ['DATABASE_LOCK_TIMEOUT_MS'], outer: 'DATABASE_STATEMENT_TIMEOUT_MS' },
-  { inner: ['DATABASE_STATEMENT_TIMEOUT_MS'], outer: 'DATABASE_QUERY_TIMEOUT_MS' },
-  {
-    inner: ['DATABASE_CHECKOUT_TIMEOUT_MS', 'DATABASE_QUERY_TIMEOUT_MS'],
-    outer: 'HANDLER_TIMEOUT_MS',
-    allowEqual: true,
-  },
-  { inner: ['HANDLER_TIMEOUT_MS'], outer: 'REQUEST_TIMEOUT_MS' },
-  { inner: ['HEADERS_TIMEOUT_MS'], outer: 'REQUEST_TIMEOUT_MS', allowEqual: true },
-]
+/** Inner timeouts, or their sum, expire before outer ones, so that the layer that knows the cause sends the response. */
+const TIMEOUT_ORDER = [
+  [['DATABASE_LOCK_TIMEOUT_MS'], '<', 'DATABASE_STATEMENT_TIMEOUT_MS'],
+  [['DATABASE_STATEMENT_TIMEOUT_MS'], '<', 'DATABASE_QUERY_TIMEOUT_MS'],
+  [['DATABASE_CHECKOUT_TIMEOUT_MS', 'DATABASE_QUERY_TIMEOUT_MS'], '<=', 'HANDLER_TIMEOUT_MS'],
+  [['HANDLER_TIMEOUT_MS'], '<', 'REQUEST_TIMEOUT_MS'],
+  [['HEADERS_TIMEOUT_MS'], '<=', 'REQUEST_TIMEOUT_MS'],
+] as const
 
 /** The message is one line that names every invalid variable. It contains no value that may be a secret. */
 export class ConfigError extends OperatorError {
@@ -32,7 +22,7 @@ export class ConfigError extends OperatorError {
 }
 
 /** Reads the configuration from environment variables; an empty variable counts as unset. @throws ConfigError */
-export function loadConfig(env: NodeJS.ProcessEnv): Config {
+export function loadConfig(env: NodeJS.ProcessEnv) {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   if (set.DATABASE_URL_FILE) set.DATABASE_URL ??= readSecret(set.DATABASE_URL_FILE)
   const { success, data, error } = Environment.safeParse(set)
@@ -49,54 +39,16 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   if (data.METRICS_PORT === data.PORT) {
     throw new ConfigError(`METRICS_PORT must not equal PORT, which is ${data.PORT}`)
   }
-  for (const { inner, outer, allowEqual } of timeoutOrder) {
+  for (const [inner, order, outer] of TIMEOUT_ORDER) {
     const sum = inner.reduce((total, name) => total + data[name], 0)
-    if (sum < data[outer] || (allowEqual && sum === data[outer])) continue
-    throw new ConfigError(
-      `${outer} must be ${allowEqual ? 'at least' : 'more than'} ${inner.join(' + ')}, which is ${sum}`,
-    )
+    if (sum < data[outer] || (order === '<=' && sum === data[outer])) continue
+    const must = order === '<=' ? 'must be at least' : 'must be more than'
+    throw new ConfigError(`${outer} ${must} ${inner.join(' + ')}, which is ${sum}`)
   }
-  return toConfig(data)
-}
-
-function toConfig(data: Variables) {
   return {
-    production: data.NODE_ENV === 'production',
-    port: data.PORT,
-    host: data.HOST,
-    workers: data.WORKERS,
-    databaseUrl: data.DATABASE_URL,
-    dataDir: data.DATA_DIR,
-    databaseReplicaUrls: data.DATABASE_REPLICA_URLS,
-    databasePoolSize: data.DATABASE_POOL_SIZE,
-    migrateOnStart: data.MIGRATE_ON_START ?? !data.DATABASE_URL,
-    environments: { production: data.PRODUCTION_URL, staging: data.STAGING_URL },
-    corsOrigins: data.CORS_ORIGINS ?? (data.DATABASE_URL ? undefined : ('localhost' as const)),
-    trustedDocuments: { mode: data.TRUSTED_DOCUMENTS, file: data.TRUSTED_DOCUMENTS_FILE },
-    rateLimits: {
-      points: data.RATE_LIMIT_POINTS,
-      windowSeconds: data.RATE_LIMIT_WINDOW_S,
-      shared: data.RATE_LIMIT_STORE === 'database',
-      wrongKeys: data.RATE_LIMIT_WRONG_KEYS,
-    },
-    trustedProxies: data.TRUSTED_PROXIES,
-    shedding: { queueLength: data.SHED_QUEUE_LENGTH, queueMs: data.SHED_QUEUE_MS, delayMs: data.SHED_DELAY_MS },
-    streamLimits: { total: data.STREAM_LIMIT, perKey: data.STREAM_LIMIT_PER_KEY },
-    metricsPort: data.METRICS_PORT,
-    timeouts: {
-      lockMs: data.DATABASE_LOCK_TIMEOUT_MS,
-      statementMs: data.DATABASE_STATEMENT_TIMEOUT_MS,
-      queryMs: data.DATABASE_QUERY_TIMEOUT_MS,
-      checkoutMs: data.DATABASE_CHECKOUT_TIMEOUT_MS,
-      handlerMs: data.HANDLER_TIMEOUT_MS,
-      requestMs: data.REQUEST_TIMEOUT_MS,
-      headersMs: data.HEADERS_TIMEOUT_MS,
-      keepAliveMs: data.KEEP_ALIVE_TIMEOUT_MS,
-      streamWriteMs: data.STREAM_WRITE_TIMEOUT_MS,
-    },
-    logLevel: data.LOG_LEVEL,
-    drainDelayMs: data.DRAIN_DELAY_MS,
-    drainTimeoutMs: data.DRAIN_TIMEOUT_MS,
+    ...data,
+    MIGRATE_ON_START: data.MIGRATE_ON_START ?? !data.DATABASE_URL,
+    CORS_ORIGINS: data.CORS_ORIGINS ?? (data.DATABASE_URL ? undefined : ('localhost' as const)),
   }
 }
 

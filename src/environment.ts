@@ -177,8 +177,6 @@ export const Environment = z.object({
   ),
 })
 
-export type Variables = z.infer<typeof Environment>
-
 /** Every variable with its default and description, for `--help`. */
 export function describeEnvironment(): string {
   const variables = Object.entries(Environment.shape).map(([name, schema]) => {

@@ -36,25 +36,23 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
   )
   let stopService: Service['stop'] | undefined
   try {
-    const tracer = tracing?.tracer
-    const options = {
-      ...config,
+    const service = createService({
+      config,
       databaseUrl: server.url,
-      trusted,
-      tracer,
       log,
-      ...(cluster.isWorker && { gatherMetrics }),
-    }
-    const service = createService(options)
+      trusted,
+      tracer: tracing?.tracer,
+      gatherMetrics: cluster.isWorker ? gatherMetrics : undefined,
+    })
     stopService = service.stop
     const devKey = server.embedded ? await prepareDevelopmentDatabase(server.url, service, config) : undefined
     if (!server.embedded) await warmUp(service)
-    const port = await service.start({ port: config.port, host: config.host }).catch(toListenError(config))
-    log.info({ port, host: config.host }, 'listening')
+    const port = await service.start({ port: config.PORT, host: config.HOST }).catch(toListenError(config))
+    log.info({ port, host: config.HOST }, 'listening')
     if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(startupBanner(port, devKey, config))
-    if (config.migrateOnStart && !server.embedded) void migrateWhenReachable(server.url, log)
+    if (config.MIGRATE_ON_START && !server.embedded) void migrateWhenReachable(server.url, log)
     return async () => {
-      await service.stop(config.drainDelayMs, config.drainTimeoutMs)
+      await service.stop(config.DRAIN_DELAY_MS, config.DRAIN_TIMEOUT_MS)
       await Promise.all([server.release(), tracing?.stop(TRACING_STOP_TIMEOUT_MS)])
     }
   } catch (error) {
@@ -91,23 +89,23 @@ async function giveUpStarting(shutdown: Promise<unknown>): Promise<never> {
 }
 
 /** @returns throws one line that names the variable whose port or address cannot be listened on */
-function toListenError({ host, port, metricsPort }: Config): (error: NodeJS.ErrnoException) => never {
+function toListenError({ HOST, PORT, METRICS_PORT }: Config): (error: NodeJS.ErrnoException) => never {
   return (error) => {
-    const variable = 'port' in error && error.port === metricsPort ? `METRICS_PORT ${metricsPort}` : `PORT ${port}`
+    const variable = 'port' in error && error.port === METRICS_PORT ? `METRICS_PORT ${METRICS_PORT}` : `PORT ${PORT}`
     const reason =
       error.code === 'EADDRINUSE'
         ? 'the port is in use: set another one, or stop the process that uses it'
         : error.message
-    throw new OperatorError(`${variable}, HOST ${host}: ${reason}`)
+    throw new OperatorError(`${variable}, HOST ${HOST}: ${reason}`)
   }
 }
 
 /** Migrates and seeds the embedded database. @returns the development key */
 async function prepareDevelopmentDatabase(url: string, { database, keys }: Service, config: Config): Promise<string> {
-  if (config.migrateOnStart) await migrate(url)
+  if (config.MIGRATE_ON_START) await migrate(url)
   return withMigrationLock(url, async () => {
     await seed(database.prisma)
-    return developmentKey(keys, config.dataDir)
+    return developmentKey(keys, config.DATA_DIR)
   })
 }
 
@@ -116,21 +114,22 @@ async function warmUp({ database: { prisma } }: Service): Promise<void> {
   await prisma.animal.findFirst({ where: { id: 0n } }).catch(() => undefined)
 }
 
-async function readTrustedDocuments({ trustedDocuments: { mode, file } }: Config): Promise<TrustedDocuments> {
+async function readTrustedDocuments(config: Config): Promise<TrustedDocuments> {
+  const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
   return mode === 'off' || !file ? TRUSTED_DOCUMENTS_OFF : { mode, byHash: await readManifest(file) }
 }
 
-function startupBanner(port: number, devKey: string, { dataDir, trustedDocuments }: Config): string {
+function startupBanner(port: number, devKey: string, { DATA_DIR, TRUSTED_DOCUMENTS }: Config): string {
   const base = `http://localhost:${port}`
   const graphql =
-    trustedDocuments.mode === 'only' ? `GraphQL    ${base}/graphql` : `GraphiQL   ${base}/graphql#key=${devKey}`
+    TRUSTED_DOCUMENTS === 'only' ? `GraphQL    ${base}/graphql` : `GraphiQL   ${base}/graphql#key=${devKey}`
   return `
   Pet store ${version} is ready.
 
     ${graphql}
     REST       ${base}/v1/pets
     Docs       ${base}/docs#key=${devKey}
-    Key        ${dataDir}/dev-key   (development only; both links contain it)
+    Key        ${DATA_DIR}/dev-key   (development only; both links contain it)
 
   Press Ctrl-C to stop.
 `

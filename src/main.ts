@@ -15,10 +15,10 @@ const NO_ARGUMENTS = 'The service takes no arguments but --help; environment var
 await runProgram(async (env) => {
   if (process.argv.length > 2) throw new OperatorError(NO_ARGUMENTS)
   const config = loadConfig(env)
-  const log = createLogger(config.logLevel, await prettyStream(config))
+  const log = createLogger(config.LOG_LEVEL, await prettyStream(config))
   const heapMb = Math.round(getHeapStatistics().heap_size_limit / 1_048_576)
   if (heapMb < MIN_HEAP_MB) log.warn({ heapMb }, 'the heap is too small for load: set --max-old-space-size=96 or more')
-  if (config.workers > 1 && cluster.isPrimary) {
+  if (config.WORKERS > 1 && cluster.isPrimary) {
     process.exitCode = await runCluster(config, log)
     return
   }

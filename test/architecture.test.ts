@@ -15,7 +15,7 @@ const LAYERS = [
   ['main.ts'],
   ['cli/', 'instance.ts'],
   ['service.ts'],
-  ['app.ts', 'cluster.ts'],
+  ['app.ts', 'cluster.ts', 'jobs.ts'],
   ['pages/', 'rest/', 'graphql/', 'telemetry/access-log.ts'],
   ['telemetry/metrics.ts'],
   ['auth/authenticate.ts'],
@@ -24,9 +24,9 @@ const LAYERS = [
   ['feed/'],
   ['animals/', 'auth/'],
   ['errors.ts', 'coalesce.ts', 'telemetry/'],
+  ['database/'],
   ['config.ts'],
   ['environment.ts'],
-  ['database/'],
   ['operator-error.ts', 'project.ts', 'regular-file.ts'],
 ]
 
@@ -64,7 +64,9 @@ const ENVIRONMENT_READERS = {
 const MAX_FUNCTION_LINES = 60
 
 /** Functions that are longer, each with its reason. */
-const LONG_FUNCTIONS: Record<string, string> = {}
+const LONG_FUNCTIONS: Record<string, string> = {
+  'service.ts function createService(options: ServiceOptions): Service {': 'creates the parts, one after the other',
+}
 
 const MAX_FILE_LINES = 200
 

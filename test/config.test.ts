@@ -23,13 +23,15 @@ function errorOf(env: Record<string, string>): string {
 
 describe('timeouts are nested', () => {
   test('by default inner timeouts expire before outer ones', () => {
-    const { timeouts } = loadConfig({})
-    expect(timeouts.lockMs).toBeLessThan(timeouts.statementMs)
-    expect(timeouts.statementMs).toBeLessThan(timeouts.queryMs)
-    expect(timeouts.checkoutMs + timeouts.queryMs).toBeLessThanOrEqual(timeouts.handlerMs)
-    expect(timeouts.handlerMs).toBeLessThan(timeouts.requestMs)
-    expect(timeouts.headersMs).toBeLessThanOrEqual(timeouts.requestMs)
-    expect(timeouts.keepAliveMs).toBeGreaterThan(60_000) // the keep-alive timeout of common load balancers
+    const config = loadConfig({})
+    expect(config.DATABASE_LOCK_TIMEOUT_MS).toBeLessThan(config.DATABASE_STATEMENT_TIMEOUT_MS)
+    expect(config.DATABASE_STATEMENT_TIMEOUT_MS).toBeLessThan(config.DATABASE_QUERY_TIMEOUT_MS)
+    expect(config.DATABASE_CHECKOUT_TIMEOUT_MS + config.DATABASE_QUERY_TIMEOUT_MS).toBeLessThanOrEqual(
+      config.HANDLER_TIMEOUT_MS,
+    )
+    expect(config.HANDLER_TIMEOUT_MS).toBeLessThan(config.REQUEST_TIMEOUT_MS)
+    expect(config.HEADERS_TIMEOUT_MS).toBeLessThanOrEqual(config.REQUEST_TIMEOUT_MS)
+    expect(config.KEEP_ALIVE_TIMEOUT_MS).toBeGreaterThan(60_000) // the keep-alive timeout of common load balancers
   })
 
   test.for([
@@ -59,7 +61,7 @@ describe('METRICS_PORT', () => {
   test('must not equal PORT, also if that is the default', () => {
     expect(errorOf({ PORT: '4001', METRICS_PORT: '4001' })).toBe('METRICS_PORT must not equal PORT, which is 4001')
     expect(errorOf({ METRICS_PORT: '4000' })).toBe('METRICS_PORT must not equal PORT, which is 4000')
-    expect(loadConfig({ PORT: '0', METRICS_PORT: '4000' })).toMatchObject({ port: 0, metricsPort: 4000 })
+    expect(loadConfig({ PORT: '0', METRICS_PORT: '4000' })).toMatchObject({ PORT: 0, METRICS_PORT: 4000 })
   })
 
   test('a start with both on one port fails before anything else starts', async ({ sandbox }) => {
@@ -124,17 +126,17 @@ describe('an invalid value is reported in one line that names its variable', () 
 
 test('TRUSTED_PROXIES takes addresses, networks and names', () => {
   const list = '10.0.0.0/8, loopback,2001:db8::/32 , 192.0.2.1, uniquelocal'
-  const trustedProxies = ['10.0.0.0/8', 'loopback', '2001:db8::/32', '192.0.2.1', 'uniquelocal']
-  expect(loadConfig({ TRUSTED_PROXIES: list })).toMatchObject({ trustedProxies })
+  const TRUSTED_PROXIES = ['10.0.0.0/8', 'loopback', '2001:db8::/32', '192.0.2.1', 'uniquelocal']
+  expect(loadConfig({ TRUSTED_PROXIES: list })).toMatchObject({ TRUSTED_PROXIES })
 })
 
 test('CORS_ORIGINS takes * or exact origins; unset, it allows localhost without DATABASE_URL and nothing with it', () => {
   const corsOrigins = ['https://shop.example', 'http://localhost:5173']
   const databaseUrl = { DATABASE_URL: 'postgresql://localhost/pets' }
-  expect(loadConfig({ CORS_ORIGINS: corsOrigins.join(' , ') })).toMatchObject({ corsOrigins })
-  expect(loadConfig({ CORS_ORIGINS: '*' }).corsOrigins).toBe('*')
-  expect(loadConfig({}).corsOrigins).toBe('localhost')
-  expect(loadConfig(databaseUrl).corsOrigins).toBeUndefined()
+  expect(loadConfig({ CORS_ORIGINS: corsOrigins.join(' , ') })).toMatchObject({ CORS_ORIGINS: corsOrigins })
+  expect(loadConfig({ CORS_ORIGINS: '*' }).CORS_ORIGINS).toBe('*')
+  expect(loadConfig({}).CORS_ORIGINS).toBe('localhost')
+  expect(loadConfig(databaseUrl).CORS_ORIGINS).toBeUndefined()
 })
 
 describe('DATABASE_URL_FILE', () => {
@@ -143,9 +145,9 @@ describe('DATABASE_URL_FILE', () => {
     onTestFinished(() => rm(dir, { recursive: true }))
     const file = join(dir, 'url')
     await writeFile(file, `${secret}\n`)
-    expect(loadConfig({ NODE_ENV: 'production', DATABASE_URL_FILE: file }).databaseUrl).toBe(secret)
+    expect(loadConfig({ NODE_ENV: 'production', DATABASE_URL_FILE: file }).DATABASE_URL).toBe(secret)
     const other = 'postgresql://localhost/other'
-    expect(loadConfig({ DATABASE_URL_FILE: file, DATABASE_URL: other }).databaseUrl).toBe(other)
+    expect(loadConfig({ DATABASE_URL_FILE: file, DATABASE_URL: other }).DATABASE_URL).toBe(other)
     await writeFile(file, 'topsecret, but no URL')
     expect(errorOf({ DATABASE_URL_FILE: file })).toBe('DATABASE_URL must be a URL that begins with postgresql://')
   })

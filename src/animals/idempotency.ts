@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { z } from 'zod'
 import type { PrismaClient } from '../database/generated/client.ts'
 import type { Statements } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
@@ -14,9 +15,14 @@ export interface IdempotencyRequest {
   key: string
 }
 
-/** Maximum length of a key, which consists of visible ASCII characters. */
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255
-const IDEMPOTENCY_KEY_PATTERN = new RegExp(`^[!-~]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`)
+
+/** A key consists of visible ASCII characters. */
+export const IdempotencyKey = z
+  .string()
+  .min(1)
+  .max(IDEMPOTENCY_KEY_MAX_LENGTH)
+  .regex(/^[!-~]+$/)
 
 const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 
@@ -97,7 +103,7 @@ export function createOnce({ batch }: Statements) {
     toOutputs: toClaims,
   })
   return async ({ clientId, key }: IdempotencyRequest, pet: NewPet): Promise<Created> => {
-    if (!IDEMPOTENCY_KEY_PATTERN.test(key)) throw malformedKey()
+    if (!IdempotencyKey.safeParse(key).success) throw malformedKey()
     const fingerprint = fingerprintOf(pet)
     return toCreated(await claim({ clientId, key, pet, fingerprint }), pet, fingerprint)
   }

@@ -61,16 +61,16 @@ export function authenticate({ keyLookup, failedAuthLimiter, recordUse }: Authen
   }
 }
 
-/** Rejects callers whose key lacks the scope (RFC 6750 §3.1); after `authenticate`. */
-export function requireScope(scope: Scope): RequestHandler {
+/** Rejects callers whose key lacks the scope; after `authenticate`. */
+export function authorize(scope: Scope): RequestHandler {
   return (req, _res, next) => {
-    checkScope(req, scope)
+    requireScope(req, scope)
     next()
   }
 }
 
 /** @throws ApiError PERMISSION_DENIED when the caller's key lacks the scope (RFC 6750 §3.1) */
-export function checkScope(req: Request, scope: Scope): void {
+export function requireScope(req: Request, scope: Scope): void {
   if (callerOf(req).scopes.has(scope)) return
   const headers = { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` }
   throw new ApiError('PERMISSION_DENIED', `This operation requires the scope ${scope}.`, { headers })

@@ -1,6 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
 import { createRunStatement, type RunStatement } from '../database/statements.ts'
+import { throttledWarning } from '../telemetry/logger.ts'
 
 /** What a client has left of its quota. */
 export interface RateLimitState {
@@ -153,6 +156,21 @@ function createCircuitBreaker(onError: RateLimiterOptions['onStoreError']) {
       onError?.(error)
       return undefined
     }
+  }
+}
+
+/**
+ * The rate limiters of API keys and of failed authentications; undefined where the configuration sets no limit.
+ * @param store where the instances count API keys together, if they do
+ */
+export function createRateLimiters(config: Config, log: Logger, store: Pool | undefined) {
+  const windowSeconds = config.RATE_LIMIT_WINDOW_S
+  const warn = throttledWarning(log, 'rate-limit store unavailable, limiting per process', 60_000)
+  const create = (options: Pick<RateLimiterOptions, 'name' | 'points' | 'store'>) =>
+    options.points ? createRateLimiter({ ...options, windowSeconds, onStoreError: (err) => warn({ err }) }) : undefined
+  return {
+    keyLimiter: create({ name: 'key', points: config.RATE_LIMIT_POINTS, store }),
+    failedAuthLimiter: create({ name: 'wrong-keys', points: config.RATE_LIMIT_WRONG_KEYS }),
   }
 }
 

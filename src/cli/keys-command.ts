@@ -33,9 +33,9 @@ export async function runKeys(env: NodeJS.ProcessEnv, args: string[]): Promise<v
   const command = parse(args)
   const config = loadConfig(env)
   const server = await openDatabaseServer(config)
-  const database = createDatabase({ url: server.url, size: 1, timeouts: config.timeouts })
+  const database = createDatabase({ url: server.url, size: 1, timeouts: config })
   try {
-    if (server.embedded && config.migrateOnStart) await migrate(server.url)
+    if (server.embedded && config.MIGRATE_ON_START) await migrate(server.url)
     await command(createApiKeys(database))
   } finally {
     await database.close()

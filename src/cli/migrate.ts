@@ -47,8 +47,8 @@ async function deploy({ url }: DatabaseServer): Promise<void> {
   console.log(applied.map((name) => `Applied ${name}.`).join('\n') || 'No pending migrations.')
 }
 
-async function status({ url }: DatabaseServer, { timeouts }: Config): Promise<void> {
-  const database = createDatabase({ url, size: 1, timeouts })
+async function status({ url }: DatabaseServer, config: Config): Promise<void> {
+  const database = createDatabase({ url, size: 1, timeouts: config })
   const pending = await pendingMigrations(database.pool).finally(() => database.close())
   for (const name of listMigrations()) console.log(`${pending.includes(name) ? 'pending' : 'applied'}  ${name}`)
   if (pending.length) process.exitCode = 1

@@ -23,8 +23,12 @@ export function createDatabase(options: PoolOptions, replicas?: Replicas): Datab
   const pool = createPool(options)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
   const statements = createStatements(pool, replicas)
-  // A count waits for at most one other, which takes no longer than queryMs.
-  const countPool = createPool({ ...options, size: 1, timeouts: { ...timeouts, checkoutMs: timeouts.queryMs } })
+  // A count waits for at most one other, which takes no longer than that.
+  const countPool = createPool({
+    ...options,
+    size: 1,
+    timeouts: { ...timeouts, DATABASE_CHECKOUT_TIMEOUT_MS: timeouts.DATABASE_QUERY_TIMEOUT_MS },
+  })
   return {
     prisma,
     pool,

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import type { Config } from '../config.ts'
 import { OperatorError } from '../operator-error.ts'
 import { useEmbeddedPostgres } from './embedded.ts'
 
@@ -15,10 +16,10 @@ export interface DatabaseServer {
  * @param onStop see useEmbeddedPostgres
  */
 export async function openDatabaseServer(
-  { databaseUrl: url, dataDir }: { databaseUrl: string | undefined; dataDir: string },
+  { DATABASE_URL: url, DATA_DIR }: Pick<Config, 'DATABASE_URL' | 'DATA_DIR'>,
   onStop?: () => void,
 ): Promise<DatabaseServer> {
-  if (!url) return { ...(await useEmbeddedPostgres(dataDir, [], onStop)), embedded: true }
+  if (!url) return { ...(await useEmbeddedPostgres(DATA_DIR, [], onStop)), embedded: true }
   requireReadable(url)
   return { url, embedded: false, release: async () => {} }
 }

@@ -1,23 +1,22 @@
 import { context, type Tracer } from '@opentelemetry/api'
 import pg from 'pg'
+import type { Config } from '../config.ts'
 import { ConnectionUnavailableError, UnreplicatedError } from './errors.ts'
 import { tracedClient } from './tracing.ts'
 
-/** Timeouts in milliseconds: to obtain a connection, for a lock, for a statement in the server, for its response. */
-interface DatabaseTimeouts {
-  checkoutMs: number
-  lockMs: number
-  statementMs: number
-  queryMs: number
-}
+type DatabaseTimeouts = Pick<
+  Config,
+  | 'DATABASE_CHECKOUT_TIMEOUT_MS'
+  | 'DATABASE_LOCK_TIMEOUT_MS'
+  | 'DATABASE_STATEMENT_TIMEOUT_MS'
+  | 'DATABASE_QUERY_TIMEOUT_MS'
+>
 
 export interface PoolOptions {
   url: string
   /** Maximum number of connections. */
   size: number
   timeouts: DatabaseTimeouts
-  /** Receives the error of an idle connection that was lost; pg has removed the connection from the pool. */
-  onIdleError?: (error: Error) => void
   /** Creates a span for each statement; none without a tracer. */
   tracer?: Tracer | undefined
 }
@@ -101,18 +100,18 @@ export class Pool extends pg.Pool {
 }
 
 /** Creates a pool of connections with timeouts. It connects when it is first used. */
-export function createPool({ url, size, timeouts, onIdleError = () => {}, tracer }: PoolOptions): Pool {
+export function createPool({ url, size, timeouts, tracer }: PoolOptions): Pool {
   const pool = new Pool({
     ...(tracer && { Client: tracedClient(tracer) }),
     connectionString: url,
     max: size,
-    connectionTimeoutMillis: timeouts.checkoutMs,
-    lock_timeout: timeouts.lockMs,
-    statement_timeout: timeouts.statementMs,
-    query_timeout: timeouts.queryMs,
+    connectionTimeoutMillis: timeouts.DATABASE_CHECKOUT_TIMEOUT_MS,
+    lock_timeout: timeouts.DATABASE_LOCK_TIMEOUT_MS,
+    statement_timeout: timeouts.DATABASE_STATEMENT_TIMEOUT_MS,
+    query_timeout: timeouts.DATABASE_QUERY_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'pet-store',
   })
-  return pool.on('error', onIdleError)
+  return pool.on('error', () => {}) // an idle connection was lost; pg has removed it from the pool
 }

@@ -1,3 +1,4 @@
+import type { Config } from '../config.ts'
 import { createDatabase, type Database } from './client.ts'
 import { createPool, type Pool, type PoolOptions } from './pool.ts'
 import { createReplicas, type Replicas } from './replicas.ts'
@@ -7,13 +8,11 @@ export const RATE_LIMIT_POOL_SIZE = 2
 /** One connection for new animals, and one for subscriptions that read older ones. */
 const FEED_POOL_SIZE = 2
 
-interface PoolsOptions extends Pick<PoolOptions, 'timeouts' | 'onIdleError' | 'tracer'> {
+interface PoolsOptions extends Pick<PoolOptions, 'tracer'> {
+  config: Config
   databaseUrl: string
-  databaseReplicaUrls?: string[] | undefined
-  databasePoolSize: number
   /** Receives why a replica is left out for a while, and its host; without a host, all of them. */
-  onReplicaLeftOut?: (details: { reason: string; host: string | undefined }) => void
-  rateLimits: { shared: boolean }
+  onReplicaLeftOut: (details: { reason: string; host: string | undefined }) => void
 }
 
 interface Pools {
@@ -21,6 +20,8 @@ interface Pools {
   rateLimitPool: Pool | undefined
   feedPool: Pool
   readinessPool: Pool
+  /** Calls back with the error of each idle connection that was lost. */
+  onConnectionLost(listener: (error: Error) => void): void
   close(): Promise<void>
 }
 
@@ -28,55 +29,54 @@ interface Pools {
  * One pool for requests; one each for the rate-limit store, the feed of new animals and the readiness probe, which must
  * not wait for it; one for each replica. They connect when they are first used.
  */
-export function createPools(poolsOptions: PoolsOptions): Pools {
-  const { databaseUrl, databasePoolSize, rateLimits, ...options } = poolsOptions
-  const { timeouts, onIdleError, tracer } = options
-  const common = { url: databaseUrl, timeouts, tracer, ...(onIdleError && { onIdleError }) }
+export function createPools(options: PoolsOptions): Pools {
+  const { config, databaseUrl, tracer } = options
+  const common = { url: databaseUrl, timeouts: config, tracer }
   // Short timeouts: a slow rate-limit store never delays requests.
-  const rateLimitMs = timeouts.checkoutMs / 2
-  const rateLimitTimeouts = { ...timeouts, checkoutMs: rateLimitMs, queryMs: rateLimitMs }
-  const replication = createReplication(poolsOptions, common)
-  const database = createDatabase({ ...common, size: databasePoolSize }, replication.replicas)
-  const rateLimitPool = rateLimits.shared
-    ? createPool({ ...common, size: RATE_LIMIT_POOL_SIZE, timeouts: rateLimitTimeouts })
-    : undefined
+  const rateLimitMs = config.DATABASE_CHECKOUT_TIMEOUT_MS / 2
+  const rateLimitTimeouts = {
+    ...config,
+    DATABASE_CHECKOUT_TIMEOUT_MS: rateLimitMs,
+    DATABASE_QUERY_TIMEOUT_MS: rateLimitMs,
+  }
+  const replication = createReplication(options, common)
+  const database = createDatabase({ ...common, size: config.DATABASE_POOL_SIZE }, replication.replicas)
+  const rateLimitPool =
+    config.RATE_LIMIT_STORE === 'database'
+      ? createPool({ ...common, size: RATE_LIMIT_POOL_SIZE, timeouts: rateLimitTimeouts })
+      : undefined
   const feedPool = createPool({ ...common, size: FEED_POOL_SIZE })
   // A saturated pool does not make the instance unready.
   const readinessPool = createPool({ ...common, size: 1, tracer: undefined })
+  const others = [feedPool, readinessPool, ...(rateLimitPool ? [rateLimitPool] : []), ...replication.pools]
   return {
     database,
     rateLimitPool,
     feedPool,
     readinessPool,
+    onConnectionLost(listener) {
+      for (const pool of [database.pool, database.countPool, ...others]) pool.on('error', listener)
+    },
     async close() {
-      await Promise.all([
-        database.close(),
-        rateLimitPool?.end(),
-        feedPool.end(),
-        readinessPool.end(),
-        replication.close(),
-      ])
+      await Promise.all([database.close(), ...others.map((pool) => pool.end())])
     },
   }
 }
 
 /** A pool for each replica, and one connection to the primary for its position; nothing without replicas. */
 function createReplication(
-  { databaseReplicaUrls: urls = [], databasePoolSize: size, onReplicaLeftOut }: PoolsOptions,
+  { config, onReplicaLeftOut }: PoolsOptions,
   common: Omit<PoolOptions, 'size'>,
-): { replicas: Replicas | undefined; close(): Promise<void> } {
-  if (urls.length === 0) return { replicas: undefined, close: async () => {} }
+): { replicas?: Replicas; pools: Pool[] } {
+  const { DATABASE_REPLICA_URLS: urls = [], DATABASE_POOL_SIZE: size } = config
+  if (urls.length === 0) return { pools: [] }
   const hosts = new Map(urls.map((url) => [createPool({ ...common, url, size }), new URL(url).host]))
   const pools = [...hosts.keys()]
   const positionPool = createPool({ ...common, size: 1, tracer: undefined })
-  return {
-    replicas: createReplicas({
-      pools,
-      positionPool,
-      onLeftOut: (reason, pool) => onReplicaLeftOut?.({ reason, host: pool && hosts.get(pool) }),
-    }),
-    async close() {
-      await Promise.all([...pools, positionPool].map((pool) => pool.end()))
-    },
-  }
+  const replicas = createReplicas({
+    pools,
+    positionPool,
+    onLeftOut: (reason, pool) => onReplicaLeftOut({ reason, host: pool && hosts.get(pool) }),
+  })
+  return { replicas, pools: [...pools, positionPool] }
 }

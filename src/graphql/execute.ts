@@ -9,7 +9,8 @@ import {
   validate,
 } from 'graphql'
 import { createCoalescer } from '../coalesce.ts'
-import { checkScope } from '../auth/authenticate.ts'
+import type { Scope } from '../auth/api-keys.ts'
+import { requireScope } from '../auth/authenticate.ts'
 import { consumeQuota } from '../auth/rate-limit.ts'
 import { ApiError, type ErrorCode } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
@@ -153,6 +154,13 @@ function selectOperation(document: DocumentNode, operationName: string | null | 
   throw new GraphQLRequestError('INVALID_ARGUMENT', new GraphQLError(message))
 }
 
+/** The scope that each type of operation requires. */
+const SCOPES: Record<OperationTypeNode, Scope> = {
+  query: 'pets:read',
+  mutation: 'pets:write',
+  subscription: 'pets:read',
+}
+
 /**
  * @throws ApiError METHOD_NOT_ALLOWED for a mutation or a subscription that is not sent by POST, PERMISSION_DENIED
  *   without the scope, NOT_ACCEPTABLE for a subscription whose client accepts no stream
@@ -162,6 +170,6 @@ function authorize(req: Request, { operation }: OperationDefinitionNode): void {
     const message = `${operation === OperationTypeNode.MUTATION ? 'Mutations' : 'Subscriptions'} must use POST.`
     throw new ApiError('METHOD_NOT_ALLOWED', message, { headers: { Allow: 'POST' } })
   }
-  checkScope(req, operation === OperationTypeNode.MUTATION ? 'pets:write' : 'pets:read')
+  requireScope(req, SCOPES[operation])
   if (operation === OperationTypeNode.SUBSCRIPTION) requireTransport(req)
 }

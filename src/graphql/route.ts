@@ -1,18 +1,18 @@
 import type { Tracer } from '@opentelemetry/api'
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import { consumeForFailure } from '../auth/rate-limit.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
 import { sendJson } from '../http/send-json.ts'
 import { jsonBody } from '../http/body.ts'
-import { allowMethods } from '../http/methods.ts'
+import { allowMethods, createRouter } from '../http/router.ts'
 import { negotiate, toGraphQLError } from './errors.ts'
 import { createExecute, type ExecuteDependencies, GraphQLRequestError, type Outcome } from './execute.ts'
 import { paramsOf } from './params.ts'
 import { sendSingleResult, sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
 import { traceOperations } from './tracing.ts'
 
-interface GraphQLRouterDependencies extends ExecuteDependencies, SendStreamDependencies {
+export interface GraphQLRouterDependencies extends ExecuteDependencies, SendStreamDependencies {
   /** Creates a span for each operation; none without a tracer. */
   tracer?: Tracer | undefined
 }
@@ -49,7 +49,7 @@ export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependen
   }
 
   const handle = tracer ? traceOperations(tracer, respond) : respond
-  const router = Router({ strict: true, caseSensitive: true })
+  const router = createRouter()
   router
     .route('/')
     .all((req, _res, next) => {

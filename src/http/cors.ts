@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from 'express'
-import { routeOf } from './routes.ts'
+import type { RouteOf } from './routes.ts'
 
 /** Origins whose pages may call the service: all, pages on this machine, or exactly these. */
 export type AllowedOrigins = '*' | 'localhost' | readonly string[]
@@ -43,17 +43,19 @@ export function allowOrigins(origins: AllowedOrigins): RequestHandler {
  * Responds to preflights for existing routes. They carry no key, and browsers report an error response to a preflight
  * as a failure of the network, so this comes before authentication, rate limits and load shedding.
  */
-export const respondToPreflight: RequestHandler = (req, res, next) => {
-  if (!isPreflight(req)) return next()
-  // Browsers follow a redirect of the request itself, such as /graphql/ to /graphql, but none of its preflight.
-  if (routeOf(req.path.replace(/(?<=.)\/$/, '')) === 'other') return next()
-  // For an origin that is not allowed, the absence of Access-Control-Allow-Origin says so.
-  if (res.hasHeader('Access-Control-Allow-Origin')) {
-    res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST')
-    res.setHeader('Access-Control-Allow-Headers', ALLOWED_HEADERS)
-    res.setHeader('Access-Control-Max-Age', MAX_AGE_S)
+export function respondToPreflight(routeOf: RouteOf): RequestHandler {
+  return (req, res, next) => {
+    if (!isPreflight(req)) return next()
+    // Browsers follow a redirect of the request itself, such as /graphql/ to /graphql, but none of its preflight.
+    if (routeOf(req.path.replace(/(?<=.)\/$/, '')) === 'other') return next()
+    // For an origin that is not allowed, the absence of Access-Control-Allow-Origin says so.
+    if (res.hasHeader('Access-Control-Allow-Origin')) {
+      res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST')
+      res.setHeader('Access-Control-Allow-Headers', ALLOWED_HEADERS)
+      res.setHeader('Access-Control-Max-Age', MAX_AGE_S)
+    }
+    res.status(204).end()
   }
-  res.status(204).end()
 }
 
 /** The value of Access-Control-Allow-Origin; undefined for an origin that is not allowed. */

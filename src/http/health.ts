@@ -1,6 +1,6 @@
-import { Router } from 'express'
+import type { Router } from 'express'
 import { ApiError } from '../errors.ts'
-import { allowMethods } from './methods.ts'
+import { allowMethods, createRouter } from './router.ts'
 
 export interface Health {
   /** Whether the process is shutting down: load balancers should stop routing to it. */
@@ -14,7 +14,7 @@ export interface Health {
  * schema.
  */
 export function healthRouter(health: Health): Router {
-  return Router({ strict: true, caseSensitive: true })
+  return createRouter()
     .get('/livez', (_req, res) => {
       res.json({ status: 'alive' })
     })

@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express'
+import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 
 /** How often the event-loop lag is measured, in milliseconds. */
@@ -6,16 +7,6 @@ const TICK_MS = 20
 
 /** Created once: capturing a stack trace per rejection would cost a sixth of its time. */
 const overloaded = new ApiError('UNAVAILABLE', 'The service is overloaded; the request was not processed.')
-
-/** New requests are shed above any of these; 0 disables a limit. */
-interface LoadSheddingLimits {
-  /** Requests that wait for a database connection. */
-  queueLength: number
-  /** For how long the oldest request has waited for a database connection, in milliseconds. */
-  queueMs: number
-  /** Event-loop lag, in milliseconds. */
-  delayMs: number
-}
 
 type Reason = 'queue' | 'event_loop'
 
@@ -35,19 +26,20 @@ export interface LoadShedder {
  * @param database the requests that wait for a connection, and for how long the oldest has, in milliseconds
  */
 export function createLoadShedder(
-  { queueLength, queueMs, delayMs }: LoadSheddingLimits,
+  config: Pick<Config, 'SHED_QUEUE_LENGTH' | 'SHED_QUEUE_MS' | 'SHED_DELAY_MS'>,
   { pool, waitingCount }: { pool: { readonly longestWaitMs: number }; waitingCount(): number },
 ): LoadShedder {
   const counts = { queue: 0, event_loop: 0 }
   const lag = createLagMeter()
 
   function queueReason(): Reason | undefined {
-    if (queueLength && waitingCount() > queueLength) return 'queue'
-    return queueMs && pool.longestWaitMs > queueMs ? 'queue' : undefined
+    const { SHED_QUEUE_LENGTH, SHED_QUEUE_MS } = config
+    if (SHED_QUEUE_LENGTH && waitingCount() > SHED_QUEUE_LENGTH) return 'queue'
+    return SHED_QUEUE_MS && pool.longestWaitMs > SHED_QUEUE_MS ? 'queue' : undefined
   }
 
   function lagReason(): Reason | undefined {
-    return delayMs && lag.ms() > delayMs ? 'event_loop' : undefined
+    return config.SHED_DELAY_MS && lag.ms() > config.SHED_DELAY_MS ? 'event_loop' : undefined
   }
 
   function shedFor(getReason: () => Reason | undefined): RequestHandler {

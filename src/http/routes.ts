@@ -1,24 +1,11 @@
-/** Path templates of all routes: logs, metrics and spans name these instead of paths. */
-const ROUTES = [
-  '/',
-  '/v1/pets',
-  '/v1/pets/{petId}',
-  '/graphql',
-  '/schema.graphql',
-  '/docs',
-  '/assets/{file}',
-  '/openapi.json',
-  '/livez',
-  '/readyz',
-  '/metrics',
-]
+/** The template of the route that a path matches; `other` when it matches none. Logs, metrics and spans name it. */
+export type RouteOf = (path: string) => string
 
-const STATIC_ROUTES = new Set(ROUTES.filter((template) => !template.includes('{')))
-const PATTERNS = ROUTES.filter((template) => template.includes('{')).map(
-  (template) => [template, new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`)] as const,
-)
-
-/** @returns the template that a path matches; `other` when it matches none */
-export function routeOf(path: string): string {
-  return STATIC_ROUTES.has(path) ? path : (PATTERNS.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other')
+/** @param templates paths of all routes, with parameters in braces */
+export function createRouteOf(templates: string[]): RouteOf {
+  const fixed = new Set(templates.filter((template) => !template.includes('{')))
+  const patterns = templates
+    .filter((template) => template.includes('{'))
+    .map((template) => [template, new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`)] as const)
+  return (path) => (fixed.has(path) ? path : (patterns.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other'))
 }

@@ -3,11 +3,11 @@ import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
-import { type RequestHandler, Router } from 'express'
+import type { RequestHandler, Router } from 'express'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
 import { etagMatches } from './etag.ts'
-import { allowMethods } from './methods.ts'
+import { allowMethods, createRouter } from './router.ts'
 
 /** The files that src/build/pages.mjs writes. */
 const PUBLIC = new URL('dist/public/', PROJECT)
@@ -24,8 +24,17 @@ export function staticText(headers: Record<string, string>, text: string): Reque
   return serve(headers, CODINGS, (coding) => compress[coding](Buffer.from(text)))
 }
 
-/** Serves a page that the build wrote. */
-export function staticPage(headers: Record<string, string>, file: string): RequestHandler {
+/**
+ * Serves a page that the build wrote.
+ * @param allowed directives of its Content-Security-Policy, beside scripts and requests of this origin
+ */
+export function staticPage(file: string, allowed: string): RequestHandler {
+  const others = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  const headers = {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Referrer-Policy': 'no-referrer',
+    'Content-Security-Policy': `default-src 'none'; script-src 'self'; connect-src 'self'; ${allowed}; ${others}`,
+  }
   return serve(headers, CODINGS, (coding) => readFile(new URL(file + SUFFIXES[coding], PUBLIC)))
 }
 
@@ -35,7 +44,7 @@ export function assetsRouter(): Router {
   if (!existsSync(folder))
     throw new OperatorError('dist/public/ does not exist: npm run build, or deploy all of dist/.')
   const files = readdirSync(folder)
-  const router = Router({ strict: true, caseSensitive: true })
+  const router = createRouter()
   for (const file of files.filter((name) => !/\.(br|gz)$/.test(name))) {
     const codings = CODINGS.filter((coding) => files.includes(file + SUFFIXES[coding]))
     const headers = { 'Cache-Control': 'public, max-age=31536000, immutable' }
@@ -44,15 +53,6 @@ export function assetsRouter(): Router {
     route.get((req, res, next) => handler(req, res.type(file), next)).all(allowMethods('GET', 'HEAD'))
   }
   return router
-}
-
-/** The headers of every page, beside its Content-Security-Policy. */
-export const PAGE_HEADERS = { 'Content-Type': 'text/html; charset=utf-8', 'Referrer-Policy': 'no-referrer' }
-
-/** The Content-Security-Policy of a page: scripts and requests of this origin, and the given directives. */
-export function contentSecurityPolicy(allowed: string): string {
-  const others = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-  return `default-src 'none'; script-src 'self'; connect-src 'self'; ${allowed}; ${others}`
 }
 
 /**

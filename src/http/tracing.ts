@@ -1,7 +1,7 @@
 import type { Span, SpanContext, Tracer } from '@opentelemetry/api'
 import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { RequestHandler } from 'express'
-import { routeOf } from './routes.ts'
+import type { RouteOf } from './routes.ts'
 
 /** Methods that a span may be named after (RFC 9110 and 5789). */
 const TRACED_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE'])
@@ -13,7 +13,7 @@ const UNTRACED_PATHS = new Set(['/livez', '/readyz', '/metrics'])
  * Starts a server span for each request, as a child of the client's `traceparent` (OpenTelemetry's stable conventions
  * for HTTP servers). Spans contain neither the query, nor headers, nor the client's address.
  */
-export function traceRequests(tracer: Tracer): RequestHandler {
+export function traceRequests(tracer: Tracer, routeOf: RouteOf): RequestHandler {
   return (req, res, next) => {
     if (UNTRACED_PATHS.has(req.path)) return next()
     const route = routeOf(req.path)

@@ -1,13 +1,9 @@
 import type { RequestHandler } from 'express'
-import { contentSecurityPolicy, PAGE_HEADERS, staticPage } from '../http/static.ts'
+import { staticPage } from '../http/static.ts'
 
 /** `/` in a browser: what is here and where. Programs get the 404 of an address that does not exist. */
 export function homePage(): RequestHandler {
-  const headers = {
-    ...PAGE_HEADERS,
-    'Content-Security-Policy': contentSecurityPolicy("style-src 'self'; img-src data:"),
-  }
-  const page = staticPage(headers, 'home.html')
+  const page = staticPage('home.html', "style-src 'self'; img-src data:")
   return (req, res, next) => {
     if (req.path !== '/' || !['GET', 'HEAD'].includes(req.method)) return next()
     res.vary('Accept')

@@ -1,6 +1,3 @@
-import type { RequestHandler } from 'express'
-import { type Environments, referenceBases } from './references.ts'
-
 /** When getPet is removed (specification §4.3). */
 export const SUNSET_AT = new Date('2030-12-05T00:00:00Z')
 /** When version 1.0.0 of the REST API declared getPet deprecated. */
@@ -12,16 +9,3 @@ export const SUNSET_DATE = SUNSET_AT.toLocaleDateString('en-GB', { dateStyle: 'l
 export const DEPRECATION = `@${DEPRECATED_AT.getTime() / 1000}`
 /** Value of the header Sunset (RFC 8594). */
 export const SUNSET = SUNSET_AT.toUTCString()
-
-/** Adds Deprecation, Sunset and the successor link (RFC 5829) to every response of getPet, whatever its status. */
-export function deprecateGetPet(environments: Environments): RequestHandler {
-  const link = `<${referenceBases(environments)['/pets/{petId}']}pets>; rel="successor-version"`
-  return (req, res, next) => {
-    if (/^\/v1\/pets\/[^/]+$/.test(req.path)) {
-      res.setHeader('Deprecation', DEPRECATION)
-      res.setHeader('Sunset', SUNSET)
-      res.setHeader('Link', link)
-    }
-    next()
-  }
-}

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import type { Logger } from 'pino'
-import { routeOf } from '../http/routes.ts'
+import type { RouteOf } from '../http/routes.ts'
 import type { Metrics } from './metrics.ts'
 import type { RejectedRequest } from '../http/connection/server.ts'
 
@@ -17,7 +17,7 @@ const CLIENT_CLOSED_REQUEST = 499
  * Logs and measures each request when its response is complete or its client has disconnected. Only the route template
  * is recorded, no path, query or header: so API keys are not logged, and each metric has few time series.
  */
-export function observeRequests(log: Logger, metrics: Metrics): RequestHandler {
+export function observeRequests(log: Logger, metrics: Metrics, routeOf: RouteOf): RequestHandler {
   return (req, res, next) => {
     const route = routeOf(req.path)
     res.once('close', () => {

@@ -1,19 +1,15 @@
 import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
 import { reasonOf } from '../database/errors.ts'
 import type { DatabaseState } from '../database/readiness.ts'
 
 /** The least time between two checks of the database, in milliseconds: an outage fails every request. */
 const INTERVAL_MS = 1_000
 
-interface Limits {
-  lockMs: number
-  statementMs: number
-}
-
 interface MonitorOptions {
   log: Logger
   databaseUrl: string
-  timeouts: Limits
+  config: Pick<Config, 'DATABASE_LOCK_TIMEOUT_MS' | 'DATABASE_STATEMENT_TIMEOUT_MS'>
 }
 
 export interface DatabaseMonitor {
@@ -27,15 +23,15 @@ export interface DatabaseMonitor {
  * the configured limits. Checks it once in each
  * INTERVAL_MS while it is unavailable, and otherwise only when `check` is called.
  * @param options.databaseUrl only its host is logged
- * @param options.timeouts limits that every connection must have, in milliseconds
+ * @param options.config the limits that every connection must have
  * @param readState rejects when the database is not available
  */
 export function createDatabaseMonitor(
-  { log, databaseUrl, timeouts }: MonitorOptions,
+  { log, databaseUrl, config }: MonitorOptions,
   readState: () => Promise<DatabaseState>,
 ): DatabaseMonitor {
   const { host } = new URL(databaseUrl)
-  const checkLimits = createLimitsCheck(log, host, timeouts)
+  const checkLimits = createLimitsCheck(log, host, config)
   let problem: string | undefined
   let unavailableSince = 0
   /** Whether `check` was called since the last check began. */
@@ -82,13 +78,19 @@ export function createDatabaseMonitor(
  * Warns once of limits that are not the configured ones: a pooler may have ignored those with which connections are opened.
  * The database is available all the same.
  */
-function createLimitsCheck(log: Logger, host: string, timeouts: Limits): (limits: Limits) => void {
+function createLimitsCheck(
+  log: Logger,
+  host: string,
+  config: MonitorOptions['config'],
+): (state: DatabaseState) => void {
+  const { DATABASE_LOCK_TIMEOUT_MS, DATABASE_STATEMENT_TIMEOUT_MS } = config
   let warnedOf: string | undefined
   return ({ lockMs, statementMs }) => {
-    const isDifferent = lockMs !== timeouts.lockMs || statementMs !== timeouts.statementMs
+    const isDifferent = lockMs !== DATABASE_LOCK_TIMEOUT_MS || statementMs !== DATABASE_STATEMENT_TIMEOUT_MS
     const found = isDifferent ? `lock_timeout ${lockMs} ms and statement_timeout ${statementMs} ms` : undefined
     if (found && found !== warnedOf) {
-      const reason = `${found}, not ${timeouts.lockMs} and ${timeouts.statementMs} ms: set them on the role`
+      const limits = `${DATABASE_LOCK_TIMEOUT_MS} and ${DATABASE_STATEMENT_TIMEOUT_MS} ms`
+      const reason = `${found}, not ${limits}: set them on the role`
       log.warn({ host, reason }, 'connections lack their limits')
     }
     warnedOf = found
@@ -98,7 +100,7 @@ function createLimitsCheck(log: Logger, host: string, timeouts: Limits): (limits
 /** @returns why the database is unavailable; undefined when it is available */
 async function findProblem(
   readState: () => Promise<DatabaseState>,
-  onAvailable: (limits: Limits) => void,
+  onAvailable: (state: DatabaseState) => void,
 ): Promise<string | undefined> {
   try {
     const found = await readState()

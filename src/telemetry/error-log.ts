@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { reasonOf } from '../database/errors.ts'
-import { throttledByReason, throttledWarning } from './logger.ts'
+import { throttledWarning, throttledWarnings } from './logger.ts'
 
 /** How often failures with the same message are logged, in milliseconds: an outage fails every request. */
 const INTERVAL_MS = 1_000
@@ -18,13 +18,11 @@ interface LoggedError {
 
 /** @param onDatabaseFailure called for each request that failed because of the database */
 export function createErrorLog(log: Logger, onDatabaseFailure: () => void): LogError {
-  const warnings = new Map<string, (details: object) => void>()
+  const warn = throttledWarnings(log, INTERVAL_MS)
   return ({ code, status, message, cause }, requestId) => {
     if (status === 500) log.error({ requestId, err: cause }, 'unexpected error')
     if (status <= 500 || !cause) return
-    const warn = warnings.get(message) ?? throttledWarning(log, message, INTERVAL_MS)
-    warnings.set(message, warn)
-    warn({ requestId, code, reason: reasonOf(cause) })
+    warn(message, { requestId, code, reason: reasonOf(cause) })
     onDatabaseFailure()
   }
 }
@@ -35,13 +33,5 @@ export function logFailures(log: Logger, message: string, onFailure = () => {}):
   return (error) => {
     warn({ reason: reasonOf(error) })
     onFailure()
-  }
-}
-
-/** @returns logs lost connections and replicas that are left out, with the options' names of createPools */
-export function logPools(log: Logger, onConnectionLost: () => void) {
-  return {
-    onIdleError: logFailures(log, 'connection lost', onConnectionLost),
-    onReplicaLeftOut: throttledByReason(log, 'replica left out for up to a second, reading from the primary', 60_000),
   }
 }

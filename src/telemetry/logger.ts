@@ -9,14 +9,14 @@ const FLUSH_INTERVAL_MS = 10
 const PIPE_BUF = 4_096
 
 /** JSON lines, to stdout by default. */
-export function createLogger(level: Config['logLevel'], stream: DestinationStream = bufferedStdout()): Logger {
+export function createLogger(level: Config['LOG_LEVEL'], stream: DestinationStream = bufferedStdout()): Logger {
   const hooks = { streamWrite: redactKeys }
   return pino({ level, base: { pid: process.pid, version }, timestamp: pino.stdTimeFunctions.isoTime, hooks }, stream)
 }
 
 /** Colored lines on the terminal of a developer; undefined otherwise. */
-export async function prettyStream({ production }: Config): Promise<DestinationStream | undefined> {
-  if (production || !process.stdout.isTTY) return undefined
+export async function prettyStream({ NODE_ENV }: Config): Promise<DestinationStream | undefined> {
+  if (NODE_ENV === 'production' || !process.stdout.isTTY) return undefined
   const { default: pretty } = await import('pino-pretty') // not installed in production
   return pretty({ sync: true, singleLine: true, ignore: 'pid,version', translateTime: 'SYS:HH:MM:ss.l' })
 }
@@ -44,12 +44,15 @@ export function throttledWarning(log: Logger, message: string, intervalMs: numbe
   }
 }
 
-/** throttledWarning for each reason, of which there must be few: one does not hide another. */
-export function throttledByReason(log: Logger, message: string, intervalMs: number) {
+/**
+ * throttledWarning for each key, of which there must be few: one does not hide another.
+ * @returns logs a warning with these details; its message is the key by default
+ */
+export function throttledWarnings(log: Logger, intervalMs: number) {
   const warnings = new Map<string, (details: object) => void>()
-  return (details: { reason: string }): void => {
-    const warn = warnings.get(details.reason) ?? throttledWarning(log, message, intervalMs)
-    warnings.set(details.reason, warn)
+  return (message: string, details: object, key = message): void => {
+    const warn = warnings.get(key) ?? throttledWarning(log, message, intervalMs)
+    warnings.set(key, warn)
     warn(details)
   }
 }

@@ -1,16 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { Router } from 'express'
+import type { Router } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
 import { ApiError } from '../errors.ts'
-import { allowMethods } from '../http/methods.ts'
+import { allowMethods, createRouter } from '../http/router.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
 export interface MetricSources {
   version: string
   pool: { totalCount: number; idleCount: number }
   waitingCount(): number
-  databasePoolSize: number
+  config: { DATABASE_POOL_SIZE: number }
   keyLookup: { counts: Counts }
   loadShedder: { counts: Counts }
   streams: { size: number; events: number; ended: Counts }
@@ -89,54 +88,32 @@ export function createMetrics(sources: MetricSources): Metrics {
       if (keyPrefixes.size < MAX_KEYS) keyPrefixes.add(keyPrefix)
       deprecatedCalls.labels(keyPrefixes.has(keyPrefix) ? keyPrefix : 'other').inc()
     },
-    router: () => metricsRouter(spaceOut(read), registry.contentType),
+    router: () => metricsRouter(read, registry.contentType),
   }
 }
 
-/** Registers metrics whose values are read when they are scraped. */
-function createRegistrars(registry: Registry) {
-  const registers = [registry]
-  return {
-    /** @param aggregator how the values of the workers of a cluster are combined */
-    gauge: (name: string, help: string, value: () => number, aggregator: 'sum' | 'max' = 'sum') =>
-      new Gauge({
-        name,
-        help,
-        registers,
-        aggregator,
-        collect() {
-          this.set(value())
-        },
-      }),
-    counter: (name: string, help: string, label: string, counts: () => Counts) =>
-      new Counter({
-        name,
-        help,
-        labelNames: [label],
-        registers,
-        collect() {
-          this.reset()
-          for (const [value, count] of Object.entries(counts())) this.inc({ [label]: value }, count)
-        },
-      }),
-    total: (name: string, help: string, value: () => number) =>
-      new Counter({
-        name,
-        help,
-        registers,
-        collect() {
-          this.reset()
-          this.inc(value())
-        },
-      }),
-  }
-}
-
-/** Registers the metrics whose values other modules count. */
+/** Registers the metrics whose values other modules count; they are read when they are scraped. */
 function registerSources(registry: Registry, sources: MetricSources): void {
-  const { version, pool, keyLookup, loadShedder, keyLimiter, failedAuthLimiter, streams, feed } = sources
+  const { version, config, pool, keyLookup, loadShedder, keyLimiter, failedAuthLimiter, streams, feed } = sources
   const registers = [registry]
-  const { gauge, counter, total } = createRegistrars(registry)
+  /** @param aggregator how the values of the workers of a cluster are combined */
+  const gauge = (name: string, help: string, value: () => number, aggregator: 'sum' | 'max' = 'sum') => {
+    const metric: Gauge = new Gauge({ name, help, registers, aggregator, collect: () => metric.set(value()) })
+  }
+  const counter = (name: string, help: string, label: string, counts: () => Counts) => {
+    const collect = () => {
+      metric.reset()
+      for (const [value, count] of Object.entries(counts())) metric.inc({ [label]: value }, count)
+    }
+    const metric: Counter = new Counter({ name, help, labelNames: [label], registers, collect })
+  }
+  const total = (name: string, help: string, value: () => number) => {
+    const collect = () => {
+      metric.reset()
+      metric.inc(value())
+    }
+    const metric: Counter = new Counter({ name, help, registers, collect })
+  }
 
   const labelNames = ['version', 'node']
   new Gauge({ name: 'petstore_build_info', help: 'Always 1.', labelNames, registers, aggregator: 'first' })
@@ -144,7 +121,7 @@ function registerSources(registry: Registry, sources: MetricSources): void {
     .set(1)
   gauge('petstore_database_connections', 'Open database connections.', () => pool.totalCount)
   gauge('petstore_database_connections_busy', 'Busy connections.', () => pool.totalCount - pool.idleCount)
-  gauge('petstore_database_connections_max', 'Pool size.', () => sources.databasePoolSize)
+  gauge('petstore_database_connections_max', 'Pool size.', () => config.DATABASE_POOL_SIZE)
   gauge('petstore_database_queue_length', 'Requests waiting for a connection.', sources.waitingCount)
   counter('petstore_key_lookups_total', 'Key lookups: cache hits and misses.', 'result', () => keyLookup.counts)
   counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', 'reason', () => loadShedder.counts)
@@ -155,41 +132,13 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   gauge('petstore_streams', 'Open streams of subscriptions.', () => streams.size)
   counter('petstore_streams_ended_total', 'Streams that have ended, by reason.', 'reason', () => streams.ended)
   total('petstore_stream_events_total', 'Events sent to all streams.', () => streams.events)
-  gauge(
-    'petstore_feed_lag_seconds',
-    'Time for which events wait for a transaction.',
-    () => feed.reader.lagMs() / 1000,
-    'max',
-  )
+  const lagSeconds = () => feed.reader.lagMs() / 1000
+  gauge('petstore_feed_lag_seconds', 'Time for which events wait for a transaction.', lagSeconds, 'max')
   total('petstore_feed_gap_waits_total', 'Waits of the feed for transactions in flight.', () => feed.reader.gapWaits)
 }
 
-const MAX_PAUSE_MS = 1_000
-
-/**
- * Spaces out collections, which block the event loop for some milliseconds: each is followed by a pause 99 times as long,
- * at most MAX_PAUSE_MS. Requests in a pause share the next collection, so no result is older than its request.
- */
-function spaceOut<T>(collect: () => Promise<T>): () => Promise<T> {
-  let nextAtMs = 0
-  let next: Promise<T> | undefined
-
-  async function startNext(): Promise<T> {
-    do await sleep(Math.max(nextAtMs - performance.now(), 0))
-    while (nextAtMs > performance.now())
-    next = undefined
-    const startedAt = performance.now()
-    nextAtMs = startedAt + MAX_PAUSE_MS // if this collection takes longer, the next one does not wait for it
-    const result = await collect()
-    const endedAt = performance.now()
-    nextAtMs = endedAt + Math.min(99 * (endedAt - startedAt), MAX_PAUSE_MS)
-    return result
-  }
-  return () => (next ??= startNext())
-}
-
 function metricsRouter(read: () => Promise<string | undefined>, contentType: string): Router {
-  const router = Router({ strict: true, caseSensitive: true })
+  const router = createRouter()
   router.get('/metrics', async (_req, res) => {
     const text = await read()
     if (text === undefined) throw new ApiError('UNAVAILABLE', 'Metrics of some workers are unavailable.')

@@ -26,7 +26,7 @@ const test = base.extend<{ send(path: string, body?: object, headers?: HeadersIn
     expect(await createMigration(copy, databaseUrl, 'no_change')).toBe('undefined')
     const { createService } = (await import(join(copy, 'src/service.ts'))) as typeof import('../../src/service.ts')
     const log = createLogger('info', collectLog())
-    const service = createService({ ...loadConfig({}), log, databaseUrl })
+    const service = createService({ config: loadConfig({}), log, databaseUrl })
     const port = await service.start({ port: 0, host: '127.0.0.1' })
     const key = recordKey(await service.keys.issue('test'))
     await use((path, body, headers) =>

@@ -1,5 +1,4 @@
 import { describe, expect, vi } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
 import {
   withClient,
@@ -120,7 +119,7 @@ describe('a valid key', () => {
   )
 
   test('is stored only as its SHA-256, and is in no table of the database', async ({ service }) => {
-    const peer = await service.startPeer({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
+    const peer = await service.startPeer({ RATE_LIMIT_STORE: 'database' })
     await peer.post({ name: 'x', categoryId: 1 }, { 'Idempotency-Key': 'once' })
     await status(peer, mintKey())
     await peer.stop(0, 0) // writes the usage of keys

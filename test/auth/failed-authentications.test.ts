@@ -1,10 +1,9 @@
 import { describe, expect, vi } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 
-const rateLimits = { ...loadConfig({}).rateLimits, wrongKeys: 3 }
+const limit = { RATE_LIMIT_WRONG_KEYS: 3 }
 
 /** Sends a request with a key and an X-Forwarded-For header. @returns the status */
 async function authenticate(
@@ -33,7 +32,7 @@ describe('failed authentications of an IP address', () => {
   test('beyond the limit are 429 with Retry-After, in both APIs; other addresses are not affected', async ({
     service,
   }) => {
-    const peer = await service.startPeer({ rateLimits, trustedProxies: ['loopback'] })
+    const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback'] })
     expect(await sendInvalid(peer, 5, '203.0.113.7')).toEqual([401, 401, 401, 429, 429])
     for (const path of ['/v1/pets', '/graphql']) {
       const headers = { Authorization: 'Bearer wrong', 'X-Forwarded-For': '203.0.113.7' }
@@ -54,7 +53,7 @@ describe('failed authentications of an IP address', () => {
     let aheadMs = 0
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs)
     onTestFinished(() => clock.mockRestore())
-    const peer = await service.startPeer({ rateLimits, trustedProxies: ['loopback'] })
+    const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback'] })
     const newKey = await service.keys.issue('new')
     expect(await authenticate(peer, peer.key, '203.0.113.7')).toBe(200)
     await sendInvalid(peer, 4, '203.0.113.7')
@@ -73,8 +72,8 @@ describe('failed authentications of an IP address', () => {
   })
 
   test('count by the address of the connection if it is not a trusted proxy', async ({ service }) => {
-    for (const trustedProxies of [undefined, ['192.0.2.1']]) {
-      const peer = await service.startPeer({ rateLimits, ...(trustedProxies && { trustedProxies }) })
+    for (const TRUSTED_PROXIES of [undefined, ['192.0.2.1']]) {
+      const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES })
       expect(await sendInvalid(peer, 3, '203.0.113.7')).toEqual([401, 401, 401])
       expect(await sendInvalid(peer, 1, '203.0.113.8')).toEqual([429])
     }
@@ -84,13 +83,13 @@ describe('failed authentications of an IP address', () => {
     { title: 'IPv4', addresses: ['203.0.113.7', '203.0.113.7:40001', '203.0.113.7:40002'] },
     { title: 'IPv6', addresses: ['2001:db8::7', '[2001:db8::7]:40001', '[2001:db8::7]:40002'] },
   ])('count by the $title address, whatever port a proxy appends to it', async ({ addresses }, { service }) => {
-    const peer = await service.startPeer({ rateLimits, trustedProxies: ['loopback'] })
+    const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback'] })
     for (const address of addresses) expect(await authenticate(peer, 'wrong', address)).toBe(401)
     for (const address of addresses) expect(await authenticate(peer, 'wrong', address)).toBe(429)
   })
 
   test('count by the last address in X-Forwarded-For that is not a trusted proxy', async ({ service }) => {
-    const peer = await service.startPeer({ rateLimits, trustedProxies: ['loopback', '10.0.0.0/8'] })
+    const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback', '10.0.0.0/8'] })
     for (let n = 0; n < 3; n++)
       expect(await authenticate(peer, 'wrong', `198.51.100.${n}, 203.0.113.7, 10.1.2.3`)).toBe(401)
     expect(await authenticate(peer, 'wrong', '203.0.113.7')).toBe(429)
@@ -98,7 +97,7 @@ describe('failed authentications of an IP address', () => {
   })
 
   test('count by the /64 network of an IPv6 address', async ({ service }) => {
-    const peer = await service.startPeer({ rateLimits, trustedProxies: ['loopback'] })
+    const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback'] })
     for (const host of ['1', 'ffff:1:2:3', 'a:b:c:d'])
       expect(await authenticate(peer, 'wrong', `2001:db8:0:1:${host}`.replace(/1:1$/, '1::1'))).toBe(401)
     expect(await authenticate(peer, 'wrong', '2001:db8:0:1::99')).toBe(429)
@@ -107,7 +106,7 @@ describe('failed authentications of an IP address', () => {
   })
 
   test('are not limited when the limit is 0', async ({ service }) => {
-    const peer = await service.startPeer({ rateLimits: { ...rateLimits, wrongKeys: 0 } })
+    const peer = await service.startPeer({ RATE_LIMIT_WRONG_KEYS: 0 })
     expect(new Set(await sendInvalid(peer, 20, '203.0.113.7'))).toEqual(new Set([401]))
   })
 })

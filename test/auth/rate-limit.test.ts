@@ -1,13 +1,19 @@
 import { describe, expect, onTestFinished, vi } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
 import { createRateLimiter, deleteExpiredWindows, MAX_CLIENTS } from '../../src/auth/rate-limiter.ts'
-import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
+import {
+  withClient,
+  type TestService,
+  type TestServiceOptions,
+  testWithService as test,
+  databaseOf,
+} from '../support/harness.ts'
 import { waitFor, waitUntil } from '../support/timeouts.ts'
 
-const defaults = loadConfig({}).rateLimits
+/** The default of RATE_LIMIT_WINDOW_S. */
+const WINDOW_S = 60
 const HOUR_MS = 3_600_000
-const startLimited = (service: TestService, points: number, overrides = {}) =>
-  service.startPeer({ rateLimits: { ...defaults, points, ...overrides } })
+const startLimited = (service: TestService, points: number, options: TestServiceOptions = {}) =>
+  service.startPeer({ RATE_LIMIT_POINTS: points, ...options })
 
 /** A GraphQL query of this cost. */
 const queryOfCost = (cost: number) => ({
@@ -62,10 +68,10 @@ describe('the rate limit of a key', () => {
     ]
     expect(responses.map(remaining)).toEqual([99, 69, 68, 67, 66, 46, 45])
     for (const response of responses) {
-      expect(parameters(response, 'ratelimit-policy')).toEqual({ q: 100, w: defaults.windowSeconds })
+      expect(parameters(response, 'ratelimit-policy')).toEqual({ q: 100, w: WINDOW_S })
       const { t } = parameters(response, 'ratelimit')
       expect(t).toBeGreaterThan(0)
-      expect(t).toBeLessThanOrEqual(defaults.windowSeconds)
+      expect(t).toBeLessThanOrEqual(WINDOW_S)
     }
   })
 
@@ -107,7 +113,7 @@ describe('the rate limit of a key', () => {
     expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429, 429])
   })
 
-  test.for([{ shared: false }, { shared: true }])(
+  test.for([{ RATE_LIMIT_STORE: 'memory' }, { RATE_LIMIT_STORE: 'database' }] as const)(
     'serves the one of twenty concurrent operations that fits (%j)',
     async (store, { service }) => {
       const { send } = await startLimited(service, 30, store)
@@ -117,7 +123,7 @@ describe('the rate limit of a key', () => {
   )
 
   test('is reset after its window', async ({ service }) => {
-    const { send } = await startLimited(service, 2, { windowSeconds: 1 })
+    const { send } = await startLimited(service, 2, { RATE_LIMIT_WINDOW_S: 1 })
     await waitFor(async () => expect((await send('/v1/pets')).status).toBe(429))
     await waitFor(async () => expect((await send('/v1/pets')).status).toBe(200))
   })
@@ -142,7 +148,7 @@ describe('the rate limit of a key', () => {
 })
 
 describe('a rate limit that instances share', () => {
-  const shared = { shared: true }
+  const shared = { RATE_LIMIT_STORE: 'database' } as const
 
   test('has its connections before the first request, so that a burst does not wait for them', async ({ service }) => {
     const connections = async () =>
@@ -198,7 +204,7 @@ describe('a rate limit that instances share', () => {
     await query(service, `UPDATE rate_limit SET expire = expire + ${HOUR_MS}`)
     const response = await send('/v1/pets')
     expect(remaining(response)).toBe(19)
-    expect(parameters(response, 'ratelimit').t).toBeLessThanOrEqual(defaults.windowSeconds)
+    expect(parameters(response, 'ratelimit').t).toBeLessThanOrEqual(WINDOW_S)
   })
 
   test('deletes expired windows', async ({ service }) => {
@@ -210,7 +216,7 @@ describe('a rate limit that instances share', () => {
   })
 })
 
-describe.for([{ shared: false }, { shared: true }])(
+describe.for([{ RATE_LIMIT_STORE: 'memory' }, { RATE_LIMIT_STORE: 'database' }] as const)(
   'a rate limit (%j) when the clock of the machine is changed',
   (store) => {
     test('keeps counting down in its window, and rejects no longer than until its end', async ({ service }) => {
@@ -225,14 +231,14 @@ describe.for([{ shared: false }, { shared: true }])(
       for (const response of responses) {
         const { t } = parameters(response, 'ratelimit')
         expect(t).toBeGreaterThan(0)
-        expect(t).toBeLessThanOrEqual(defaults.windowSeconds)
+        expect(t).toBeLessThanOrEqual(WINDOW_S)
       }
       setClockBy(72 * HOUR_MS)
       await expectLimited(await send('/v1/pets'))
     })
 
     test('is reset after its window', async ({ service }) => {
-      const { send } = await startLimited(service, 2, { ...store, windowSeconds: 1 })
+      const { send } = await startLimited(service, 2, { ...store, RATE_LIMIT_WINDOW_S: 1 })
       await waitFor(async () => expect((await send('/v1/pets')).status).toBe(429))
       setClockBy(-HOUR_MS)
       await waitFor(async () => expect((await send('/v1/pets')).status).toBe(200))
@@ -242,8 +248,8 @@ describe.for([{ shared: false }, { shared: true }])(
 
 test('instances whose clocks differ by a day share one window', async ({ service }) => {
   const [first, second] = [
-    await startLimited(service, 20, { shared: true }),
-    await startLimited(service, 20, { shared: true }),
+    await startLimited(service, 20, { RATE_LIMIT_STORE: 'database' }),
+    await startLimited(service, 20, { RATE_LIMIT_STORE: 'database' }),
   ]
   const counts = []
   for (const [{ send }, aheadMs] of [
@@ -255,7 +261,7 @@ test('instances whose clocks differ by a day share one window', async ({ service
     setClockBy(aheadMs)
     const response = await send('/v1/pets')
     counts.push(remaining(response))
-    expect(parameters(response, 'ratelimit').t).toBeLessThanOrEqual(defaults.windowSeconds)
+    expect(parameters(response, 'ratelimit').t).toBeLessThanOrEqual(WINDOW_S)
   }
   expect(counts).toEqual([19, 18, 17, 16])
 })

@@ -125,7 +125,7 @@ describe('the usage of a key', () => {
       const { rows } = await client.query('SELECT id FROM api_key')
       return rows.map(({ id }: { id: string }) => BigInt(id))
     }, databaseOf(service))
-    const { database } = await service.startPeer({ timeouts: { lockMs: 100 } })
+    const { database } = await service.startPeer({ DATABASE_LOCK_TIMEOUT_MS: 100 })
     const usage = createUsage(database.prisma)
     const recordCalls = () => ids.forEach((id) => usage.recordDeprecatedCall(id, new Date('2026-01-01T00:00:00Z')))
     recordCalls()

@@ -2,7 +2,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
 import { testWithService as base } from '../support/harness.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
@@ -55,7 +54,7 @@ describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
     service,
     shop,
   }) => {
-    const { base, key } = await service.startPeer({ corsOrigins: [`http://127.0.0.1:${shop}`] })
+    const { base, key } = await service.startPeer({ CORS_ORIGINS: [`http://127.0.0.1:${shop}`] })
     const auth = { Authorization: `Bearer ${key}`, 'X-Request-Id': 'page-1' }
     const json = { ...auth, 'Content-Type': 'application/json', 'Idempotency-Key': 'k' }
     const body = '{"name":"Rex","categoryId":7}'
@@ -98,9 +97,8 @@ describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
   })
 
   test('reads 429 and when to retry', async ({ page, service, shop }) => {
-    const { rateLimits } = loadConfig({})
     const corsOrigins = [`http://127.0.0.1:${shop}`]
-    const { base, key } = await service.startPeer({ corsOrigins, rateLimits: { ...rateLimits, points: 1 } })
+    const { base, key } = await service.startPeer({ CORS_ORIGINS: corsOrigins, RATE_LIMIT_POINTS: 1 })
     const headers = { Authorization: `Bearer ${key}` }
     await fetchIn(page, `${base}/v1/pets`, { headers })
     const { status, headers: received, text } = await fetchIn(page, `${base}/v1/pets`, { headers })
@@ -118,7 +116,7 @@ describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
   }) => {
     const headers = { Authorization: `Bearer ${service.key}` }
     const failed = { status: 'TypeError: Failed to fetch' }
-    const listed = await service.startPeer({ corsOrigins: [`http://localhost:${shop}`] })
+    const listed = await service.startPeer({ CORS_ORIGINS: [`http://localhost:${shop}`] })
     const off = await service.startPeer()
     for (const { base } of [listed, off])
       expect(await fetchIn(page, `${base}/v1/pets`, { headers })).toMatchObject(failed)

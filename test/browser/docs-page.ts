@@ -1,6 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
+import { paths } from '../rest/document.ts'
 
-export const OPERATIONS = ['listPets', 'createPet', 'getPet']
+export const OPERATIONS = Object.values(paths).flatMap((item) => Object.values(item).map((one) => one.operationId))
 export const PHONE = { width: 390, height: 844 }
 
 export async function open(page: Page, address: string, fragment = ''): Promise<void> {

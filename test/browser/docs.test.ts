@@ -18,7 +18,7 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
 
   test('lists the servers, and sends requests only to its own', async ({ page, service }) => {
     const production = 'https://production.example/v1'
-    const known = await service.startPeer({ environments: { production, staging: undefined } })
+    const known = await service.startPeer({ PRODUCTION_URL: production })
     await open(page, known.base)
     const servers = await page.locator('.servers').allInnerTexts()
     expect(servers).toEqual([expect.stringMatching(/^\/v1 – /), `${production} – Production`])

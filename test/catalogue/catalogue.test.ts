@@ -32,7 +32,7 @@ beforeAll(async () => {
   stops.push(() => dropDatabase(databaseUrl))
   service = await startService(databaseUrl, stops, {
     log: pino({ level: 'info' }, log.stream),
-    databasePoolSize: poolSize,
+    DATABASE_POOL_SIZE: poolSize,
   })
 })
 afterAll(async () => {

@@ -72,7 +72,7 @@ export function issueKey(url: string): Promise<string> {
 
 /** Issues or revokes keys, as `npm run keys` does. */
 export async function withApiKeys<T>(url: string, work: (keys: ApiKeys) => Promise<T>): Promise<T> {
-  const { timeouts } = loadConfig(GENEROUS_TIMEOUTS)
+  const timeouts = loadConfig(GENEROUS_TIMEOUTS)
   const database = createDatabase({ url, size: 1, timeouts })
   return work(createApiKeys(database)).finally(() => database.close())
 }

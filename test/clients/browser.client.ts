@@ -24,7 +24,7 @@ async function openShop(service: TestService) {
   })
   await server.listen()
   const [shop = ''] = server.resolvedUrls?.local ?? []
-  const peer = await service.startPeer({ corsOrigins: [new URL(shop).origin] })
+  const peer = await service.startPeer({ CORS_ORIGINS: [new URL(shop).origin] })
   const browser = await launch()
   onTestFinished(async () => {
     await browser.close()

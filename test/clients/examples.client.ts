@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
 import { readManifest } from '../../src/graphql/trusted-documents.ts'
 import {
   databaseOf,
@@ -34,7 +33,8 @@ async function connect(create: CreatePetStore, service: TestService, options: Te
 
 /** The rate limits, with a budget of this number of points for each window of this length. */
 const limits = (points: number, windowSeconds: number) => ({
-  rateLimits: { ...loadConfig({}).rateLimits, points, windowSeconds },
+  RATE_LIMIT_POINTS: points,
+  RATE_LIMIT_WINDOW_S: windowSeconds,
 })
 
 describe.for(Object.entries({ ...graphqlClients, ...restClients }))('%s', ([name, create]) => {
@@ -72,10 +72,10 @@ describe.for(Object.entries({ ...graphqlClients, ...restClients }))('%s', ([name
   })
 
   test.for([
-    { code: 'UNAVAILABLE', timeouts: { lockMs: 200 } },
-    { code: 'DEADLINE_EXCEEDED', timeouts: { handlerMs: 1_000 } },
+    { code: 'UNAVAILABLE', timeouts: { DATABASE_LOCK_TIMEOUT_MS: 200 } },
+    { code: 'DEADLINE_EXCEEDED', timeouts: { HANDLER_TIMEOUT_MS: 1_000 } },
   ])('creates one animal after $code, when the table is unlocked', async ({ code, timeouts }, { service }) => {
-    const { store, proxy } = await connect(create, service, { timeouts })
+    const { store, proxy } = await connect(create, service, timeouts)
     await store.findPet('1') // caches the API key
     const added = await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
@@ -111,7 +111,7 @@ describe.for(Object.entries({ ...graphqlClients, ...restClients }))('%s', ([name
   })
 
   test('reports UNAVAILABLE after four attempts', async ({ service }) => {
-    const { store, proxy } = await connect(create, service, { timeouts: { lockMs: 50 } })
+    const { store, proxy } = await connect(create, service, { DATABASE_LOCK_TIMEOUT_MS: 50 })
     await store.findPet('1') // caches the API key
     const { error } = await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')

@@ -26,7 +26,7 @@ export default async function generate(): Promise<void> {
 
 /** The services of the tests are not running yet. A test compares the document with theirs. */
 async function saveOpenapi(): Promise<void> {
-  const document = JSON.stringify(openapi('0.0.0', apiServers({ production: undefined, staging: undefined })))
+  const document = JSON.stringify(openapi('0.0.0', apiServers({})))
   const server = createServer((_req, res) => void res.end(document)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo // of a TCP server

@@ -95,10 +95,10 @@ describe.for(Object.entries(liveClients))('%s', ([, client]) => {
   })
 
   test.for([
-    [429, { total: 0, perKey: 1 }],
-    [503, { total: 1, perKey: 0 }],
-  ] as const)('begins after a response %i', async ([status, streamLimits], { service }) => {
-    const peer = await service.startPeer({ streamLimits })
+    [429, { STREAM_LIMIT_PER_KEY: 1 }],
+    [503, { STREAM_LIMIT: 1 }],
+  ] as const)('begins after a response %i', async ([status, limits], { service }) => {
+    const peer = await service.startPeer(limits)
     const other = await openStream(peer, { query: 'subscription { petCreated { cursor } }' })
     const requests = watchRequests()
     const list = await openList(client, peer.base, service.key)
@@ -142,7 +142,7 @@ describe('createStreamFetch', () => {
   })
 
   test('returns a rejected response when Retry-After has passed', async ({ service }) => {
-    const peer = await service.startPeer({ streamLimits: { total: 1, perKey: 0 } })
+    const peer = await service.startPeer({ STREAM_LIMIT: 1 })
     await subscribe(peer.base, service.key)
     const startedAt = performance.now()
     const { status } = await subscribe(peer.base, service.key)

@@ -130,7 +130,7 @@ describe('a write that obtains no connection is 503, in both APIs', { concurrent
     test(`since the server ${what}`, async ({ service, onTestFinished }) => {
       const proxy = await startTcpProxy(service.databaseUrl)
       const stops: (() => Promise<void>)[] = []
-      const peer = await startService(proxy.url, stops, { key: service.key, timeouts: { checkoutMs: 3_000 } })
+      const peer = await startService(proxy.url, stops, { key: service.key, DATABASE_CHECKOUT_TIMEOUT_MS: 3_000 })
       expect((await peer.send('/v1/pets')).status).toBe(200) // caches the key
       await proxy.down()
       await waitUntil(() => peer.database.pool.totalCount === 0) // a write on a connection that is ending is 504

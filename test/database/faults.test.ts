@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import {
@@ -27,7 +26,7 @@ const lockMs = 500
 
 describe('a locked table', () => {
   test('writes and reads are 503 while it is locked, and nothing was written', async ({ service: patient }) => {
-    const service = await patient.startPeer({ timeouts: { lockMs } })
+    const service = await patient.startPeer({ DATABASE_LOCK_TIMEOUT_MS: lockMs })
     await service.send('/v1/pets')
     await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
@@ -43,7 +42,7 @@ describe('a locked table', () => {
   test('with every connection blocked, invalid requests are rejected, and valid ones succeed afterwards', async ({
     service: patient,
   }) => {
-    const service = await patient.startPeer({ timeouts: { lockMs } })
+    const service = await patient.startPeer({ DATABASE_LOCK_TIMEOUT_MS: lockMs })
     await service.send('/v1/pets')
     await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
@@ -67,7 +66,7 @@ describe('a locked table', () => {
 
 describe('connections that end', () => {
   test('that are idle are replaced without an error, in every pool, and logged', async ({ service }) => {
-    const peer = await service.startPeer({ rateLimits: { ...loadConfig({}).rateLimits, shared: true } })
+    const peer = await service.startPeer({ RATE_LIMIT_STORE: 'database' })
     const sendBoth = async () =>
       (await Promise.all(['/v1/pets', '/readyz'].map((path) => peer.send(path)))).map(statusOf)
     expect(await sendBoth()).toEqual([200, 200])
@@ -118,7 +117,7 @@ describe('the connection to the database', () => {
   })
 
   test('silent while a connection is opened: a write is 503, since it was never sent', async ({ service }) => {
-    const { peer, proxy } = await startBehindProxy(service, { timeouts: { checkoutMs: 3_000 } })
+    const { peer, proxy } = await startBehindProxy(service, { DATABASE_CHECKOUT_TIMEOUT_MS: 3_000 })
     await peer.send('/v1/pets') // caches the key
     proxy.hold('responses')
     proxy.cut()
@@ -162,7 +161,7 @@ describe('the connection to the database', () => {
     const stops: (() => Promise<void>)[] = []
     const databaseUrl = await cloneDatabase()
     const proxy = await startTcpProxy(databaseUrl)
-    const service = await startService(proxy.url, stops, { timeouts: { queryMs: 3_000 } })
+    const service = await startService(proxy.url, stops, { DATABASE_QUERY_TIMEOUT_MS: 3_000 })
     await Promise.all([service.post(pet), service.send('/v1/pets')])
     expect(service.database.pool.idleCount).toBe(2) // one for each
 

@@ -23,7 +23,12 @@ test('a connection that ends in the read in which it begins rejects its query, a
   onTestFinished(() => void server.close())
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo // TCP
-  const timeouts = { checkoutMs: 1_000, lockMs: 1_000, statementMs: 2_000, queryMs: 3_000 }
+  const timeouts = {
+    DATABASE_CHECKOUT_TIMEOUT_MS: 1_000,
+    DATABASE_LOCK_TIMEOUT_MS: 1_000,
+    DATABASE_STATEMENT_TIMEOUT_MS: 2_000,
+    DATABASE_QUERY_TIMEOUT_MS: 3_000,
+  }
   const pool = createPool({ url: `postgresql://user@127.0.0.1:${port}/test`, size: 1, timeouts })
   onTestFinished(() => pool.end())
   const failure = pool.withConnection((client) => client.query('SELECT 1')).catch((error: unknown) => error)

@@ -16,20 +16,20 @@ import {
 import { IGNORE_PARAMETERS, poolModes, startPgBouncer } from '../support/pgbouncer.ts'
 import { expectPoolHealthy } from './expect-pool-healthy.ts'
 
-const timeouts = { lockMs: 20_000, statementMs: 30_000 }
+const timeouts = { DATABASE_LOCK_TIMEOUT_MS: 20_000, DATABASE_STATEMENT_TIMEOUT_MS: 30_000 }
 
 /** Starts an instance of the service that reaches a database through a pooler. It is stopped after the test. */
 async function startBehind(url: string, key: string, options: TestServiceOptions = {}): Promise<TestService> {
   const stops: (() => Promise<void>)[] = []
   onTestFinished(async () => void (await Promise.all(stops.map((stop) => stop()))))
-  return startService(url, stops, { key, timeouts, ...options })
+  return startService(url, stops, { key, ...timeouts, ...options })
 }
 
 async function setLimitsOnRole({ databaseUrl }: TestService): Promise<void> {
   const role = `ALTER ROLE ${new URL(databaseUrl).username} IN DATABASE ${databaseOf({ databaseUrl })}`
   await withClient((client) =>
     client.query(
-      `${role} SET lock_timeout = ${timeouts.lockMs}; ${role} SET statement_timeout = ${timeouts.statementMs}`,
+      `${role} SET lock_timeout = ${timeouts.DATABASE_LOCK_TIMEOUT_MS}; ${role} SET statement_timeout = ${timeouts.DATABASE_STATEMENT_TIMEOUT_MS}`,
     ),
   )
 }

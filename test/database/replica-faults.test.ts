@@ -10,7 +10,12 @@ import { type Replication, startReplication } from '../support/standby.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const LONG_MS = 1_000_000
-const timeouts = { checkoutMs: LONG_MS, lockMs: LONG_MS, statementMs: LONG_MS, queryMs: LONG_MS }
+const timeouts = {
+  DATABASE_CHECKOUT_TIMEOUT_MS: LONG_MS,
+  DATABASE_LOCK_TIMEOUT_MS: LONG_MS,
+  DATABASE_STATEMENT_TIMEOUT_MS: LONG_MS,
+  DATABASE_QUERY_TIMEOUT_MS: LONG_MS,
+}
 
 let replication: Replication
 beforeAll(async () => void (replication = await startReplication()))
@@ -118,7 +123,11 @@ async function startBehindProxy(ms: number) {
   onTestFinished(() => proxy.down())
   await replication.onPrimary("INSERT INTO animal (name, category_id) SELECT 'Rex', 1 FROM generate_series(1, 40)")
   const stops: (() => Promise<void>)[] = []
-  const options = { databaseReplicaUrls: [proxy.url], timeouts: { queryMs: ms, checkoutMs: ms } }
+  const options = {
+    DATABASE_REPLICA_URLS: [proxy.url],
+    DATABASE_QUERY_TIMEOUT_MS: ms,
+    DATABASE_CHECKOUT_TIMEOUT_MS: ms,
+  }
   const service = await startService(replication.primaryUrl, stops, options)
   const ids = Array.from({ length: 40 }, (_, n) => n + 1)
   const readAll = () => Promise.all(ids.map(async (id) => (await service.send(`/v1/pets/${id}`)).status))

@@ -32,11 +32,11 @@ test('a standby of another server, or another database, is left out, though it i
     await one.onPrimary(animals(50, 'right'))
     await other.onPrimary(animals(10_000, 'of another server'))
     await waitUntil(async () => (await other.onStandby('SELECT count(*)::int FROM animal')).rows[0].count === 10_000)
-    const service = await startService(one.primaryUrl, stops, { databaseReplicaUrls: [other.standbyUrl] })
+    const service = await startService(one.primaryUrl, stops, { DATABASE_REPLICA_URLS: [other.standbyUrl] })
     await expectLeftOut(service, 'it is a standby of another server')
     const elsewhere = new URL(one.standbyUrl)
     elsewhere.pathname = '/template1'
-    const second = await startService(one.primaryUrl, stops, { databaseReplicaUrls: [elsewhere.href] })
+    const second = await startService(one.primaryUrl, stops, { DATABASE_REPLICA_URLS: [elsewhere.href] })
     await expectLeftOut(second, 'its URL names another database')
   } finally {
     await Promise.all(stops.map((stop) => stop()))
@@ -56,9 +56,9 @@ test('after a failover, a standby that follows the new primary executes reads, a
     await replication.onPrimary(animals(10_000, 'of the old primary'))
     await waitUntil(async () => (await stray.query('SELECT count(*)::int FROM animal')).rows[0].count === 10_000)
     await newPrimary.query(animals(50, 'right'))
-    const strayed = await startService(newPrimary.url, stops, { databaseReplicaUrls: [stray.url] })
+    const strayed = await startService(newPrimary.url, stops, { DATABASE_REPLICA_URLS: [stray.url] })
     await expectLeftOut(strayed, 'it is on timeline 1, the primary on 2')
-    const service = await startService(newPrimary.url, stops, { databaseReplicaUrls: [follower.url] })
+    const service = await startService(newPrimary.url, stops, { DATABASE_REPLICA_URLS: [follower.url] })
     await waitUntil(async () => {
       expect(new Set(await readMany(service))).toEqual(new Set(['right']))
       const { rows } = await follower.query(`SELECT count(*)::int FROM pg_stat_activity

@@ -19,8 +19,8 @@ const test = base.extend<Fixtures>({
   },
   start: async ({ replication }, use) => {
     const stops: (() => Promise<void>)[] = []
-    const databaseReplicaUrls = [replication.standbyUrl]
-    await use((options) => startService(replication.primaryUrl, stops, { databaseReplicaUrls, ...options }))
+    const DATABASE_REPLICA_URLS = [replication.standbyUrl]
+    await use((options) => startService(replication.primaryUrl, stops, { DATABASE_REPLICA_URLS, ...options }))
     await Promise.all(stops.map((stop) => stop()))
   },
 })

@@ -56,7 +56,7 @@ test('a database that became read-only: 503 on writes, reads go on, and all is w
 })
 
 test('a statement that is too slow is ended: 503, and nothing was written', async ({ service: patient }) => {
-  const service = await patient.startPeer({ timeouts: { statementMs: 1_000 } })
+  const service = await patient.startPeer({ DATABASE_STATEMENT_TIMEOUT_MS: 1_000 })
   await service.post(pet)
   await inDatabase(
     service,

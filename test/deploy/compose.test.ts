@@ -44,7 +44,7 @@ describe('compose.yaml', () => {
 
   test('configures the service with valid variables, and gives it the time that it needs to drain', () => {
     const config = configOf(services.api?.environment ?? {})
-    expect(config.drainDelayMs).toBeGreaterThan(0)
+    expect(config.DRAIN_DELAY_MS).toBeGreaterThan(0)
     expect(services.api?.stop_grace_period).toBe(`${secondsToStop(config)}s`)
   })
 
@@ -61,7 +61,7 @@ describe('haproxy.cfg', () => {
   })
 
   test('balances between the instances of compose.yaml', () => {
-    expect(haproxy).toContain(` api:${configOf(services.api?.environment ?? {}).port} resolvers docker`)
+    expect(haproxy).toContain(` api:${configOf(services.api?.environment ?? {}).PORT} resolvers docker`)
   })
 
   test('checks /readyz like docs/deployment.md and the rolling restarts of npm run chaos', () => {

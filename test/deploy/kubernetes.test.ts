@@ -38,12 +38,12 @@ describe.for(environments)('%s', (environment) => {
   })
 
   test('configures the service with valid variables', () => {
-    expect(apiOf(manifests).config).toMatchObject({ production: true, migrateOnStart: false })
+    expect(apiOf(manifests).config).toMatchObject({ NODE_ENV: 'production', MIGRATE_ON_START: false })
   })
 
   test('gives a pod the time that the service needs to drain', () => {
     const { pod, config } = apiOf(manifests)
-    expect(config.drainDelayMs).toBeGreaterThan(0) // the cluster needs time to stop routing to the pod
+    expect(config.DRAIN_DELAY_MS).toBeGreaterThan(0) // the cluster needs time to stop routing to the pod
     expect(pod.terminationGracePeriodSeconds).toBe(secondsToStop(config))
   })
 
@@ -60,8 +60,8 @@ describe.for(environments)('%s', (environment) => {
   test('uses the ports on which the service listens', () => {
     const { container, config } = apiOf(manifests)
     expect(container.ports).toEqual([
-      { name: 'http', containerPort: config.port },
-      { name: 'metrics', containerPort: config.metricsPort },
+      { name: 'http', containerPort: config.PORT },
+      { name: 'metrics', containerPort: config.METRICS_PORT },
     ])
     expect(manifestOf(manifests, 'Service').spec?.ports).toEqual([{ name: 'http', port: 80, targetPort: 'http' }])
     const [rule] = manifestOf(manifests, 'Ingress').spec?.rules ?? []
@@ -78,8 +78,8 @@ describe.for(environments)('%s', (environment) => {
       policyTypes: ['Ingress'],
     })
     expect(ingress.map(({ ports, from }) => [ports, from?.length])).toEqual([
-      [[{ port: config.port }], undefined],
-      [[{ port: config.metricsPort }], 1],
+      [[{ port: config.PORT }], undefined],
+      [[{ port: config.METRICS_PORT }], 1],
     ])
     expect(ingress[1]?.from?.[0]).toMatchObject({
       namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } },
@@ -167,8 +167,8 @@ test('the hosts of the environments are those of PRODUCTION_URL and STAGING_URL'
     const [rule] = manifestOf(render(environment), 'Ingress').spec?.rules ?? []
     return `https://${rule?.host}/v1`
   })
-  const { staging, production } = apiOf(render('staging')).config.environments
-  expect(hosts).toEqual([staging, production])
+  const { STAGING_URL, PRODUCTION_URL } = apiOf(render('staging')).config
+  expect(hosts).toEqual([STAGING_URL, PRODUCTION_URL])
 })
 
 test('the Kubernetes types find a misspelt, a missing and a wrong member', () => {

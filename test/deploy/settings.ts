@@ -23,6 +23,6 @@ export function configOf(environment: Record<string, string>) {
 }
 
 /** How long a deployment must wait from SIGTERM to SIGKILL, in seconds. */
-export function secondsToStop({ drainDelayMs, drainTimeoutMs }: ReturnType<typeof configOf>): number {
-  return (drainDelayMs + drainTimeoutMs + TRACING_STOP_TIMEOUT_MS + SPARE_MS) / 1_000
+export function secondsToStop({ DRAIN_DELAY_MS, DRAIN_TIMEOUT_MS }: ReturnType<typeof configOf>): number {
+  return (DRAIN_DELAY_MS + DRAIN_TIMEOUT_MS + TRACING_STOP_TIMEOUT_MS + SPARE_MS) / 1_000
 }

@@ -1,6 +1,5 @@
 import { getIntrospectionQuery } from 'graphql'
 import { describe, expect } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
 import { type GraphQLResponseBody, type TestService, testWithSharedService as test } from '../support/harness.ts'
 
 async function send(service: TestService, query: string, variables?: object, headers = {}) {
@@ -183,8 +182,7 @@ describe('the cost', () => {
   }
 
   test('above the whole rate limit is 400 without Retry-After, since a retry cannot succeed', async ({ service }) => {
-    const { rateLimits } = loadConfig({ RATE_LIMIT_POINTS: '50' })
-    const limited = await service.startPeer({ rateLimits })
+    const limited = await service.startPeer({ RATE_LIMIT_POINTS: 50 })
     const query = JSON.stringify({ query: '{ pets(first: 51) { nodes { id } } }' })
     const init = { method: 'POST', headers: { 'Content-Type': 'application/json', 'GraphQL-Cost': 'include' } }
     const response = await limited.send('/graphql', { ...init, body: query })

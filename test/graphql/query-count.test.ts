@@ -61,7 +61,7 @@ describe('the service sends only the statements that the selection needs', () =>
     service,
   }) => {
     const checkoutMs = 1_000
-    const peer = await service.startPeer({ timeouts: { checkoutMs } })
+    const peer = await service.startPeer({ DATABASE_CHECKOUT_TIMEOUT_MS: checkoutMs })
     const { database } = peer
     const animals = createAnimals(database.statements, database.counts)
     await createSome(peer, 3)

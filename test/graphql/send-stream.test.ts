@@ -15,13 +15,13 @@ const CALLER = { keyId: 1n, clientId: 1n, name: 'test', keyPrefix: 'test', scope
 const LARGE = Buffer.from(SSE.result(JSON.stringify('x'.repeat(30_000_000))))
 
 test('a client that takes nothing is disconnected, also when its key was revoked before', async () => {
-  const streams = createStreams({ total: 0, perKey: 0 }, async () => true)
+  const streams = createStreams({ STREAM_LIMIT: 0, STREAM_LIMIT_PER_KEY: 0 }, async () => true)
   const nextPart = async () => ({ data: LARGE, events: 1 })
   const app = express().use(beginRequest(60_000), async (req, res) => {
     req.caller = CALLER
     const stream = streams.open(res, CALLER, { hash: Buffer.of(), id: '' })
     setImmediate(() => setImmediate(() => stream.end('unauthenticated'))) // after the write, and before any timer
-    const dependencies = { timeouts: { streamWriteMs: 200 }, logError: () => {} }
+    const dependencies = { config: { STREAM_WRITE_TIMEOUT_MS: 200 }, logError: () => {} }
     await sendStream(req, res, { stream, transport: SSE, nextPart }, dependencies)
   })
   const server = app.listen(0, '127.0.0.1')

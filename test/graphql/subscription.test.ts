@@ -220,7 +220,7 @@ describe('the response', () => {
   test('is 429 beyond the limit of a key, and 503 beyond that of a process; closed streams do not count', async ({
     service,
   }) => {
-    const peer = await service.startPeer({ streamLimits: { total: 3, perKey: 2 } })
+    const peer = await service.startPeer({ STREAM_LIMIT: 3, STREAM_LIMIT_PER_KEY: 2 })
     const others = { ...peer, key: await service.keys.issue('other') }
     const own = [await openStream(peer, { query: NEW }), await openStream(peer, { query: NEW })]
     const refused = await openStream(peer, { query: NEW })
@@ -255,8 +255,13 @@ describe('the response', () => {
   })
 
   test('outlives every timeout of requests', async ({ service }) => {
-    const timeouts = { handlerMs: 2_000, headersMs: 2_000, requestMs: 2_000, keepAliveMs: 100 }
-    const peer = await service.startPeer({ timeouts })
+    const timeouts = {
+      HANDLER_TIMEOUT_MS: 2_000,
+      HEADERS_TIMEOUT_MS: 2_000,
+      REQUEST_TIMEOUT_MS: 2_000,
+      KEEP_ALIVE_TIMEOUT_MS: 100,
+    }
+    const peer = await service.startPeer(timeouts)
     const stream = await openStream(peer, { query: NEW })
     expect(stream.status).toBe(200)
     await new Promise((resolve) => setTimeout(resolve, 8_000)) // the server's own timeout is 5 s more
@@ -354,7 +359,7 @@ describe('a client that does not read', () => {
   })
 
   test('is disconnected when it takes nothing for STREAM_WRITE_TIMEOUT_MS', async ({ service }) => {
-    const peer = await service.startPeer({ timeouts: { streamWriteMs: 500 } })
+    const peer = await service.startPeer({ STREAM_WRITE_TIMEOUT_MS: 500 })
     const stream = await openStream(peer, { query: NEW })
     const other = await openStream(peer, { query: NEW })
     stream.response.pause()

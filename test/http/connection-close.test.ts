@@ -8,7 +8,12 @@ import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { app, createShortTimeoutServer, get, head, onRejected, slow } from './short-timeouts.ts'
 
 /** Longer than the timeout of a test. */
-const NO_TIMEOUTS = { headersMs: 600_000, requestMs: 600_000, keepAliveMs: 600_000, streamWriteMs: 600_000 }
+const NO_TIMEOUTS = {
+  HEADERS_TIMEOUT_MS: 600_000,
+  REQUEST_TIMEOUT_MS: 600_000,
+  KEEP_ALIVE_TIMEOUT_MS: 600_000,
+  STREAM_WRITE_TIMEOUT_MS: 600_000,
+}
 
 const server = createShortTimeoutServer()
 let port = 0

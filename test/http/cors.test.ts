@@ -38,7 +38,7 @@ describe('with listed origins', () => {
   const corsOrigins = [SHOP, 'http://localhost:5173']
 
   test('a preflight of a listed origin needs no key, and names what clients may send', async ({ service }) => {
-    const peer = await service.startPeer({ corsOrigins })
+    const peer = await service.startPeer({ CORS_ORIGINS: corsOrigins })
     for (const path of preflightAddresses) {
       const response = await preflight(peer, path)
       expect([path, response.status, await response.text()]).toEqual([path, 204, ''])
@@ -60,7 +60,7 @@ describe('with listed origins', () => {
   })
 
   test('a preflight of another origin is 204 without any permission', async ({ service }) => {
-    const peer = await service.startPeer({ corsOrigins })
+    const peer = await service.startPeer({ CORS_ORIGINS: corsOrigins })
     const others = [
       'https://evil.example',
       'https://shop.example.evil',
@@ -77,7 +77,7 @@ describe('with listed origins', () => {
   test('OPTIONS that is no preflight, or for an unknown address, has the response of OPTIONS without CORS', async ({
     service,
   }) => {
-    const peer = await service.startPeer({ corsOrigins })
+    const peer = await service.startPeer({ CORS_ORIGINS: corsOrigins })
     const cases: [string, Record<string, string>, number][] = [
       ['/v1/pets', {}, 401],
       ['/v1/pets', { Origin: SHOP }, 401],
@@ -97,7 +97,7 @@ describe('with listed origins', () => {
   test('a page sees the status and the headers of each response, errors included; caches see Vary', async ({
     service,
   }) => {
-    const peer = await service.startPeer({ corsOrigins })
+    const peer = await service.startPeer({ CORS_ORIGINS: corsOrigins })
     await peer.post({ name: 'Rex', categoryId: 1 })
     const etag = (await peer.send('/v1/pets')).headers.get('etag') ?? ''
     const json = { 'Content-Type': 'application/json' }
@@ -136,17 +136,19 @@ describe('with listed origins', () => {
   })
 
   test('429 and 503 can be read by a page, and neither limit counts preflights', async ({ service }) => {
-    const { rateLimits } = loadConfig({})
-    const limited = await service.startPeer({ corsOrigins, rateLimits: { ...rateLimits, points: 1 } })
+    const limited = await service.startPeer({ CORS_ORIGINS: corsOrigins, RATE_LIMIT_POINTS: 1 })
     const list = (peer: TestService) => peer.send('/v1/pets', { headers: { Origin: SHOP } })
     await list(limited)
     const tooMany = await list(limited)
     expect([tooMany.status, tooMany.headers.get('access-control-allow-origin')]).toEqual([429, SHOP])
     expect((await preflight(limited, '/v1/pets')).status).toBe(204)
 
-    const shedding = { queueLength: 1, queueMs: 0, delayMs: 0 }
-    const timeouts = { lockMs: 500 }
-    const overloaded = await service.startPeer({ corsOrigins, databasePoolSize: 1, shedding, timeouts })
+    const overloaded = await service.startPeer({
+      CORS_ORIGINS: corsOrigins,
+      DATABASE_POOL_SIZE: 1,
+      SHED_QUEUE_LENGTH: 1,
+      DATABASE_LOCK_TIMEOUT_MS: 500,
+    })
     await overloaded.send('/v1/pets') // the key is cached from here on
     await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
@@ -166,7 +168,7 @@ describe('with listed origins', () => {
 })
 
 test('with CORS_ORIGINS=* every response is for every origin, and the same for all', async ({ service }) => {
-  const peer = await service.startPeer({ corsOrigins: '*' })
+  const peer = await service.startPeer({ CORS_ORIGINS: '*' })
   for (const headers of [{ Origin: SHOP }, { Origin: 'null' }, {}]) {
     const response = await peer.send('/v1/pets', { headers })
     expect(corsHeaders(response)).toEqual({
@@ -180,7 +182,7 @@ test('with CORS_ORIGINS=* every response is for every origin, and the same for a
 })
 
 test('in development, pages on localhost may call, whatever their port, and no others', async ({ service }) => {
-  const peer = await service.startPeer({ corsOrigins: loadConfig({}).corsOrigins })
+  const peer = await service.startPeer({ CORS_ORIGINS: loadConfig({}).CORS_ORIGINS })
   const allow = async (origin: string) =>
     (await preflight(peer, '/graphql', origin)).headers.get('access-control-allow-origin')
   for (const origin of ['http://localhost:5173', 'https://localhost', 'http://127.0.0.1:3000', 'http://[::1]:8080'])

@@ -45,10 +45,10 @@ const html = { Accept: 'text/html' }
 
 describe('with more requests waiting for the database than the limit', () => {
   const queueLength = 2
-  const shedding = { queueLength, queueMs: 0, delayMs: 0 }
+  const shedding = { SHED_QUEUE_LENGTH: queueLength }
 
   test('a new request is 503 in both APIs, with and without a key', async ({ service }) => {
-    const bounded = await service.startPeer({ shedding })
+    const bounded = await service.startPeer(shedding)
     await whileQueueFull(bounded, queueLength, async () => {
       await expectShed(await bounded.send('/v1/pets'))
       await expectShed(await bounded.post('{'))
@@ -60,7 +60,7 @@ describe('with more requests waiting for the database than the limit', () => {
   })
 
   test('health, metrics and the pages without authentication are served', async ({ service }) => {
-    const bounded = await service.startPeer({ shedding })
+    const bounded = await service.startPeer(shedding)
     await whileQueueFull(bounded, queueLength, async () => {
       for (const path of [...neverShed, ...pages])
         expect((await bounded.send(path, { headers: html })).status, path).toBe(200)
@@ -70,7 +70,7 @@ describe('with more requests waiting for the database than the limit', () => {
   })
 
   test('no request is shed if the limit is 0', async ({ service }) => {
-    const unbounded = await service.startPeer({ shedding: { queueLength: 0, queueMs: 0, delayMs: 0 } })
+    const unbounded = await service.startPeer({ SHED_QUEUE_LENGTH: 0 })
     await whileQueueFull(unbounded, 20, async () => expect((await fetch(`${unbounded.base}/v1/pets`)).status).toBe(401))
   })
 })
@@ -78,7 +78,7 @@ describe('with more requests waiting for the database than the limit', () => {
 test('a new request is 503 while the oldest waiter exceeds the maximum wait, and 200 after the queue is empty', async ({
   service,
 }) => {
-  const bounded = await service.startPeer({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 } })
+  const bounded = await service.startPeer({ SHED_QUEUE_MS: 500 })
   await whileQueueFull(bounded, 0, async () => {
     await waitUntil(() => bounded.database.pool.longestWaitMs > 500)
     await expectShed(await bounded.send('/v1/pets'))
@@ -89,7 +89,7 @@ test('a new request is 503 while the oldest waiter exceeds the maximum wait, and
 
 test('under event-loop lag both APIs and the pages are 503, health and metrics are 200', async ({ service }) => {
   const delayMs = 200
-  const { port, base, key } = await service.startPeer({ shedding: { queueLength: 0, queueMs: 0, delayMs } })
+  const { port, base, key } = await service.startPeer({ SHED_DELAY_MS: delayMs })
   const paths = ['/v1/pets', '/graphql?query={__typename}', ...pages, ...neverShed]
   const clients = await Promise.all(paths.map(() => connectTo(port)))
   for (const [n, path] of paths.entries()) {
@@ -120,7 +120,7 @@ async function connectTo(port: number): Promise<Socket> {
 }
 
 test('with more requests than the database can serve, every admitted request succeeds', async ({ service }) => {
-  const bounded = await service.startPeer({ shedding: { queueLength: 0, queueMs: 500, delayMs: 0 } })
+  const bounded = await service.startPeer({ SHED_QUEUE_MS: 500 })
   await withClient(async (client) => {
     await client.query(
       'CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$',

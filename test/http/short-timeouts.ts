@@ -5,7 +5,12 @@ import { jsonBody } from '../../src/http/body.ts'
 import { createHttpServer, type HttpServer, type RejectedRequest } from '../../src/http/connection/server.ts'
 
 // An app that reads bodies like both APIs, on a server with short timeouts.
-export const times = { headersMs: 1_200, requestMs: 2_400, keepAliveMs: 1_500, streamWriteMs: 1_500 }
+export const times = {
+  HEADERS_TIMEOUT_MS: 1_200,
+  REQUEST_TIMEOUT_MS: 2_400,
+  KEEP_ALIVE_TIMEOUT_MS: 1_500,
+  STREAM_WRITE_TIMEOUT_MS: 1_500,
+}
 export const app = express()
 app.post('/', jsonBody, (req, res) => void setTimeout(() => res.status(201).json(req.body), 30)) // simulates the database
 app.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))

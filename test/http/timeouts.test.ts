@@ -21,7 +21,7 @@ function open(service: TestService, body: string): Socket {
 
 describe('an incomplete body', { concurrent: true }, () => {
   test('is 408 after the request timeout, and the connection is closed', async ({ service }) => {
-    const peer = await service.startPeer({ timeouts: { headersMs: 100, requestMs: 200 } })
+    const peer = await service.startPeer({ HEADERS_TIMEOUT_MS: 100, REQUEST_TIMEOUT_MS: 200 })
     const response = await text(open(peer, '5\r\n{"nam'))
     expect(response).toMatch(/^HTTP\/1\.1 408 /)
     expect(response).toContain('{"code":"REQUEST_TIMEOUT",')
@@ -43,7 +43,7 @@ describe('a request that waits for its key and then for the table', { concurrent
   const handlerMs = 4_000
   /** Runs `work` while both tables are locked: that of keys for half of the handler timeout, that of animals until the end. */
   async function whileLocked<T>(service: TestService, work: (peer: TestService) => Promise<T>): Promise<T> {
-    const peer = await service.startPeer({ timeouts: { handlerMs } })
+    const peer = await service.startPeer({ HANDLER_TIMEOUT_MS: handlerMs })
     const database = databaseOf(service)
     return withClient(
       (keys) =>
@@ -76,10 +76,15 @@ describe('a request that waits for its key and then for the table', { concurrent
 })
 
 test.concurrent.for([
-  { failure: 'the deadline of the request passes', timeouts: { handlerMs: 500 }, status: 503, path: undefined },
-  { failure: 'a statement of it fails', timeouts: { lockMs: 100 }, status: 200, path: ['pet'] },
+  {
+    failure: 'the deadline of the request passes',
+    timeouts: { HANDLER_TIMEOUT_MS: 500 },
+    status: 503,
+    path: undefined,
+  },
+  { failure: 'a statement of it fails', timeouts: { DATABASE_LOCK_TIMEOUT_MS: 100 }, status: 200, path: ['pet'] },
 ])('a GraphQL query is $status, with UNAVAILABLE, when $failure', async ({ timeouts, status, path }, { service }) => {
-  const peer = await service.startPeer({ timeouts })
+  const peer = await service.startPeer(timeouts)
   await peer.graphql('{ __typename }') // caches the key
   await withClient(async (client) => {
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
@@ -96,7 +101,7 @@ test.concurrent(
   'requests that share a query keep their own deadlines: the later one succeeds when the earlier one times out',
   async ({ service }) => {
     const handlerMs = 8_000
-    const peer = await service.startPeer({ timeouts: { handlerMs } })
+    const peer = await service.startPeer({ HANDLER_TIMEOUT_MS: handlerMs })
     const database = databaseOf(service)
     const at = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms))
     await withClient(

@@ -1,4 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { createRouteOf } from '../../src/http/routes.ts'
 import { openapi } from '../../src/rest/openapi/document.ts'
 
 export const document = openapi('1.0.0', [{ url: '/v1', description: 'This server (production, staging or local)' }])
@@ -34,6 +35,8 @@ function resolve<T extends object>(value: T | { $ref: string }, components: Reco
   if (!resolved) throw new Error(`Unresolved reference: ${JSON.stringify(value)}`)
   return resolved
 }
+
+const routeOf = createRouteOf(Object.keys(paths))
 
 /** @returns the example of a parameter as text, or its default */
 export function exampleOf({ name, schema, example }: Parameter): string {
@@ -78,11 +81,7 @@ export function validatorOf(name: string): ValidateFunction {
  * @returns the deviations, empty if the response conforms
  */
 export function deviations(method: string, path: string, response: Response, body: string): string[] {
-  const template = /^\/v1\/pets(\?|$)/.test(path)
-    ? '/pets'
-    : /^\/v1\/pets\/[^/?]+(\?|$)/.test(path)
-      ? '/pets/{petId}'
-      : ''
+  const template = routeOf(path.replace(/^\/v1|\?.*/g, ''))
   const operation = paths[template]?.[(method === 'HEAD' ? 'GET' : method).toLowerCase()]
   if (!operation) return []
   const label = `${method} ${template} ${response.status}`

@@ -1,5 +1,4 @@
 import { describe, expect } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { deviations, exampleOf, paths } from './document.ts'
@@ -46,8 +45,7 @@ describe('the OpenAPI document describes the responses', () => {
     expect(deviations(method, path, response, text.slice(text.indexOf('\r\n\r\n') + 4))).toEqual([])
     return response
   }
-  const { rateLimits } = loadConfig({})
-  const shortTimeouts = { timeouts: { headersMs: 1_000, requestMs: 1_000 } }
+  const shortTimeouts = { HEADERS_TIMEOUT_MS: 1_000, REQUEST_TIMEOUT_MS: 1_000 }
 
   test.for(operations)('of Node’s HTTP server to $method $path', async ({ method, path }, { service }) => {
     expect((await send(service, method, path, 'no header\r\n\r\n')).status).toBe(400)
@@ -72,7 +70,7 @@ describe('the OpenAPI document describes the responses', () => {
   test.for(operations)(
     'to $method $path after too many failed authentications',
     async ({ method, path }, { service }) => {
-      const strict = await service.startPeer({ rateLimits: { ...rateLimits, wrongKeys: 1 } })
+      const strict = await service.startPeer({ RATE_LIMIT_WRONG_KEYS: 1 })
       const headers = 'Authorization: Bearer wrong\r\nConnection: close\r\n\r\n'
       expect((await send(strict, method, path, headers)).status).toBe(401)
       expect((await send(strict, method, path, headers)).status).toBe(429)

@@ -8,13 +8,11 @@ import { deviations } from './document.ts'
 
 const PREFIX = '/shop'
 
-type Urls = { production?: string; staging?: string }
-
 /** A test with a service behind a reverse proxy that strips a prefix of the path. `proxied` is its base URL. */
 const test = testWithService.extend<{ prefixed: TestService; proxied: string }>({
   prefixed: async ({ service }, use) => {
-    const environments = { production: `https://pets.example${PREFIX}/v1`, staging: 'https://staging.example/v1' }
-    await use(await service.startPeer({ environments }))
+    const PRODUCTION_URL = `https://pets.example${PREFIX}/v1`
+    await use(await service.startPeer({ PRODUCTION_URL, STAGING_URL: 'https://staging.example/v1' }))
   },
   proxied: async ({ prefixed }, use) => {
     const proxy = createServer((req, res) => {
@@ -100,11 +98,10 @@ describe('behind a proxy that strips a path prefix', () => {
 
 testWithService.for([
   {},
-  { production: 'https://pets.example/v1' },
-  { production: 'https://pets.example:8443/v1', staging: 'https://staging.example/v1' },
-])('references are absolute paths if no environment has a prefix: %j', async (urls: Urls, { service }) => {
-  const { production, staging } = urls
-  const { post, send } = await service.startPeer({ environments: { production, staging } })
+  { PRODUCTION_URL: 'https://pets.example/v1' },
+  { PRODUCTION_URL: 'https://pets.example:8443/v1', STAGING_URL: 'https://staging.example/v1' },
+])('references are absolute paths if no environment has a prefix: %j', async (urls, { service }) => {
+  const { post, send } = await service.startPeer(urls)
   expect((await post({ name: 'x', categoryId: 1 })).headers.get('location')).toBe('/v1/pets/1')
   expect((await send('/v1/pets?limit=3')).headers.get('link')).toBe('</v1/pets?limit=3>; rel="first"')
   expect((await send('/v1/pets/1')).headers.get('link')).toBe('</v1/pets>; rel="successor-version"')

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { expect, inject, test } from 'vitest'
 import { createService, type Service, type ServiceOptions } from '../../src/service.ts'
-import { loadConfig } from '../../src/config.ts'
+import { type Config, loadConfig } from '../../src/config.ts'
 import { type ApiKeys, Scope } from '../../src/auth/api-keys.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { collectLog, recordKey, type Log } from './output.ts'
@@ -10,9 +10,8 @@ import { givenUrl } from './postgres.ts'
 import { GENEROUS_TIMEOUTS } from './timeouts.ts'
 import { deviations } from '../rest/document.ts'
 
-/** Overrides of the configuration for tests, in which timeouts are generous. */
-export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'timeouts'>> {
-  timeouts?: Partial<ServiceOptions['timeouts']>
+/** Options of the service and environment variables by their names; timeouts are generous by default. */
+export interface TestServiceOptions extends Partial<Omit<ServiceOptions, 'config' | 'databaseUrl'>>, Partial<Config> {
   key?: string
 }
 
@@ -103,19 +102,33 @@ export async function withClient<T>(work: (client: pg.Client) => Promise<T>, dat
 export async function startService(
   databaseUrl: string,
   stops: (() => Promise<void>)[],
-  { key: existingKey, timeouts, ...options }: TestServiceOptions = {},
+  options: TestServiceOptions = {},
 ): Promise<TestService> {
   const log = collectLog()
-  const config = loadConfig(GENEROUS_TIMEOUTS)
+  const {
+    key: existingKey,
+    log: logger = createLogger('info', log),
+    trusted,
+    gatherMetrics,
+    tracer,
+    now,
+    ...config
+  } = options
   const created = createService({
-    ...config,
-    databasePoolSize: 4,
-    corsOrigins: undefined, // as with DATABASE_URL
-    shedding: { queueLength: 0, queueMs: 0, delayMs: 0 }, // tests share two cores
-    log: createLogger('info', log),
-    ...options,
-    timeouts: { ...config.timeouts, ...timeouts },
+    config: {
+      ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }),
+      DATABASE_POOL_SIZE: 4,
+      SHED_QUEUE_LENGTH: 0, // tests share two cores
+      SHED_QUEUE_MS: 0,
+      SHED_DELAY_MS: 0,
+      ...config,
+    },
     databaseUrl,
+    log: logger,
+    trusted,
+    gatherMetrics,
+    tracer,
+    now,
   })
   const keys = recordNewKeys(created.keys)
   const port = await created.start({ port: 0, host: '127.0.0.1' })
@@ -157,8 +170,7 @@ export async function startService(
       })
       return (await response.json()) as GraphQLResponseBody
     },
-    startPeer: (overrides) =>
-      startService(databaseUrl, stops, { ...options, ...(timeouts && { timeouts }), key, ...overrides }),
+    startPeer: (overrides) => startService(databaseUrl, stops, { ...options, key, ...overrides }),
   }
 }
 

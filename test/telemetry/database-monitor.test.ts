@@ -11,8 +11,8 @@ function createMonitor() {
   const state = { problem: undefined as string | undefined, found, checks: 0, lines: [] as Record<string, unknown>[] }
   const log = pino({}, { write: (line: string) => void state.lines.push(JSON.parse(line)) })
   const databaseUrl = 'postgresql://user:secret@db.example:5433/pets'
-  const timeouts = { lockMs: 1_000, statementMs: 2_000 }
-  const monitor = createDatabaseMonitor({ log, databaseUrl, timeouts }, async () => {
+  const config = { DATABASE_LOCK_TIMEOUT_MS: 1_000, DATABASE_STATEMENT_TIMEOUT_MS: 2_000 }
+  const monitor = createDatabaseMonitor({ log, databaseUrl, config }, async () => {
     state.checks += 1
     if (state.problem) throw new Error(state.problem)
     return state.found

@@ -14,7 +14,7 @@ const test = base.extend<{ traced: TestService; lines: Record<string, unknown>[]
   lines: async ({}, use) => use([]),
   traced: async ({ service, lines }, use) => {
     const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
-    const traced = await service.startPeer({ tracer, log, databasePoolSize: 1 })
+    const traced = await service.startPeer({ tracer, log, DATABASE_POOL_SIZE: 1 })
     await traced.send('/v1/pets')
     lines.length = 0
     await use(traced)

@@ -1,14 +1,13 @@
 import type { RequestHandler } from 'express'
 import { ApiError } from '../../errors.ts'
-import { contentSecurityPolicy, PAGE_HEADERS, staticPage } from '../../http/static.ts'
+import { staticPage } from '../../http/static.ts'
 import type { TrustedDocuments } from '../trusted-documents.ts'
 
 const MEDIA_TYPES = ['application/json', 'application/graphql-response+json', 'text/html']
 
 /** `blob:` and `data:` for Monaco, the editor: its workers, icons and fonts. It also adds styles to the page. */
-const CONTENT_SECURITY_POLICY = contentSecurityPolicy(
-  "worker-src blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:",
-)
+const CONTENT_SECURITY_POLICY =
+  "worker-src blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:"
 
 const OFF = 'GraphiQL is off: this service accepts only trusted documents (TRUSTED_DOCUMENTS=only).'
 
@@ -17,13 +16,7 @@ const OFF = 'GraphiQL is off: this service accepts only trusted documents (TRUST
  * Responds 404 to browsers when the API accepts trusted documents only, since it would reject what people write.
  */
 export function graphiql(trustedDocuments: TrustedDocuments['mode']): RequestHandler {
-  const page = staticPage(
-    {
-      ...PAGE_HEADERS,
-      'Content-Security-Policy': CONTENT_SECURITY_POLICY,
-    },
-    'graphql.html',
-  )
+  const page = staticPage('graphql.html', CONTENT_SECURITY_POLICY)
   return (req, res, next) => {
     res.vary('Accept')
     if (req.accepts(MEDIA_TYPES) !== 'text/html') return next()

@@ -1,5 +1,4 @@
 import type { FieldMap, InputFieldMap } from '@pothos/core'
-import { type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql'
 import { type Animal, NAME_LENGTH, NewPet, PAGE_SIZE, PageSize, parseInt64, PetStatus } from '../../animals/animal.ts'
 import { toCursor } from '../../animals/cursor.ts'
 import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../animals/idempotency.ts'
@@ -7,7 +6,7 @@ import type { ListQuery } from '../../animals/queries.ts'
 import { invalidArgument } from '../../errors.ts'
 import { builder, type GraphQLContext, requireCaller, type Types } from './builder.ts'
 import { pageSizeOf, toListQuery } from './list-query.ts'
-import { type Connection, type ConnectionPage, lazy, PageInfo } from './connection.ts'
+import { type Connection, type ConnectionPage, lazy, PageInfo, selectsField } from './connection.ts'
 
 const INT64 = 'an int64 in decimal digits'
 const NAME_SIZE = `${NAME_LENGTH.min} to ${NAME_LENGTH.max} characters`
@@ -123,17 +122,6 @@ async function readPage({ animals, deadline }: GraphQLContext, query: ListQuery)
     hasNextPage: query.backward ? query.newerThan !== undefined : page.hasMore,
     hasPreviousPage: query.backward ? page.hasMore : query.olderThan !== undefined,
   }
-}
-
-/** Whether a field is selected below the resolved one, at any depth, also under `@skip`. */
-function selectsField({ fieldNodes, fragments }: GraphQLResolveInfo, name: string): boolean {
-  const selects = ({ selectionSet }: { selectionSet?: SelectionSetNode | undefined }): boolean =>
-    selectionSet?.selections.some((node) => {
-      if (node.kind === Kind.FIELD && node.name.value === name) return true
-      const fragment = node.kind === Kind.FRAGMENT_SPREAD ? fragments[node.name.value] : node
-      return fragment !== undefined && selects(fragment)
-    }) ?? false
-  return fieldNodes.some(selects)
 }
 
 builder.queryFields((t) => ({

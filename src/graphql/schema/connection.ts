@@ -1,3 +1,4 @@
+import { type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql'
 import { builder } from './builder.ts'
 
 /** A list as the resolvers pass it on: nothing is read before a field of it is selected. */
@@ -37,4 +38,15 @@ export const PageInfo = builder.objectRef<ConnectionPage<unknown>>('PageInfo').i
 export function lazy<T>(create: () => T): () => T {
   let result: { value: T } | undefined
   return () => (result ??= { value: create() }).value
+}
+
+/** Whether a field is selected below the resolved one, at any depth, also under `@skip`. */
+export function selectsField({ fieldNodes, fragments }: GraphQLResolveInfo, name: string): boolean {
+  const selects = ({ selectionSet }: { selectionSet?: SelectionSetNode | undefined }): boolean =>
+    selectionSet?.selections.some((node) => {
+      if (node.kind === Kind.FIELD && node.name.value === name) return true
+      const fragment = node.kind === Kind.FRAGMENT_SPREAD ? fragments[node.name.value] : node
+      return fragment !== undefined && selects(fragment)
+    }) ?? false
+  return fieldNodes.some(selects)
 }

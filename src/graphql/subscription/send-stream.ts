@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Request, Response } from 'express'
 import { invalidKey } from '../../auth/authenticate.ts'
+import type { Config } from '../../config.ts'
 import { toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
 import type { LogError } from '../../telemetry/error-log.ts'
@@ -16,10 +17,7 @@ const HEARTBEAT_MS = 12_000
 const MAX_NAME_LENGTH = 100
 
 export interface SendStreamDependencies {
-  timeouts: {
-    /** How long a client may take no data that is ready, in milliseconds. */
-    streamWriteMs: number
-  }
+  config: Pick<Config, 'STREAM_WRITE_TIMEOUT_MS'>
   logError: LogError
 }
 
@@ -37,7 +35,7 @@ export async function sendStream(
   req: Request,
   res: Response,
   { stream, transport, nextPart }: Subscription,
-  { timeouts, logError }: SendStreamDependencies,
+  { config, logError }: SendStreamDependencies,
 ): Promise<void> {
   if (res.destroyed) return // the client has not waited for the beginning
   const record = {
@@ -59,7 +57,7 @@ export async function sendStream(
       stream.signal.throwIfAborted()
       record.events += events
       stream.countEvents(events)
-      if (!res.write(data)) await drained(req, res, stream, timeouts.streamWriteMs)
+      if (!res.write(data)) await drained(req, res, stream, config.STREAM_WRITE_TIMEOUT_MS)
     }
   } catch (error) {
     if (!stream.signal.aborted) recordError(logError, toApiError(error), req)
@@ -68,7 +66,7 @@ export async function sendStream(
     clearInterval(heartbeat)
   }
   if (res.destroyed) return
-  closeWhenIdle(req, res, timeouts.streamWriteMs) // the end must be taken, too: until then the stream counts as open
+  closeWhenIdle(req, res, config.STREAM_WRITE_TIMEOUT_MS) // the end must be taken, too: until then the stream counts as open
   endStream(req, res, stream, transport, logError)
 }
 

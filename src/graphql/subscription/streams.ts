@@ -1,6 +1,7 @@
 import type { Response } from 'express'
 import type { Caller } from '../../auth/api-keys.ts'
 import type { KeyHash } from '../../auth/key-lookup.ts'
+import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 
 /** How often the keys of streams are verified, in milliseconds: with KEY_CACHE_MS less than five seconds. */
@@ -35,12 +36,7 @@ export interface Streams {
   readonly ended: Readonly<Record<EndReason, number>>
 }
 
-/** Maximum numbers of open streams; 0 disables a limit. */
-interface StreamLimits {
-  total: number
-  /** Keys that were rotated one into the other count as one. */
-  perKey: number
-}
+type StreamLimits = Pick<Config, 'STREAM_LIMIT' | 'STREAM_LIMIT_PER_KEY'>
 
 /** @param verifyKey whether the key of a caller is still valid */
 export function createStreams(
@@ -114,13 +110,13 @@ function createStream(countEvents: Stream['countEvents']): Stream {
 }
 
 /** @returns counts a stream of a client, and returns a function that releases it */
-function limitStreams({ total, perKey }: StreamLimits): (clientId: bigint) => () => void {
+function limitStreams({ STREAM_LIMIT, STREAM_LIMIT_PER_KEY }: StreamLimits): (clientId: bigint) => () => void {
   const byClient = new Map<bigint, number>()
   let size = 0
   return (clientId) => {
     const own = byClient.get(clientId) ?? 0
-    if (perKey && own >= perKey) throw tooManyOfKey(perKey)
-    if (total && size >= total) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
+    if (STREAM_LIMIT_PER_KEY && own >= STREAM_LIMIT_PER_KEY) throw tooManyOfKey(STREAM_LIMIT_PER_KEY)
+    if (STREAM_LIMIT && size >= STREAM_LIMIT) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
     byClient.set(clientId, own + 1)
     size++
     return () => {

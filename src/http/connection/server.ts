@@ -4,22 +4,17 @@ import { Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
+import type { Config } from '../../config.ts'
 import { ApiError, type ErrorCode } from '../../errors.ts'
 import { Connection } from './connection.ts'
 import { messageClasses } from './messages.ts'
 import { createPacer, toRequestError, writeRejection } from './reject.ts'
 import { limitUnreadResponses } from './unread.ts'
 
-/**
- * How long a client may take, in milliseconds: for its headers, for a whole request, between two requests, and without
- * taking any of the data that waits for it.
- */
-interface ClientTimeouts {
-  headersMs: number
-  requestMs: number
-  keepAliveMs: number
-  streamWriteMs: number
-}
+type ClientTimeouts = Pick<
+  Config,
+  'HEADERS_TIMEOUT_MS' | 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS' | 'STREAM_WRITE_TIMEOUT_MS'
+>
 
 /** Of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
 const LISTEN_BACKLOG = 4_096
@@ -52,14 +47,14 @@ export interface HttpServer {
 export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejected: OnRejected): HttpServer {
   const server = createServer({
     ...messageClasses(app, limitUnreadResponses()),
-    headersTimeout: timeouts.headersMs,
-    requestTimeout: timeouts.requestMs,
-    keepAliveTimeout: timeouts.keepAliveMs,
+    headersTimeout: timeouts.HEADERS_TIMEOUT_MS,
+    requestTimeout: timeouts.REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: timeouts.KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: 20, // so that few time out at once
     requireHostHeader: false,
   })
   // Cuts clients that do not read their response. A request that times out gets a response before.
-  server.timeout = Math.max(timeouts.streamWriteMs, timeouts.requestMs + 5_000)
+  server.timeout = Math.max(timeouts.STREAM_WRITE_TIMEOUT_MS, timeouts.REQUEST_TIMEOUT_MS + 5_000)
   const connections = new Map<Duplex, Connection>()
   const handle = app as unknown as Handle // Express types the callback only for its own requests
   let shuttingDown = false

@@ -34,12 +34,18 @@ export const NEW_TOM = { name: 'Tom', categoryId: 7 }
 export const REX = { id: 42, ...NEW_REX }
 export const TOM = { id: 41, ...NEW_TOM }
 
-export const IF_NONE_MATCH = {
-  name: 'If-None-Match',
-  in: 'header',
-  description: "The `ETag` of the client's copy: 304 without a body while it has not changed (RFC 9110 §13.1.2).",
-  schema: { type: 'string', pattern: '^.+$', maxLength: 1024, examples: [ETAG_EXAMPLE] },
-}
+/** The request headers of reads. */
+export const ConditionalHeaders = z.object({
+  'If-None-Match': z
+    .string()
+    .max(1024)
+    .regex(/^.+$/)
+    .optional()
+    .meta({
+      description: "The `ETag` of the client's copy: 304 without a body while it has not changed (RFC 9110 §13.1.2).",
+      examples: [ETAG_EXAMPLE],
+    }),
+})
 
 /** The content of a body: a schema of the document, and examples. */
 export function json(schema: string, examples: Json): Json {
@@ -50,10 +56,22 @@ export function ref(kind: string, name: string): Json {
   return { $ref: `#/components/${kind}/${name}` }
 }
 
-/** A zod schema's input as JSON Schema. int64 is a format, because JSON tools round bounds near 2^63. */
-export function toSchema(schema: z.ZodType, description?: string): Json {
+/** The parameters of an operation, as the zod schemas of each place say. */
+export function toParameters(places: { [place: string]: z.ZodObject }): Json[] {
+  return Object.entries(places).flatMap(([place, schema]) => {
+    // The output: in the request itself each parameter is text.
+    const { properties } = toSchema(schema, undefined, 'output') as { properties: Record<string, Json> } // an object's
+    return Object.entries(properties).map(([name, { description, example, ...rest }]) => {
+      const parameter = { name, in: place, description, schema: rest }
+      return { ...parameter, ...(place === 'path' && { required: true }), ...(example !== undefined && { example }) }
+    })
+  })
+}
+
+/** A zod schema as JSON Schema. int64 is a format, because JSON tools round bounds near 2^63. */
+export function toSchema(schema: z.ZodType, description?: string, io: 'input' | 'output' = 'input'): Json {
   const { $schema: _dialect, ...result } = z.toJSONSchema(schema, {
-    io: 'input',
+    io,
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema, path }) {
       // `.meta` returns a copy with the same definition.

@@ -1,10 +1,9 @@
 import { Animal, NewPet, PAGE_SIZE, PetStatus } from '../../animals/animal.ts'
-import { createPetDocument } from '../operations/create-pet.ts'
-import { getPetDocument } from '../operations/get-pet.ts'
-import { listPetsDocument } from '../operations/list-pets.ts'
-import type { Environments } from '../references.ts'
-import { ErrorBody, type Json, ref, toSchema } from './components.ts'
-import { HEADER_COMPONENTS } from './responses.ts'
+import { OPERATIONS } from '../pets.ts'
+import type { Operation } from '../operation.ts'
+import type { PublicUrls } from '../references.ts'
+import { ErrorBody, type Json, ref, toParameters, toSchema } from './components.ts'
+import { HEADER_COMPONENTS, toErrorResponses } from './responses.ts'
 
 export interface ApiServer {
   /** Base URL, ending in `/v1`. */
@@ -13,11 +12,11 @@ export interface ApiServer {
 }
 
 /** This server first, so that "Try it out" works, then the configured environments. */
-export function apiServers({ production, staging }: Environments): ApiServer[] {
+export function apiServers({ PRODUCTION_URL, STAGING_URL }: PublicUrls): ApiServer[] {
   return [
     { url: '/v1', description: 'This server (production, staging or local)' },
-    ...(production ? [{ url: production, description: 'Production' }] : []),
-    ...(staging ? [{ url: staging, description: 'Staging' }] : []),
+    ...(PRODUCTION_URL ? [{ url: PRODUCTION_URL, description: 'Production' }] : []),
+    ...(STAGING_URL ? [{ url: STAGING_URL, description: 'Staging' }] : []),
   ]
 }
 
@@ -39,7 +38,7 @@ export function openapi(version: string, servers: ApiServer[]): Json {
     servers: servers.map((server) => ({ ...server, 'x-internal': false })),
     security: [{ apiKey: [] }],
     tags: [{ name: 'pets', description: 'Animals offered in the store.' }],
-    paths: { '/pets': { get: listPetsDocument, post: createPetDocument }, '/pets/{petId}': { get: getPetDocument } },
+    paths: toPaths(OPERATIONS),
     components: {
       securitySchemes: {
         apiKey: {
@@ -63,6 +62,17 @@ export function openapi(version: string, servers: ApiServer[]): Json {
       headers: HEADER_COMPONENTS,
     },
   }
+}
+
+function toPaths(operations: Operation[]): Json {
+  const paths: Record<string, Json> = {}
+  for (const operation of operations) {
+    const { path, method, parameters, document } = operation
+    const responses = { ...document.responses, ...toErrorResponses(operation) }
+    const tags = [path.split('/')[1]]
+    paths[path] = { ...paths[path], [method]: { tags, ...document, parameters: toParameters(parameters), responses } }
+  }
+  return paths
 }
 
 const introduction = `List, add and fetch animals. Every request needs an API key.

@@ -1,5 +1,6 @@
 import { type ErrorCode, ERRORS, type ErrorDefinition } from '../../errors.ts'
 import { DEPRECATION, SUNSET } from '../deprecation.ts'
+import type { Operation } from '../operation.ts'
 import { CURSOR_EXAMPLE, ETAG_EXAMPLE, json, type Json, ref } from './components.ts'
 
 const text = (description: string, example: string, pattern = '^.+$') => ({
@@ -87,19 +88,13 @@ const SENT_BEFORE_APP = new Set<ErrorCode>(['REQUEST_TIMEOUT', 'HEADERS_TOO_LARG
 /** Sent by the application before rate limiting. */
 const SENT_BEFORE_RATE_LIMIT = new Set<ErrorCode>(['EXPECTATION_FAILED', 'UNAUTHENTICATED'])
 
-interface OperationErrors {
-  codes: ErrorCode[]
-  /** Headers of every response that the application sends. */
-  headers?: Header[]
-  /** Whether the application reads a body, and so sends 408 itself when the body does not arrive in time. */
-  readsBody?: boolean
-}
-
 /** The error responses of an operation: its own, and those that any operation may have. */
-export function errors({ codes, headers: own = [], readsBody = false }: OperationErrors): Json {
-  const responses = [...codes, ...COMMON_ERRORS].map((code) => {
+export function toErrorResponses({ errors, document }: Operation): Json {
+  const own = document.deprecated ? DEPRECATION_HEADERS : []
+  const responses = [...errors, ...COMMON_ERRORS].map((code) => {
     const { status, description, headers: more = [] }: ErrorDefinition = ERRORS[code]
-    const beforeApp = SENT_BEFORE_APP.has(code) && !(code === 'REQUEST_TIMEOUT' && readsBody)
+    // The application sends 408 itself when a body does not arrive in time.
+    const beforeApp = SENT_BEFORE_APP.has(code) && !(code === 'REQUEST_TIMEOUT' && document.requestBody)
     const limited = !beforeApp && !SENT_BEFORE_RATE_LIMIT.has(code)
     const documented = {
       ...refs([...COMMON_HEADERS, ...more, ...(limited ? RATE_LIMIT_HEADERS : [])]),

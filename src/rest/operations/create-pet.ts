@@ -1,68 +1,64 @@
-import type { Request, Response } from 'express'
+import { z } from 'zod'
 import { NewPet } from '../../animals/animal.ts'
-import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../animals/idempotency.ts'
-import type { Animals } from '../../animals/service.ts'
+import { IDEMPOTENCY_HOURS, IdempotencyKey } from '../../animals/idempotency.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
 import { toJson } from '../../http/json.ts'
 import { callerOf } from '../../http/request.ts'
 import { sendJson } from '../../http/send-json.ts'
 import { json, NEW_REX, NEW_TOM, REX } from '../openapi/components.ts'
-import { errors, headers } from '../openapi/responses.ts'
+import type { Operation } from '../operation.ts'
+import { headers } from '../openapi/responses.ts'
 
-/** @param base what `Location` begins with, see referenceBases */
-export function createPet(animals: Animals, base: string) {
-  return async (req: Request, res: Response): Promise<void> => {
-    const key = req.headers['idempotency-key']
-    const once = key === undefined ? undefined : { clientId: callerOf(req).clientId, key: String(key) }
-    const pet = NewPet.parse(req.body)
-    const { animal, replayed } = await req.deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
-    if (replayed) res.setHeader('Idempotent-Replayed', 'true')
-    res.status(201).setHeader('Location', `${base}pets/${animal.id}`)
-    sendJson(res, toJson(animal))
-  }
-}
+const Headers = z.object({
+  'Idempotency-Key': IdempotencyKey.optional().meta({
+    description: `Chosen by the client, new for each animal. For ${IDEMPOTENCY_HOURS} hours the same key with the same body returns the first animal.`,
+    examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
+  }),
+})
 
-export const createPetDocument = {
-  operationId: 'createPet',
-  tags: ['pets'],
-  summary: 'Add an animal',
-  description:
-    'Adds an animal and returns it with its new id. A 201 response means that the animal is durably stored. With an `Idempotency-Key` the request may be repeated safely.',
-  parameters: [
-    {
-      name: 'Idempotency-Key',
-      in: 'header',
-      description: `Chosen by the client, new for each animal. For ${IDEMPOTENCY_HOURS} hours the same key with the same body returns the first animal.`,
-      schema: {
-        type: 'string',
-        pattern: '^[!-~]+$',
-        minLength: 1,
-        maxLength: IDEMPOTENCY_KEY_MAX_LENGTH,
-        examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
+export const createPet: Operation = {
+  method: 'post',
+  path: '/pets',
+  scope: 'pets:write',
+  parameters: { header: Headers },
+  errors: [
+    'INVALID_ARGUMENT',
+    'ABORTED',
+    'PAYLOAD_TOO_LARGE',
+    'UNSUPPORTED_MEDIA_TYPE',
+    'IDEMPOTENCY_KEY_REUSED',
+    'DEADLINE_EXCEEDED',
+  ],
+  createHandler({ animals }, base) {
+    return async (req, res) => {
+      const key = req.headers['idempotency-key']
+      const once = key === undefined ? undefined : { clientId: callerOf(req).clientId, key: String(key) }
+      const pet = NewPet.parse(req.body)
+      const { animal, replayed } = await req.deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
+      if (replayed) res.setHeader('Idempotent-Replayed', 'true')
+      res.status(201).setHeader('Location', `${base}pets/${animal.id}`)
+      sendJson(res, toJson(animal))
+    }
+  },
+  document: {
+    operationId: 'createPet',
+    summary: 'Add an animal',
+    description:
+      'Adds an animal and returns it with its new id. A 201 response means that the animal is durably stored. With an `Idempotency-Key` the request may be repeated safely.',
+    requestBody: {
+      required: true,
+      description: `The animal, at most ${MAX_BODY_BYTES / 1024} KiB.`,
+      content: json('NewPet', {
+        status: { summary: 'With a status', value: NEW_REX },
+        plain: { summary: 'Without a status', value: NEW_TOM },
+      }),
+    },
+    responses: {
+      201: {
+        description: 'The animal was added, by this request or by an earlier one with the same key.',
+        headers: headers('Location', 'Idempotent-Replayed'),
+        content: json('Animal', { rex: { summary: 'The new animal', value: REX } }),
       },
     },
-  ],
-  requestBody: {
-    required: true,
-    description: `The animal, at most ${MAX_BODY_BYTES / 1024} KiB.`,
-    content: json('NewPet', {
-      status: { summary: 'With a status', value: NEW_REX },
-      plain: { summary: 'Without a status', value: NEW_TOM },
-    }),
-  },
-  responses: {
-    201: {
-      description: 'The animal was added, by this request or by an earlier one with the same key.',
-      headers: headers('Location', 'Idempotent-Replayed'),
-      content: json('Animal', { rex: { summary: 'The new animal', value: REX } }),
-    },
-    ...errors({
-      // prettier-ignore
-      codes: [
-        'INVALID_ARGUMENT', 'ABORTED', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'IDEMPOTENCY_KEY_REUSED',
-        'DEADLINE_EXCEEDED',
-      ],
-      readsBody: true,
-    }),
   },
 }

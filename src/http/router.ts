@@ -1,5 +1,10 @@
-import type { Request, RequestHandler, Response } from 'express'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
 import { ApiError } from '../errors.ts'
+
+/** A router whose paths are exact: neither another case nor a slash at the end. */
+export function createRouter(): Router {
+  return Router({ strict: true, caseSensitive: true })
+}
 
 /** The last handler of a route. Responds 204 to OPTIONS and 405 to methods without a handler, both with `Allow`. */
 export function allowMethods(...methods: string[]): RequestHandler {

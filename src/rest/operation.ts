@@ -1,0 +1,37 @@
+import type { Request, Response } from 'express'
+import type { z } from 'zod'
+import type { Animals } from '../animals/service.ts'
+import type { Caller, Scope } from '../auth/api-keys.ts'
+import type { ErrorCode } from '../errors.ts'
+import type { Json } from './openapi/components.ts'
+
+/** What handlers use. */
+export interface OperationDependencies {
+  animals: Animals
+  now(): Date
+  /** Called for every call of getPet, so that operators know which clients must migrate before the sunset date. */
+  recordDeprecatedCall(caller: Caller): void
+}
+
+/** An operation of the REST API. Its route, its authorization and its part of the OpenAPI document follow from this. */
+export interface Operation {
+  method: 'get' | 'post'
+  /** Below `/v1`, with parameters in braces. */
+  path: string
+  scope: Scope
+  parameters: { path?: z.ZodObject; query?: z.ZodObject; header?: z.ZodObject }
+  /** The codes of its own errors, beside those that any operation may have. */
+  errors: ErrorCode[]
+  /** The rest of the OpenAPI operation. */
+  document: {
+    operationId: string
+    summary: string
+    description: string
+    deprecated?: true
+    /** With it the handler gets the JSON of the body in `req.body`. */
+    requestBody?: Json
+    responses: Json
+  }
+  /** @param base what a reference to a path below `/v1` begins with, see referenceBase */
+  createHandler(dependencies: OperationDependencies, base: string): (req: Request, res: Response) => Promise<void>
+}
