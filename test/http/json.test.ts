@@ -70,13 +70,6 @@ describe('parseJson', () => {
   test('a number beyond int64 has no more digits than a double', () => {
     expect(parseJson('[1e1000,-1e1000,1e300]')).toEqual([Infinity, -Infinity, BigInt(1e300)])
   })
-
-  test.for(['', '{', '01', '+1', '.5', '1.', '0x1', 'NaN', "{'a':1}", '[1,]', '{"a":12345678901234567890,}'])(
-    '%s is rejected as malformed JSON',
-    (text) => {
-      expect(() => parseJson(text)).toThrow(SyntaxError)
-    },
-  )
 })
 
 describe('toJson', () => {
