@@ -42,7 +42,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/key-leaks.ts', 'test/support/postgres.ts'],
     reporters: [new Summary()],
-    testTimeout: 60_000, // only stops tests that hang; no test depends on the speed of the machine
+    testTimeout: 120_000, // only stops tests that hang; no test depends on the speed of the machine
     hookTimeout: 60_000,
     teardownTimeout: 60_000,
     sequence: { sequencer: LongestFirst },
