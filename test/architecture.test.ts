@@ -215,6 +215,11 @@ test('the configuration is checked, and a cluster is run, without the libraries 
   expect(loadedWith('instance.ts')).toContain('express')
 })
 
+test('the SDK of OpenTelemetry is loaded only if tracing is on', () => {
+  const loaded = [...loadedWith('main.ts'), ...loadedWith('instance.ts')]
+  expect(new Set(loaded.filter((name) => name.startsWith('@opentelemetry/')))).toEqual(new Set(['@opentelemetry/api']))
+})
+
 test('only programs read process.env', () => {
   const readers = forbiddenFiles(
     ({ readsEnvironment, imports }, path) =>

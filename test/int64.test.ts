@@ -10,6 +10,9 @@ const create = (categoryId: string, extraArguments = '') =>
   `createPet(input: { name: "x", categoryId: ${categoryId} }${extraArguments}) { id categoryId }`
 const withVariable = `mutation ($c: ID!) { ${create('$c')} }`
 
+const createOnce = (service: TestService, digits: string) =>
+  sendGraphQL(service, `mutation { ${create(digits, `, idempotencyKey: "g${digits}"`)} }`)
+
 /** Every way to create an animal. Each returns the text of the response. */
 const writes: [title: string, send: (service: TestService, digits: string) => Promise<string>][] = [
   ['REST', ({ post }, digits) => text(post(`{"name":"x","categoryId":${digits}}`))],
@@ -26,14 +29,8 @@ const writes: [title: string, send: (service: TestService, digits: string) => Pr
     'GraphQL, as text in the document',
     (service, digits) => sendGraphQL(service, `mutation { ${create(`"${digits}"`)} }`),
   ],
-  [
-    'GraphQL, with an idempotencyKey',
-    (service, digits) => sendGraphQL(service, `mutation { ${create(digits, `, idempotencyKey: "g${digits}"`)} }`),
-  ],
-  [
-    'GraphQL, replayed',
-    (service, digits) => sendGraphQL(service, `mutation { ${create(digits, `, idempotencyKey: "g${digits}"`)} }`),
-  ],
+  ['GraphQL, with an idempotencyKey', createOnce],
+  ['GraphQL, replayed', createOnce],
   ['GraphQL, as text in a variable', (service, digits) => sendGraphQL(service, withVariable, `{"c":"${digits}"}`)],
   ['GraphQL, as a number in a variable', (service, digits) => sendGraphQL(service, withVariable, `{"c":${digits}}`)],
 ]

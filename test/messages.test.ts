@@ -2,17 +2,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import { NewPet, PageSize } from '../src/animals/animal.ts'
 import { loadConfig } from '../src/config.ts'
 import { Environment } from '../src/environment.ts'
 import { paramsFromBody } from '../src/graphql/params.ts'
 import { toListQuery } from '../src/graphql/schema/list-query.ts'
 import { readManifest } from '../src/graphql/trusted-documents.ts'
-import { testWithSharedService as test } from './support/harness.ts'
-
-/** How messages of zod and of JSON.parse begin. */
-const LIBRARY_SENTENCE = /Invalid |Unrecognized|Too (small|big)|[Ee]xpected|received|Unexpected|Required|JSON at/
+import { LIBRARY_SENTENCE } from './catalogue/case.ts'
 
 /** A value of any type, often one that a member or variable takes. */
 const value = fc.oneof(
@@ -69,18 +66,6 @@ test('whatever the environment variables are, no message is that of a library', 
   const names = Object.keys(Environment.shape).filter((name) => name !== 'DATABASE_URL_FILE')
   const env = fc.constantFrom(...names).chain((name) => text.map((value) => ({ [name]: value })))
   expect(countRejected(env, loadConfig)).toBeGreaterThan(300)
-})
-
-test('whatever the query is, no message is that of a library', async ({ service }) => {
-  const parameter = fc.tuple(fc.constantFrom('limit', 'status', 'cursor', 'limit[]', '__proto__'), fc.string())
-  await fc.assert(
-    fc.asyncProperty(fc.array(parameter, { minLength: 1, maxLength: 4 }), async (parameters) => {
-      const response = await service.send(`/v1/pets?${new URLSearchParams(parameters)}`)
-      const { message } = (await response.json()) as { message?: string }
-      expect(message ?? '').not.toMatch(LIBRARY_SENTENCE)
-    }),
-    { numRuns: 200 },
-  )
 })
 
 test('a manifest that is not JSON or not a regular file is named, without the sentence of the parser', async ({

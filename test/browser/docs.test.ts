@@ -1,5 +1,4 @@
 import { describe, expect } from 'vitest'
-import { document, paths } from '../rest/document.ts'
 import { chromiumPath, testInBrowser as test, whySkipped } from './browser.ts'
 import { authorize, execute, keyField, open, openOperation, operation, OPERATIONS } from './docs-page.ts'
 
@@ -42,26 +41,17 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
     ])
   })
 
-  test('createPet creates a new animal each time', async ({ page, service }) => {
+  test('createPet creates a new animal each time, and shows an int64 without rounding', async ({ page, service }) => {
     await open(page, service.base)
     await authorize(page, service.key)
     await openOperation(page, 'createPet')
-    for (const id of [1, 2]) {
-      const { status, body } = await execute(page, 'createPet')
-      expect([status, JSON.parse(body)]).toEqual(['201', { id, name: 'Rex', categoryId: 7, status: 'available' }])
-      expect(await (await service.send(`/v1/pets/${id}`)).json()).toEqual(JSON.parse(body))
-    }
-  })
-
-  test('sends and shows an int64 without rounding', async ({ page, service }) => {
-    await open(page, service.base)
-    await authorize(page, service.key)
-    await openOperation(page, 'createPet')
-    const body = '{"name":"Rex","categoryId":9007199254740993}'
-    await operation(page, 'createPet').getByRole('textbox').last().fill(body)
+    const { status, body } = await execute(page, 'createPet')
+    expect([status, JSON.parse(body)]).toEqual(['201', { id: 1, name: 'Rex', categoryId: 7, status: 'available' }])
+    const large = '{"name":"Rex","categoryId":9007199254740993}'
+    await operation(page, 'createPet').getByRole('textbox').last().fill(large)
     const created = await execute(page, 'createPet')
-    expect(created.body.replace(/\s/g, '')).toBe('{"id":1,"name":"Rex","categoryId":9007199254740993}')
-    expect(await (await service.send('/v1/pets/1')).text()).toContain('"categoryId":9007199254740993')
+    expect(created.body.replace(/\s/g, '')).toBe('{"id":2,"name":"Rex","categoryId":9007199254740993}')
+    expect(await (await service.send('/v1/pets/2')).text()).toContain('"categoryId":9007199254740993')
   })
 
   test('works with the key that GraphiQL has stored, and changes and removes the key of both', async ({
@@ -92,25 +82,5 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
     await page.reload()
     await openOperation(page, 'listPets')
     expect(await execute(page, 'listPets')).toMatchObject({ status: '200', body: '[]' })
-  })
-
-  test('contains every header and every error of the document, and those that all operations have only once', async ({
-    page,
-    service,
-  }) => {
-    await open(page, service.base)
-    for (const id of OPERATIONS) await openOperation(page, id)
-    for (const summary of await page.locator('summary').all()) await summary.click()
-    const text = await page.locator('#reference').innerText()
-    const { headers } = document['components'] as { headers: object } // the shape of an OpenAPI document
-    const examples = Object.values(paths)
-      .flatMap(Object.values)
-      .flatMap(({ responses }) => Object.values(responses))
-      .map((response) => /"code":"([A-Z_]+)"/.exec(JSON.stringify(response))?.[1])
-    const codes = examples.filter((code) => code !== undefined)
-    expect(codes.length).toBeGreaterThan(20)
-    expect([...Object.keys(headers), ...codes].filter((name) => !text.includes(name))).toEqual([])
-    for (const name of ['X-Request-Id', 'Cache-Control', 'RateLimit-Policy', 'UNAUTHENTICATED', 'UNAVAILABLE'])
-      expect(text.split(name), name).toHaveLength(2)
   })
 })

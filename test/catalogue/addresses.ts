@@ -1,154 +1,59 @@
 import { METHODS } from 'node:http'
-import { type Case, requestCase } from './case.ts'
+import { type Case, postGraphQL, requestCase } from './case.ts'
 
 const invalid = { status: 400, code: 'INVALID_ARGUMENT' }
 const notFound = { status: 404, code: 'NOT_FOUND' }
 
-const queries = [
-  'limit=0',
-  'limit=-1',
-  'limit=101',
-  'limit=1000',
-  'limit=99999999999999999999',
-  `limit=${'9'.repeat(400)}`,
-]
-queries.push(
-  'limit=',
-  'limit',
-  'limit=%20',
-  'limit=5%20',
-  'limit=+5',
-  'limit=%2B5',
-  'limit=1e1',
-  'limit=0x10',
-  'limit=1.0',
-)
-queries.push('limit=%D9%A5', 'limit=NaN', 'limit=null', 'limit=5&limit=5', 'limit=5&limit=6', 'limit=%00', 'limit=five')
-queries.push(
-  'status=',
-  'status',
-  'status=Sold',
-  'status=SOLD',
-  'status=sold%20',
-  'status=%20sold',
-  'status=gone',
-  'status=null',
-)
-queries.push('status=sold&status=sold', 'status=sold&status=pending', 'status=%00', 'status=sold,pending', 'status=0')
-queries.push(
-  'cursor=',
-  'cursor=x',
-  'cursor=%00',
-  'cursor=YWxsOg',
-  'cursor=YWxsOjE&cursor=YWxsOjE',
-  `cursor=${'x'.repeat(4_000)}`,
-)
+const words = (text: string) => text.trim().split(/\s+/)
 
-const ids = [
-  'abc',
-  '1.0',
-  '1.',
-  '1e3',
-  '%2B1',
-  '+1',
-  '01',
-  '-01',
-  '-0',
-  '0x1',
-  '1_000',
-  '1,000',
-  '%201',
-  '1%20',
-  '%D9%A1',
-  '%00',
-  '1%00',
-]
-ids.push(
-  'NaN',
-  'null',
-  'undefined',
-  'true',
-  '9223372036854775808',
-  '-9223372036854775809',
-  '9'.repeat(400),
-  "1'--",
-  '1;',
-  '%2e%2e',
-)
+const queries = words(`
+  limit=0 limit=-1 limit=101 limit=1000 limit=99999999999999999999 limit=${'9'.repeat(400)} limit= limit limit=%20
+  limit=5%20 limit=+5 limit=%2B5 limit=1e1 limit=0x10 limit=1.0 limit=%D9%A5 limit=NaN limit=null limit=%00 limit=five
+  limit=5&limit=5 limit=5&limit=6 limit=5&${'a&'.repeat(1_000)}limit=6 ${'a&'.repeat(1_000)}limit=0
+  status= status status=Sold status=SOLD status=sold%20 status=%20sold status=gone status=null status=%00 status=0
+  status=sold&status=sold status=sold&status=pending status=sold,pending
+  cursor= cursor=x cursor=%00 cursor=c29sZDox cursor=YWxsOg cursor=YWxsOjE%3D cursor=YWxsOjE&cursor=YWxsOjE
+  cursor=${'x'.repeat(4_000)}`)
 
-const unknownPaths = [
-  '/',
-  '/v1',
-  '/v1/',
-  '/v1//pets',
-  '//v1/pets',
-  '/v1/pets//1',
-  '/v1/pets/1/',
-  '/v1/pets/1/x',
-  '/V1/pets',
-]
-unknownPaths.push(
-  '/v1/Pets',
-  '/v1/pet',
-  '/v1/store/orders',
-  '/v1/pets.json',
-  '/v1/pets;a=b',
-  '/v1/pets%2f1',
-  '/v1/%70ets/',
-  '/v2/pets',
-)
-unknownPaths.push(
-  '/graphql/x',
-  '/GraphQL',
-  '/livez/',
-  '/readyz/',
-  '/docs/../../etc/passwd',
-  '/docs/x',
-  '/.env',
-  '/favicon.ico',
-)
-unknownPaths.push('/v1/pets/../pets/', '/index.html', `/${'x'.repeat(8_000)}`)
-const invalidEscapes = [
-  '/v1/pets/%',
-  '/v1/pets/%2',
-  '/v1/pets/%zz',
-  '/v1/pets/%ff',
-  '/v1/pets/%c3%28',
-  '/v1/pets/%ed%a0%80',
-]
+const ids = words(`
+  abc 1.0 1. 1e3 %2B1 +1 01 -01 -0 0x1 1_000 1,000 %201 1%20 %D9%A1 %00 1%00 NaN null undefined true 1'-- 1; %2e%2e
+  9223372036854775808 -9223372036854775809 ${'9'.repeat(400)}`)
+
+const unknownPaths = words(`
+  / /v1 /v1/ /v1//pets //v1/pets /v1/pets//1 /v1/pets/1/ /v1/pets/1/x /V1/pets /v1/Pets /v1/pet /v1/store/orders
+  /v1/pets.json /v1/pets;a=b /v1/pets%2f1 /v1/%70ets/ /v1/pets/../pets/ /v2/pets /graphql/x /GraphQL /livez/ /readyz/
+  /docs/../../etc/passwd /docs/x /.env /favicon.ico /index.html /${'x'.repeat(8_000)}`)
+
+const invalidEscapes = words('% %2 %zz %ff %c3%28 %ed%a0%80')
 
 const collection = 'GET, HEAD, POST, OPTIONS'
 const item = 'GET, HEAD, OPTIONS'
 /** Every method that Node parses, except those that some path allows and CONNECT, which protocol.ts covers. */
 const methods = METHODS.filter((method) => !['GET', 'HEAD', 'POST', 'OPTIONS', 'CONNECT'].includes(method))
-const someMethods = ['PUT', 'DELETE', 'TRACE']
 const disallowedMethods: { path: string; allow: string; methods: string[] }[] = [
   { path: '/v1/pets', allow: collection, methods },
-  { path: '/v1/pets/1', allow: item, methods: someMethods },
-  { path: '/v1/pets/abc', allow: item, methods: someMethods },
   { path: '/graphql', allow: collection, methods },
-  { path: '/livez', allow: item, methods: someMethods },
-  { path: '/openapi.json', allow: item, methods: someMethods },
+  ...words('/v1/pets/1 /v1/pets/abc /livez /readyz /docs /openapi.json').map((path) => ({
+    path,
+    allow: item,
+    methods: ['POST', 'PUT', 'DELETE', 'TRACE'],
+  })),
 ]
 
 /** Paths, query parameters and methods that are rejected without a query to the database. */
 export const addressCases: Case[] = [
-  ...queries.map((query) => requestCase(`?${query}`.slice(0, 60), { path: `/v1/pets?${query}` }, invalid)),
-  ...ids.map((id) => requestCase(`/v1/pets/${id}`.slice(0, 60), { path: `/v1/pets/${id}` }, notFound)),
-  ...unknownPaths.map((path) => requestCase(path.slice(0, 60), { path }, notFound)),
-  ...invalidEscapes.map((path) => requestCase(path, { path }, invalid)),
+  ...queries.map((query) => requestCase(`?${query}`, { path: `/v1/pets?${query}` }, invalid)),
+  ...ids.map((id) => requestCase(`/v1/pets/${id}`, { path: `/v1/pets/${id}` }, notFound)),
+  ...ids.map((id) => {
+    const body = { query: 'query ($id: ID!) { pet(id: $id) { id } }', variables: { id: decodeURIComponent(id) } }
+    return postGraphQL(`the id ${id}`, body, { ...notFound, ofField: true })
+  }),
+  ...unknownPaths.map((path) => requestCase(path, { path }, notFound)),
+  ...invalidEscapes.map((id) => requestCase(`/v1/pets/${id}`, { path: `/v1/pets/${id}` }, invalid)),
   ...disallowedMethods.flatMap(({ path, allow, methods }) =>
-    methods.map((method) =>
-      requestCase(
-        `${method} ${path}`,
-        { method, path },
-        { status: 405, code: 'METHOD_NOT_ALLOWED', headers: { allow } },
-      ),
-    ),
-  ),
-  requestCase(
-    'POST /v1/pets/1',
-    { method: 'POST', path: '/v1/pets/1' },
-    { status: 405, code: 'METHOD_NOT_ALLOWED', headers: { allow: item } },
+    methods.map((method) => {
+      const notAllowed = { status: 405, code: 'METHOD_NOT_ALLOWED', headers: { allow } }
+      return requestCase(`${method} ${path}`, { method, path }, notAllowed)
+    }),
   ),
 ]

@@ -1,60 +1,73 @@
 import { INVALID_PETS, MALFORMED_BODIES, VALID_PET } from '../support/cases/new-pet.ts'
-import { type Case, json, postPet, requestCase } from './case.ts'
+import { type Case, json, postGraphQL, postPet, requestCase } from './case.ts'
 
 const invalid = { status: 400, code: 'INVALID_ARGUMENT' }
-const unsupported = { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE', headers: { 'accept-post': 'application/json' } }
+const unsupported = { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' }
 const tooLarge = { status: 413, code: 'PAYLOAD_TOO_LARGE' }
-export const mediaTypes = [
-  'text/plain',
-  'text/json',
-  'application/jsonp',
-  'application/xml',
-  'application/x-www-form-urlencoded',
+const encodings = ['gzip', 'deflate', 'br', 'zstd', 'compress', 'x', 'identity, gzip', 'gzip, gzip']
+const mediaTypes = [
+  ...'text/plain text/json application/jsonp application/xml application/x-www-form-urlencoded'.split(' '),
+  ...'application/merge-patch+json application/graphql */* json application/json/x'.split(' '),
+  ...['', 'multipart/form-data; boundary=x', 'application/json; charset=utf-16'],
+  ...['application/json; charset=iso-8859-1', 'application/json; charset='],
 ]
-mediaTypes.push(
-  'application/merge-patch+json',
-  'multipart/form-data; boundary=x',
-  '*/*',
-  'json',
-  'application/json/x',
-  '',
-)
-mediaTypes.push(
-  'application/json; charset=utf-16',
-  'application/json; charset=iso-8859-1',
-  'application/json; charset=',
-)
-export const encodings = ['gzip', 'deflate', 'br', 'zstd', 'compress', 'x', 'identity, gzip', 'gzip, gzip']
 
-/** Requests to createPet that are rejected without a query to the database. */
-export const bodyCases: Case[] = [
-  ...MALFORMED_BODIES.map(({ title, body }) => postPet(`a body that is ${title}`.slice(0, 80), body, invalid)),
-  ...INVALID_PETS.map(({ title, body, message }) => postPet(title, body, { ...invalid, message })),
+export const CREATE_PET = 'mutation ($input: NewPet!) { createPet(input: $input) { id } }'
+
+/** What both APIs reject in the same way. */
+const apis = [
+  { path: '/v1/pets', valid: VALID_PET, headers: { 'accept-post': 'application/json' } },
+  { path: '/graphql', valid: '{"query":"{__typename}"}', headers: {} },
+].flatMap(({ path, valid, headers }): Case[] => [
   ...mediaTypes.map((type) =>
     requestCase(
-      `Content-Type: ${type}`,
-      { method: 'POST', headers: [['Content-Type', type]], body: VALID_PET },
-      unsupported,
+      `${path} with Content-Type: ${type}`,
+      { method: 'POST', path, headers: [['Content-Type', type]], body: valid },
+      { ...unsupported, headers },
     ),
   ),
-  requestCase('no Content-Type', { method: 'POST', body: VALID_PET }, unsupported),
+  requestCase(`${path} without a Content-Type`, { method: 'POST', path, body: valid }, { ...unsupported, headers }),
   ...encodings.map((encoding) =>
     requestCase(
-      `Content-Encoding: ${encoding}`,
-      { method: 'POST', headers: [json, ['Content-Encoding', encoding]], body: VALID_PET },
-      unsupported,
+      `${path} with Content-Encoding: ${encoding}`,
+      { method: 'POST', path, headers: [json, ['Content-Encoding', encoding]], body: valid },
+      { ...unsupported, headers: { ...headers, 'accept-encoding': 'identity' } }, // RFC 9110 §12.5.3
     ),
   ),
-  ...[false, true].flatMap((chunked) => [
-    requestCase(
-      `a body one byte over 64 KiB, ${chunked ? 'in chunks' : 'with Content-Length'}`,
-      { method: 'POST', headers: [json], body: VALID_PET.padEnd(65_537), chunked },
-      tooLarge,
+  ...[false, true].flatMap((chunked) =>
+    [65_537, 1_000_000].map((size) =>
+      requestCase(
+        `${path} with ${size} bytes, ${chunked ? 'in chunks' : 'with Content-Length'}`,
+        { method: 'POST', path, headers: [json], body: valid.padEnd(size), chunked },
+        tooLarge,
+      ),
     ),
-    requestCase(
-      `a body of 1 MB, ${chunked ? 'in chunks' : 'with Content-Length'}`,
-      { method: 'POST', headers: [json], body: VALID_PET.padEnd(1_000_000), chunked },
-      tooLarge,
-    ),
-  ]),
+  ),
+  ...MALFORMED_BODIES.map(({ title, body }) =>
+    requestCase(`${path} with a body that is ${title}`, { method: 'POST', path, headers: [json], body }, invalid),
+  ),
+])
+
+const digits = (text: string) => `{"name":"x","categoryId":[${text}]}`
+
+/** Numbers on which a parser may spend quadratic time, which `npm run chaos` measures. */
+export const longNumbers: Case[] = [
+  postPet('a fraction of zeros that is none', digits(`0.${'0'.repeat(65_000)}1`), invalid),
+  postPet('a fraction of zeros', digits(`1.${'0'.repeat(65_000)}`), invalid),
+  postPet('65,000 digits', digits('1'.repeat(65_000)), invalid),
+  postPet('numbers just too long', digits(Array(3_600).fill('12345678901234567').join()), invalid),
+]
+
+/** Requests to createPet of both APIs that are rejected without a query to the database. */
+export const bodyCases: Case[] = [
+  ...apis,
+  ...longNumbers,
+  ...INVALID_PETS.map(({ title, body, message }) => postPet(title, body, { ...invalid, message })),
+  ...INVALID_PETS.filter(({ onlyREST }) => !onlyREST).map(({ title, body, message }) =>
+    postGraphQL(title, `{"query":${JSON.stringify(CREATE_PET)},"variables":{"input":${body}}}`, {
+      ...invalid,
+      message,
+      ofField: true,
+    }),
+  ),
 ]

@@ -1,6 +1,6 @@
 import { addressCases } from '../catalogue/addresses.ts'
-import { bodyCases } from '../catalogue/bodies.ts'
-import { type Case, errorOf, postGraphQL } from '../catalogue/case.ts'
+import { bodyCases, longNumbers } from '../catalogue/bodies.ts'
+import { type Case, errorOf, postGraphQL, statusOf } from '../catalogue/case.ts'
 import { floods, floodsOfTokens, graphqlCases } from '../catalogue/graphql.ts'
 import { keyCases } from '../catalogue/keys.ts'
 import { protocolCases } from '../catalogue/protocol.ts'
@@ -26,13 +26,13 @@ export const poolExhausted = definePart({ atOnce: 20 }, async (defer, { atOnce }
   let leastBlocked = Number.POSITIVE_INFINITY
 
   /** @returns how long the response took, in milliseconds */
-  async function sendCase({ title, bytes, ...expected }: Case, key: string): Promise<number> {
+  async function sendCase(row: Case, key: string): Promise<number> {
     const startedAt = performance.now()
-    const response = parseResponse(await sendRaw(service.port, bytes(key)))
+    const response = parseResponse(await sendRaw(service.port, row.bytes(key)))
     const ms = performance.now() - startedAt
-    const { code } = errorOf(response) as { code: string } // any other body has no code, and fails the comparison
-    if (response.status !== expected.status || code !== expected.code)
-      unexpected.push(`${title}: ${response.status} ${code}`)
+    const { code } = errorOf(row, response) as { code: string } // any other body has no code, and fails the comparison
+    if (response.status !== statusOf(row, response) || code !== row.code)
+      unexpected.push(`${row.title}: ${response.status} ${code}`)
     return ms
   }
 
@@ -48,8 +48,8 @@ export const poolExhausted = definePart({ atOnce: 20 }, async (defer, { atOnce }
   const key = await issueKey(url)
   let slowestFloodMs = 0
   const allFloods = [
-    ...floods.map((flood) => ({ ...flood, code: 'GRAPHQL_VALIDATION_FAILED' })),
-    ...floodsOfTokens.map((flood) => ({ ...flood, code: 'GRAPHQL_PARSE_FAILED' })),
+    ...floods.map(([title, query]) => ({ title, query, code: 'GRAPHQL_VALIDATION_FAILED' })),
+    ...floodsOfTokens.map(([title, query]) => ({ title, query, code: 'GRAPHQL_PARSE_FAILED' })),
   ]
   for (const { title, query, code } of allFloods) {
     const durations: number[] = []
@@ -59,6 +59,12 @@ export const poolExhausted = definePart({ atOnce: 20 }, async (defer, { atOnce }
     }
     slowestFloodMs = Math.max(slowestFloodMs, Math.min(...durations))
   }
+  let slowestNumberMs = 0
+  for (const row of longNumbers) {
+    const durations: number[] = []
+    for (let n = 0; n < 5; n++) durations.push(await sendCase(row, key))
+    slowestNumberMs = Math.max(slowestNumberMs, Math.min(...durations))
+  }
   if (unexpected.length) console.error('Unexpected responses:', unexpected)
   return [
     info('cases', cases.length),
@@ -67,5 +73,6 @@ export const poolExhausted = definePart({ atOnce: 20 }, async (defer, { atOnce }
     info('median response time', quantile(times, 0.5), 'ms'),
     info('maximum response time', quantile(times, 1), 'ms'),
     onQuietMachine(atMost('slowest flood of GraphQL, best of five runs', slowestFloodMs, MAX_FLOOD_MS, 'ms')),
+    onQuietMachine(atMost('slowest body of long numbers, best of five runs', slowestNumberMs, MAX_FLOOD_MS, 'ms')),
   ]
 })

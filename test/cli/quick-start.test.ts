@@ -5,8 +5,10 @@ import { testWithProcess as test } from '../support/processes.ts'
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 
-test.skipIf(spawnSync('curl', ['--version']).error)(
-  'the commands of the quick start work on a first start',
+const hasCurl = !spawnSync('curl', ['--version']).error
+
+test.skipIf(!hasCurl)(
+  `the commands of the quick start work on a first start${hasCurl ? '' : ' (there is no curl on the PATH)'}`,
   async ({ sandbox }) => {
     const commands = /```sh\n(KEY=[^]*?)```/.exec(readme)?.[1] ?? ''
     const { base } = await sandbox.startEmpty()

@@ -19,6 +19,8 @@ export interface Case {
   run(client: Client): Promise<void>
 }
 
+const requirement = (source: Case['source'], title: string, run: Case['run']): Case => ({ source, title, run })
+
 const validPet = '{"name":"conformance","categoryId":1}'
 const namePrefix = 'conformance '
 
@@ -35,44 +37,31 @@ export const cases: Case[] = [
     { source: '§5', title: `createPet with ${title} is 401`, run: unauthorized('/pets', authorization, 'POST') },
     { source: '§5', title: `getPet with ${title} is 401`, run: unauthorized('/pets/1', authorization) },
   ]),
-  {
-    source: 'design',
-    title: '401 has WWW-Authenticate: Bearer',
-    run: async ({ send }) =>
-      void expectHeader(await send('/pets', { authorization: null }), 'www-authenticate', /^Bearer/),
-  },
+  requirement(
+    'design',
+    '401 has WWW-Authenticate: Bearer',
+    async ({ send }) => void expectHeader(await send('/pets', { authorization: null }), 'www-authenticate', /^Bearer/),
+  ),
 
   // listPets
-  {
-    source: '§4.1',
-    title: 'listPets is 200 with an array of Animal',
-    async run(client) {
-      await addUnlessReadOnly(client)
-      const animals = await list(client, '')
-      ok(animals.length > 0 || client.readOnly, 'the animal just added is missing')
-    },
-  },
-  {
-    source: '§8',
-    title: 'listPets without limit returns 20 animals',
-    async run(client) {
-      for (let n = 0; n < 21; n++) await add(client)
-      strictEqual((await list(client, '')).length, 20)
-    },
-  },
-  ...[1, 2, 100].map((limit): Case => ({
-    source: '§4.1',
-    title: `listPets with limit=${limit} returns at most ${limit} animals`,
-    async run(client) {
+  requirement('§4.1', 'listPets is 200 with an array of Animal', async (client) => {
+    await addUnlessReadOnly(client)
+    const animals = await list(client, '')
+    ok(animals.length > 0 || client.readOnly, 'the animal just added is missing')
+  }),
+  requirement('§8', 'listPets without limit returns 20 animals', async (client) => {
+    for (let n = 0; n < 21; n++) await add(client)
+    strictEqual((await list(client, '')).length, 20)
+  }),
+  ...[1, 2, 100].map((limit) =>
+    requirement('§4.1', `listPets with limit=${limit} returns at most ${limit} animals`, async (client) => {
       await addUnlessReadOnly(client)
       const { length } = await list(client, `?limit=${limit}`)
       ok((length >= 1 || client.readOnly) && length <= limit, `${length} animals`)
-    },
-  })),
-  ...VALID_STATUSES.map((status): Case => ({
-    source: '§4.1',
-    title: `listPets with status=${status} returns only animals with this status`,
-    async run(client) {
+    }),
+  ),
+  ...VALID_STATUSES.map((status) =>
+    requirement('§4.1', `listPets with status=${status} returns only animals with this status`, async (client) => {
       const added = await addUnlessReadOnly(client, { status })
       const animals = await list(client, `?status=${status}&limit=100`)
       ok(
@@ -80,8 +69,8 @@ export const cases: Case[] = [
         'an animal with another status',
       )
       ok(!added || animals.some((animal) => animal.id === added.id), 'the animal just added is missing')
-    },
-  })),
+    }),
+  ),
   ...['limit=0', 'limit=101', 'limit=abc', 'limit=', 'limit=1.5', 'limit=%2B5', 'status=unknown', 'status=', 'cursor=!']
     .concat('limit=1&limit=2')
     .map((query): Case => ({
@@ -89,10 +78,10 @@ export const cases: Case[] = [
       title: `listPets with ${query} is 400`,
       run: async ({ send }) => expectError(await send(`/pets?${query}`), 400),
     })),
-  {
-    source: 'design',
-    title: 'listPets is sorted newest first, and its next link returns the older animals',
-    async run(client) {
+  requirement(
+    'design',
+    'listPets is sorted newest first, and its next link returns the older animals',
+    async (client) => {
       const added = [await add(client), await add(client), await add(client)].map(({ id }) => id)
       const first = await client.send('/pets?limit=2')
       const link = expectHeader(first, 'link', /rel="next"/)
@@ -103,34 +92,22 @@ export const cases: Case[] = [
         added.reverse(),
       )
     },
-  },
-  {
-    source: 'design',
-    title: 'listPets with If-None-Match of its own ETag is 304',
-    async run({ send }) {
-      const etag = expectHeader(await send('/pets?limit=1'), 'etag', /^(W\/)?".+"$/)
-      expectStatus(await send('/pets?limit=1', { headers: { 'If-None-Match': etag } }), 304)
-    },
-  },
+  ),
+  requirement('design', 'listPets with If-None-Match of its own ETag is 304', async ({ send }) => {
+    const etag = expectHeader(await send('/pets?limit=1'), 'etag', /^(W\/)?".+"$/)
+    expectStatus(await send('/pets?limit=1', { headers: { 'If-None-Match': etag } }), 304)
+  }),
 
   // createPet
-  {
-    source: '§4.2',
-    title: 'createPet is 201 with the Animal and its id',
-    async run(client) {
-      const name = `conformance ${randomUUID()}`
-      const response = await client.create(JSON.stringify({ name, categoryId: 7, status: 'pending' }))
-      expectStatus(response, 201)
-      const { id, ...rest } = expectAnimal(readJson(response))
-      deepStrictEqual(rest, { name, categoryId: '7', status: 'pending' })
-      deepStrictEqual(await fetchOne(client, id), { id, ...rest })
-    },
-  },
-  {
-    source: '§4.2',
-    title: 'createPet without a status is 201',
-    run: async (client) => void (await add(client)),
-  },
+  requirement('§4.2', 'createPet is 201 with the Animal and its id', async (client) => {
+    const name = `conformance ${randomUUID()}`
+    const response = await client.create(JSON.stringify({ name, categoryId: 7, status: 'pending' }))
+    expectStatus(response, 201)
+    const { id, ...rest } = expectAnimal(readJson(response))
+    deepStrictEqual(rest, { name, categoryId: '7', status: 'pending' })
+    deepStrictEqual(await fetchOne(client, id), { id, ...rest })
+  }),
+  requirement('§4.2', 'createPet without a status is 201', async (client) => void (await add(client))),
   ...INVALID_PETS.map(({ title, body, source }): Case => ({
     source,
     title: `createPet with ${title} is 400`,
@@ -142,71 +119,47 @@ export const cases: Case[] = [
     title: `createPet with a body that is ${title} is 400`,
     run: rejected(body, 400),
   })),
-  ...VALID_CATEGORY_IDS.map((categoryId): Case => ({
-    source: '§2',
-    title: `categoryId ${categoryId} is returned without rounding`,
-    async run(client) {
+  ...VALID_CATEGORY_IDS.map((categoryId) =>
+    requirement('§2', `categoryId ${categoryId} is returned without rounding`, async (client) => {
       const { id } = await add(client, { categoryId })
       strictEqual((await fetchOne(client, id)).categoryId, categoryId)
       strictEqual((await list(client, '?limit=100')).find((animal) => animal.id === id)?.categoryId, categoryId)
-    },
-  })),
-  ...VALID_NAMES.filter(({ name }) => [...name].length <= 255 - namePrefix.length).map(({ title, name }): Case => ({
-    source: '§2',
-    title: `a name with ${title} is returned unchanged`,
-    async run(client) {
+    }),
+  ),
+  ...VALID_NAMES.filter(({ name }) => [...name].length <= 255 - namePrefix.length).map(({ title, name }) =>
+    requirement('§2', `a name with ${title} is returned unchanged`, async (client) => {
       const { id } = await add(client, { name: namePrefix + name })
       strictEqual((await fetchOne(client, id)).name, namePrefix + name)
-    },
-  })),
-  {
-    source: 'design',
-    title: 'createPet ignores unknown members and id',
-    async run(client) {
-      const response = await client.create('{"id":-5,"x":1,"name":"conformance","categoryId":1}')
-      expectStatus(response, 201)
-      deepStrictEqual(Object.keys(expectAnimal(readJson(response))), ['id', 'name', 'categoryId'])
-    },
-  },
-  {
-    source: 'design',
-    title: 'createPet returns the path of the new animal in Location',
-    async run(client) {
-      const response = await client.create('{"name":"conformance","categoryId":1}')
-      const { id } = expectAnimal(readJson(response))
-      const location = expectHeader(response, 'location', /./)
-      strictEqual(toPath(location, response), `${toPath('', response)}/${id}`, 'path in Location')
-    },
-  },
-  {
-    source: 'design',
-    title: 'createPet with text/plain is 415',
-    run: rejected('{}', 415, { 'Content-Type': 'text/plain' }),
-  },
-  { source: 'design', title: 'createPet over 64 KiB is 413', run: rejected(' '.repeat(70_000), 413) },
-  {
-    source: 'design',
-    title: 'createPet repeated with the same Idempotency-Key adds one animal',
-    async run({ create }) {
-      const headers = { 'Idempotency-Key': randomUUID() }
-      const [first, second] = [await create(validPet, headers), await create(validPet, headers)]
-      deepStrictEqual([second.status, second.text], [201, first.text])
-      expectHeader(second, 'idempotent-replayed', /^true$/)
-      expectError(await create(validPet.replace('1', '2'), headers), 422)
-    },
-  },
+    }),
+  ),
+  requirement('design', 'createPet ignores unknown members and id', async (client) => {
+    const response = await client.create('{"id":-5,"x":1,"name":"conformance","categoryId":1}')
+    expectStatus(response, 201)
+    deepStrictEqual(Object.keys(expectAnimal(readJson(response))), ['id', 'name', 'categoryId'])
+  }),
+  requirement('design', 'createPet returns the path of the new animal in Location', async (client) => {
+    const response = await client.create('{"name":"conformance","categoryId":1}')
+    const { id } = expectAnimal(readJson(response))
+    const location = expectHeader(response, 'location', /./)
+    strictEqual(toPath(location, response), `${toPath('', response)}/${id}`, 'path in Location')
+  }),
+  requirement('design', 'createPet with text/plain is 415', rejected('{}', 415, { 'Content-Type': 'text/plain' })),
+  requirement('design', 'createPet over 64 KiB is 413', rejected(' '.repeat(70_000), 413)),
+  requirement('design', 'createPet repeated with the same Idempotency-Key adds one animal', async ({ create }) => {
+    const headers = { 'Idempotency-Key': randomUUID() }
+    const [first, second] = [await create(validPet, headers), await create(validPet, headers)]
+    deepStrictEqual([second.status, second.text], [201, first.text])
+    expectHeader(second, 'idempotent-replayed', /^true$/)
+    expectError(await create(validPet.replace('1', '2'), headers), 422)
+  }),
 
   // getPet
-  {
-    source: '§4.3',
-    title: 'getPet is 200 with the Animal',
-    async run(client) {
-      // Without an animal in the environment, add reports that the case needs to write.
-      const [newest] = client.readOnly ? await list(client, '?limit=1') : []
-      const animal = newest ?? (await add(client, { status: 'sold' }))
-      deepStrictEqual(await fetchOne(client, animal.id), animal)
-    },
-  },
+  requirement('§4.3', 'getPet is 200 with the Animal', async (client) => {
+    // Without an animal in the environment, add reports that the case needs to write.
+    const [newest] = client.readOnly ? await list(client, '?limit=1') : []
+    const animal = newest ?? (await add(client, { status: 'sold' }))
+    deepStrictEqual(await fetchOne(client, animal.id), animal)
+  }),
   ...['9223372036854775807', '0', '-1'].map((id): Case => ({
     source: '§4.3',
     title: `getPet with the id ${id}, which does not exist, is 404`,
@@ -217,10 +170,10 @@ export const cases: Case[] = [
     title: `getPet with the id ${id}, which is not an int64, is 404`,
     run: async ({ send }) => expectError(await send(`/pets/${id}`), 404),
   })),
-  {
-    source: 'design',
-    title: 'getPet returns the Deprecation and Sunset headers, and a link to its successor',
-    async run({ send }) {
+  requirement(
+    'design',
+    'getPet returns the Deprecation and Sunset headers, and a link to its successor',
+    async ({ send }) => {
       const response = await send('/pets/0')
       expectHeader(response, 'deprecation', /^@\d+$/)
       expectHeader(response, 'sunset', /^Thu, 05 Dec 2030 00:00:00 GMT$/)
@@ -228,23 +181,15 @@ export const cases: Case[] = [
       const successor = /<([^>]*)>; rel="successor-version"/.exec(link)?.[1] ?? ''
       strictEqual(`${toPath(successor, response)}/0`, toPath('', response), 'path of the successor of getPet')
     },
-  },
+  ),
 
   // Methods and paths
-  {
-    source: 'design',
-    title: 'an unsupported method is 405 with Allow',
-    async run({ send }) {
-      const response = await send('/pets', { method: 'DELETE' })
-      expectError(response, 405)
-      expectHeader(response, 'allow', /GET.*POST/)
-    },
-  },
-  {
-    source: 'design',
-    title: 'an unknown path is 404',
-    run: async ({ send }) => expectError(await send('/nothing'), 404),
-  },
+  requirement('design', 'an unsupported method is 405 with Allow', async ({ send }) => {
+    const response = await send('/pets', { method: 'DELETE' })
+    expectError(response, 405)
+    expectHeader(response, 'allow', /GET.*POST/)
+  }),
+  requirement('design', 'an unknown path is 404', async ({ send }) => expectError(await send('/nothing'), 404)),
 ]
 
 /** @returns the path of a reference, resolved against the URL of the request (RFC 3986 §5) */

@@ -2,15 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
-import {
-  cloneDatabase,
-  dropDatabase,
-  withClient,
-  type TestService,
-  startService,
-  testWithService as test,
-  databaseOf,
-} from '../support/harness.ts'
+import { withClient, type TestService, startService, testWithService as test, databaseOf } from '../support/harness.ts'
 import { expectPoolHealthy } from './expect-pool-healthy.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -89,11 +81,10 @@ async function terminate(service: TestService): Promise<number> {
 }
 
 describe('the connection to the database', () => {
-  test('lost after the commit and before its response: 504, and the animal exists; a retry with the same key returns it', async () => {
-    const stops: (() => Promise<void>)[] = []
-    const databaseUrl = await cloneDatabase()
-    const proxy = await startTcpProxy(databaseUrl)
-    const service = await startService(proxy.url, stops)
+  test('lost after the commit and before its response: 504, and the animal exists; a retry with the same key returns it', async ({
+    service: owner,
+  }) => {
+    const { peer: service, proxy } = await startBehindProxy(owner)
     expect((await service.post(pet)).status).toBe(201)
 
     const unknown = { code: 'DEADLINE_EXCEEDED', status: 504 }
@@ -102,7 +93,7 @@ describe('the connection to the database', () => {
         await newest(service) // through a connection that is there for the write, too
         proxy.hold('responses')
         const response = create(service, key)
-        await animalsReach(databaseUrl, 2 + 2 * n + i)
+        await animalsReach(owner, 2 + 2 * n + i)
         proxy.cut()
         expect(await response).toEqual(unknown)
         proxy.restore()
@@ -111,19 +102,6 @@ describe('the connection to the database', () => {
     }
     expect(((await (await service.send('/v1/pets')).json()) as unknown[]).length).toBe(5)
     await expectPoolHealthy(service)
-    await Promise.all(stops.map((stop) => stop()))
-    await proxy.down()
-    await dropDatabase(databaseUrl)
-  })
-
-  test('silent while a connection is opened: a write is 503, since it was never sent', async ({ service }) => {
-    const { peer, proxy } = await startBehindProxy(service, { DATABASE_CHECKOUT_TIMEOUT_MS: 3_000 })
-    await peer.send('/v1/pets') // caches the key
-    proxy.hold('responses')
-    proxy.cut()
-    await waitUntil(() => peer.database.pool.totalCount === 0)
-    const creations = [createByRest, createByGraphQL].flatMap((create) => [create(peer), create(peer, create.name)])
-    for (const outcome of await Promise.all(creations)) expect(outcome).toEqual({ code: 'UNAVAILABLE', status: 503 })
   })
 
   test('down at start: 503 in both APIs and on /readyz, not 401, until it is up', async ({ service }) => {
@@ -146,33 +124,22 @@ describe('the connection to the database', () => {
   })
 
   test('slow: /readyz is 200 for concurrent requests', async ({ service }) => {
-    const stops: (() => Promise<void>)[] = []
-    const proxy = await startTcpProxy(service.databaseUrl)
-    const { base } = await startService(proxy.url, stops, { key: service.key })
-    expect((await fetch(`${base}/readyz`)).status).toBe(200)
+    const { peer, proxy } = await startBehindProxy(service)
+    expect((await fetch(`${peer.base}/readyz`)).status).toBe(200)
     proxy.latency(20)
-    const statuses = Array.from({ length: 100 }, async () => (await fetch(`${base}/readyz`)).status)
+    const statuses = Array.from({ length: 100 }, async () => (await fetch(`${peer.base}/readyz`)).status)
     expect(new Set(await Promise.all(statuses))).toEqual(new Set([200]))
-    await Promise.all(stops.map((stop) => stop()))
-    await proxy.down()
   })
 
-  test('silent: a read is 503 and a write 504 after the timeout', async () => {
-    const stops: (() => Promise<void>)[] = []
-    const databaseUrl = await cloneDatabase()
-    const proxy = await startTcpProxy(databaseUrl)
-    const service = await startService(proxy.url, stops, { DATABASE_QUERY_TIMEOUT_MS: 3_000 })
-    await Promise.all([service.post(pet), service.send('/v1/pets')])
-    expect(service.database.pool.idleCount).toBe(2) // one for each
-
+  test('silent: a read is 503 and a write 504 after the timeout', async ({ service }) => {
+    const { peer, proxy } = await startBehindProxy(service, { DATABASE_QUERY_TIMEOUT_MS: 3_000 })
+    await Promise.all([peer.post(pet), peer.send('/v1/pets')])
+    expect(peer.database.pool.idleCount).toBe(2) // one for each
     proxy.hold('responses')
-    const [read, write] = await Promise.all([service.send('/v1/pets'), service.post(pet)])
+    const [read, write] = await Promise.all([peer.send('/v1/pets'), peer.post(pet)])
     expect([read.status, write.status]).toEqual([503, 504])
     proxy.restore()
-    await expectPoolHealthy(service)
-    await proxy.down()
-    await Promise.all(stops.map((stop) => stop()))
-    await dropDatabase(databaseUrl)
+    await expectPoolHealthy(peer)
   })
 })
 
@@ -195,9 +162,9 @@ async function newest({ send }: TestService): Promise<string> {
   return String(((await (await send('/v1/pets?limit=1')).json()) as { id: number }[])[0]?.id)
 }
 
-async function animalsReach(databaseUrl: string, count: number): Promise<void> {
+async function animalsReach(service: TestService, count: number): Promise<void> {
   await withClient(async (client) => {
     const animals = async () => (await client.query('SELECT count(*)::int AS n FROM animal')).rows[0].n
     await waitUntil(async () => (await animals()) >= count)
-  }, databaseOf({ databaseUrl }))
+  }, databaseOf(service))
 }

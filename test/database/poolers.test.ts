@@ -13,7 +13,7 @@ import {
   testWithService,
   withClient,
 } from '../support/harness.ts'
-import { IGNORE_PARAMETERS, poolModes, startPgBouncer } from '../support/pgbouncer.ts'
+import { IGNORE_PARAMETERS, poolModes, startPgBouncer, whySkipped } from '../support/pgbouncer.ts'
 import { expectPoolHealthy } from './expect-pool-healthy.ts'
 
 const timeouts = { DATABASE_LOCK_TIMEOUT_MS: 20_000, DATABASE_STATEMENT_TIMEOUT_MS: 30_000 }
@@ -47,7 +47,8 @@ async function createAll(service: TestService, name: string): Promise<number[]> 
   return Promise.all([rest(), rest({ 'Idempotency-Key': `${name}-rest` }), graphql(), graphql(`${name}-graphql`)])
 }
 
-describe.for(['session', 'transaction'] as const)('behind PgBouncer, in %s mode', (mode) => {
+const cases = (['session', 'transaction'] as const).map((mode) => [`in ${mode} mode${whySkipped(mode)}`, mode] as const)
+describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
   const test = testWithService.skipIf(!poolModes.includes(mode))
 
   test('two instances serve both APIs, without a warning, if the limits are set on the role', async ({ service }) => {

@@ -5,7 +5,7 @@ test.for([
   ['SELECT "public"."animal"."id" FROM "public"."animal" WHERE "public"."animal"."id" IN ($1)', 'SELECT public.animal'],
   ['SELECT COUNT(*) FROM (SELECT "id" FROM "public"."animal" OFFSET $1) AS "sub"', 'SELECT public.animal'],
   ['INSERT INTO "public"."animal" ("name") VALUES ($1) RETURNING "id"', 'INSERT public.animal'],
-  ['\n  UPDATE api_key SET n = recorded.n FROM unnest($1::int[]) AS recorded (n)', 'UPDATE api_key'],
+  ['  UPDATE api_key SET n = recorded.n FROM unnest($1::int[]) AS recorded (n)', 'UPDATE api_key'],
   ['delete from rate_limit where expire < $1', 'DELETE rate_limit'],
   ['WITH claim AS (SELECT 1), used AS (INSERT INTO idempotency_key AS k SELECT 1) SELECT 2', 'INSERT idempotency_key'],
   ['WITH a AS (SELECT * FROM animal) SELECT * FROM a', 'SELECT animal'],

@@ -61,14 +61,9 @@ describe('with listed origins', () => {
 
   test('a preflight of another origin is 204 without any permission', async ({ service }) => {
     const peer = await service.startPeer({ CORS_ORIGINS: corsOrigins })
-    const others = [
-      'https://evil.example',
-      'https://shop.example.evil',
-      'http://shop.example',
-      'null',
-      'https://Shop.example',
-    ]
-    for (const origin of [...others, `${SHOP}:8443`, `${SHOP}, ${SHOP}`, '*', 'http://localhost:5174']) {
+    const others = ['https://evil.example', 'https://shop.example.evil', 'http://shop.example', 'null', '*']
+    others.push('https://Shop.example', `${SHOP}:8443`, `${SHOP}, ${SHOP}`, 'http://localhost:5174')
+    for (const origin of others) {
       const response = await preflight(peer, '/v1/pets', origin)
       expect([origin, response.status, corsHeaders(response)]).toEqual([origin, 204, { vary: 'Origin' }])
     }

@@ -70,25 +70,6 @@ describe('parseJson', () => {
   test('a number beyond int64 has no more digits than a double', () => {
     expect(parseJson('[1e1000,-1e1000,1e300]')).toEqual([Infinity, -Infinity, BigInt(1e300)])
   })
-
-  // Quadratic time would take seconds.
-  test.for([
-    ['a fraction of zeros that is none', `[0.${'0'.repeat(65_000)}1]`],
-    ['a fraction of zeros', `[1.${'0'.repeat(65_000)}]`],
-    ['digits', `[${'1'.repeat(65_000)}]`],
-    ['numbers just too long', `[${Array(3_600).fill('12345678901234567').join()}]`],
-  ])('a body full of %s is parsed in linear time', ([, text = '']) => {
-    const before = process.cpuUsage()
-    parseJson(text)
-    expect(process.cpuUsage(before).user).toBeLessThan(1_000_000) // microseconds, generous since the machine is shared
-  })
-
-  test.for(['', '{', '01', '+1', '.5', '1.', '0x1', 'NaN', "{'a':1}", '[1,]', '{"a":12345678901234567890,}'])(
-    '%s is rejected as malformed JSON',
-    (text) => {
-      expect(() => parseJson(text)).toThrow(SyntaxError)
-    },
-  )
 })
 
 describe('toJson', () => {

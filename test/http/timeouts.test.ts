@@ -1,43 +1,6 @@
-import { connect, type Socket } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { describe, expect, vi } from 'vitest'
 import { createDeadline } from '../../src/http/deadline.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
-
-function open(service: TestService, body: string): Socket {
-  const head = [
-    'POST /v1/pets HTTP/1.1',
-    'Host: localhost',
-    `Authorization: Bearer ${service.key}`,
-    'Content-Type: application/json',
-    'X-Request-Id: slow',
-    'Transfer-Encoding: chunked\r\n\r\n',
-  ]
-  const socket = connect(service.port, '127.0.0.1')
-  socket.on('error', () => {}) // the service closes the connection
-  socket.write(head.join('\r\n') + body)
-  return socket
-}
-
-describe('an incomplete body', { concurrent: true }, () => {
-  test('is 408 after the request timeout, and the connection is closed', async ({ service }) => {
-    const peer = await service.startPeer({ HEADERS_TIMEOUT_MS: 100, REQUEST_TIMEOUT_MS: 200 })
-    const response = await text(open(peer, '5\r\n{"nam'))
-    expect(response).toMatch(/^HTTP\/1\.1 408 /)
-    expect(response).toContain('{"code":"REQUEST_TIMEOUT",')
-    expect(await peer.log.line({ requestId: 'slow' })).toMatchObject({ status: 408, code: 'REQUEST_TIMEOUT' })
-  })
-
-  test.for([
-    { title: 'malformed', body: '5\r\n{"nam\r\nxyz\r\n', halfClose: false },
-    { title: 'truncated', body: '5\r\n{"nam', halfClose: true },
-  ])('is 400 if it is $title, and is logged', async ({ body, halfClose }, { service }) => {
-    const client = open(service, body)
-    if (halfClose) client.end()
-    expect(await text(client)).toMatch(/^HTTP\/1\.1 400 [^]*"code":"INVALID_ARGUMENT"/)
-    expect(await service.log.line({ requestId: 'slow' })).toMatchObject({ status: 400 })
-  })
-})
 
 describe('a request that waits for its key and then for the table', { concurrent: true }, () => {
   const handlerMs = 4_000

@@ -26,18 +26,12 @@ describe('listPets (§4.1)', () => {
     expect(await (await service.send('/v1/pets')).text()).toBe('[{"id":1,"name":"x","categoryId":5}]')
   })
 
-  test('following the next links returns every animal of the filter exactly once', async ({ service }) => {
-    await createSome(service, 5, 'sold')
-    await createSome(service, 3, 'available')
-    const seen: number[] = []
-    let path: string | undefined = '/v1/pets?limit=2&status=sold'
-    while (path) {
-      const response: Response = await service.send(path)
-      expect(response.headers.get('link')).toContain('</v1/pets?limit=2&status=sold>; rel="first"')
-      path = /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
-      seen.push(...(await ids(response)))
-    }
-    expect(seen).toEqual([5, 4, 3, 2, 1])
+  test('one message names every invalid parameter, and unknown ones are ignored', async ({ service }) => {
+    const response = await service.send('/v1/pets?limit=0&status=x&page=3&__proto__=x')
+    expect(((await response.json()) as { message: string }).message).toBe(
+      'limit: must be an integer from 1 to 100; status: must be one of available, pending, sold',
+    )
+    expect((await service.send('/v1/pets?page=3&foo=bar&__proto__=x')).status).toBe(200)
   })
 
   test('a cursor is only valid with the filter of its page', async ({ service }) => {
@@ -59,10 +53,12 @@ describe('createPet (§4.2)', () => {
   })
 
   test('unknown members and id are ignored, without prototype pollution', async ({ service }) => {
-    const body = '{"id":77,"name":"x","categoryId":1,"__proto__":{"a":1},"constructor":{"prototype":{"a":1}},"x":null}'
-    const response = await service.post(body)
+    const objects = '"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"prototype":{"polluted":1}'
+    const functions = '"toString":null,"valueOf":null,"toJSON":null,"then":null,"hasOwnProperty":null'
+    const others = `"Name":"y","STATUS":"gone","":1,"category_id":2,"x":1,"x":2,"deep":${'['.repeat(500)}${']'.repeat(500)}`
+    const response = await service.post(`{"id":77,"name":"x","categoryId":1,${objects},${functions},${others}}`)
     expect(await response.text()).toBe('{"id":1,"name":"x","categoryId":1}')
-    expect(({} as { a?: number }).a).toBeUndefined()
+    expect(({} as { polluted?: number }).polluted).toBeUndefined()
   })
 
   test('the last of two members with the same name counts', async ({ service }) => {
@@ -78,13 +74,6 @@ describe('createPet (§4.2)', () => {
     },
   )
 
-  test('a name of many digits is stored unchanged', async ({ service }) => {
-    const body = '{"name":"12345678901234567890","categoryId":12345678901234567}'
-    expect(await (await service.post(body)).text()).toBe(
-      '{"id":1,"name":"12345678901234567890","categoryId":12345678901234567}',
-    )
-  })
-
   test.for(['application/json;charset=UTF-8', 'Application/JSON; charset="utf-8"', 'application/json; x=y'])(
     '%s is JSON',
     async (type, { service }) => {
@@ -95,9 +84,7 @@ describe('createPet (§4.2)', () => {
   test('a body of 64 KiB is accepted, one byte more is 413', async ({ service }) => {
     const body = '{"name":"x","categoryId":1}'.padEnd(65_536)
     expect((await service.post(body)).status).toBe(201)
-    const tooLarge = await service.post(`${body} `)
-    const error = { status: 413, code: 'PAYLOAD_TOO_LARGE', message: expect.stringMatching(/\S/) }
-    expect([tooLarge.status, await tooLarge.json()]).toEqual([413, error])
+    expect((await service.post(`${body} `)).status).toBe(413)
   })
 })
 

@@ -51,8 +51,8 @@ describe('an Idempotency-Key', () => {
     expect((await create('y')).errors?.[0]?.extensions).toEqual({ code: 'IDEMPOTENCY_KEY_REUSED', status: 422 })
   })
 
-  test.for(['', 'a b', 'clé', 'x'.repeat(256)])('"%s" is 400', async (key, { service }) => {
-    const response = await service.post(pet, idempotencyKey(encodeURI(key) === key || key === 'a b' ? key : 'cl\u00e9'))
+  test.for(['', 'a b', 'clé', 'x'.repeat(256)])('"%.10s" is 400', async (key, { service }) => {
+    const response = await service.post(pet, idempotencyKey(key))
     expect(await response.json()).toMatchObject({
       code: 'INVALID_ARGUMENT',
       message: expect.stringMatching(/^Idempotency-Key: /),

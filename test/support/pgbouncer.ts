@@ -15,8 +15,9 @@ export type PoolMode = 'session' | 'transaction'
 export const poolModes: PoolMode[] = version ? ['session'] : []
 if (version && (version[0] ?? 0) * 100 + (version[1] ?? 0) >= 121) poolModes.push('transaction')
 
-if (!poolModes.includes('transaction'))
-  console.warn(`No tests behind PgBouncer in ${version ? 'transaction' : 'any'} mode: PgBouncer 1.21 is not installed.`)
+/** A suffix for the titles of tests: the reason if they are skipped. */
+export const whySkipped = (mode: PoolMode): string =>
+  poolModes.includes(mode) ? '' : ` (PgBouncer${mode === 'transaction' ? ' 1.21' : ''} is not installed)`
 
 /** Parameters that pg sends when it connects, and that PgBouncer rejects unless `ignore_startup_parameters` names them. */
 export const IGNORE_PARAMETERS = { ignore_startup_parameters: 'extra_float_digits,statement_timeout,lock_timeout' }

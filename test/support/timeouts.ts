@@ -14,7 +14,7 @@ export const GENEROUS_TIMEOUTS = {
   REQUEST_TIMEOUT_MS: '120000',
 }
 
-const OPTIONS = { timeout: 120_000, interval: 10 }
+const OPTIONS = { timeout: 50_000, interval: 10 } // less than the timeout of a test, so that the condition is named
 
 /** vi.waitUntil, whose default timeout of one second is too short for a busy machine. */
 export function waitUntil(condition: () => unknown): Promise<unknown> {

@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { issueKey } from '../chaos/cluster.ts'
 import { cloneDatabase, dropDatabase } from '../support/harness.ts'
@@ -14,17 +12,11 @@ import {
 import { type Collector, type ReceivedSpan, startCollector } from './collector.ts'
 
 /** `test` with a collector of its own, and a database with a key that all tests of the file share. */
-const test = base.extend<{ collector: Collector; hanging: Collector; env: { DATABASE_URL: string }; key: string }>({
+const test = base.extend<{ collector: Collector; env: { DATABASE_URL: string }; key: string }>({
   // Vitest reads the fixture's first parameter and wants a pattern there.
   // oxlint-disable-next-line no-empty-pattern
   collector: async ({}, use) => {
     const collector = await startCollector()
-    await use(collector)
-    collector.close()
-  },
-  // oxlint-disable-next-line no-empty-pattern
-  hanging: async ({}, use) => {
-    const collector = await startCollector({ responds: false })
     await use(collector)
     collector.close()
   },
@@ -147,36 +139,9 @@ describe('the service is unaffected by a collector', { concurrent: true }, () =>
     await expectUnaffected(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` })
   })
 
-  test('that never responds', async ({ sandbox, env, key, hanging }) => {
+  test('that never responds', async ({ sandbox, env, key, onTestFinished }) => {
+    const hanging = await startCollector({ responds: false })
+    onTestFinished(() => hanging.close())
     await expectUnaffected(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: hanging.url })
-  })
-})
-
-describe('the SDK', { concurrent: true }, () => {
-  /** The OpenTelemetry packages that a service loads, according to V8's coverage. */
-  async function loaded(sandbox: Sandbox, key: string, env: Record<string, string>): Promise<string[]> {
-    const folder = join(sandbox.dataDir, 'coverage')
-    const service = await sandbox.start({ ...env, NODE_V8_COVERAGE: folder })
-    expect((await sendTraced(service, key, '/v1/pets')).status).toBe(200)
-    expect((await service.signal('SIGTERM')).code).toBe(0)
-    const texts = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))
-    // Node's format. The source maps of the files that were loaded name the sources that were bundled in them.
-    type Coverage = { 'source-map-cache': Record<string, { data: { sources: string[] } }> }
-    const maps = texts.map((text) => (JSON.parse(text) as Coverage)['source-map-cache'])
-    const sources = maps.flatMap((map) => Object.values(map).flatMap(({ data }) => data.sources))
-    expect(sources.some((source) => source.endsWith('/src/main.ts'))).toBe(true)
-    const packages = sources.map((source) => /@opentelemetry\/([^/]+)/.exec(source)?.[1] ?? '')
-    return [...new Set(packages)].filter(Boolean).sort()
-  }
-
-  test('is not loaded if tracing is off or disabled', async ({ sandbox, env, key }) => {
-    const disabled = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_SDK_DISABLED: 'true' }
-    expect(await loaded(sandbox, key, env)).toEqual(['api'])
-    expect(await loaded(sandbox, key, { ...env, ...disabled })).toEqual(['api'])
-  })
-
-  test('is loaded if tracing is on, with its context manager', async ({ sandbox, env, key, collector }) => {
-    const packages = await loaded(sandbox, key, { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
-    expect(packages).toEqual(expect.arrayContaining(['context-async-hooks', 'sdk-trace']))
   })
 })

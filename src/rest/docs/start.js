@@ -17,14 +17,6 @@ const applyColorScheme = () => document.documentElement.classList.toggle('dark-m
 dark.addEventListener('change', applyColorScheme)
 applyColorScheme()
 
-const ShorterDocument = {
-  statePlugins: {
-    spec: {
-      wrapActions: { updateJsonSpec: (update) => (document) => update(document.paths ? condense(document) : document) },
-    },
-  },
-}
-
 const OwnComponents = ({ React: { createElement } }) => ({
   components: {
     // A list instead of a choice: the Content-Security-Policy allows requests to this server only.
@@ -40,6 +32,9 @@ const OwnComponents = ({ React: { createElement } }) => ({
             description,
           ),
         ),
+    // The header of the page has a field for the key.
+    authorizeBtn: () => null,
+    authorizeOperationBtn: () => null,
     // Text instead of a link: it is in a button, which must not contain controls (WCAG 4.1.2, swagger-ui issue 10704).
     DeepLink: ({ text }) => createElement('span', null, text),
   },
@@ -74,9 +69,10 @@ function authorize(request) {
 SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#reference',
-  plugins: [ShorterDocument, OwnComponents],
+  plugins: [OwnComponents],
   requestInterceptor: authorize,
   deepLinking: true,
+  defaultModelsExpandDepth: 0,
   displayRequestDuration: true,
   syntaxHighlight: { theme: 'tomorrow-night' }, // the default, agate, has contrasts below 4.5:1
   tryItOutEnabled: true,
