@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -13,9 +13,9 @@ const server = createShortTimeoutServer()
 let port = 0
 
 /** Called with each request for /held, whose response is sent when the app emits `release`. */
-const held = vi.fn<(req: IncomingMessage) => void>()
+const held = vi.fn<(req: IncomingMessage, res: ServerResponse) => void>()
 app.all('/held', (req, res) => {
-  held(req)
+  held(req, res)
   app.once('release', () => res.json('held'))
 })
 app.get('/unread', (_req, res) => void res.end(Buffer.alloc(5_000_000)))
@@ -86,6 +86,14 @@ test('a client that reads nothing has no more of its thousand pipelined requests
   const others = 20
   for (let n = 0; n < others; n++) await sendRaw(port, last)
   expect(parsed.mock.calls.length - others).toBeLessThan(20)
+})
+
+test('a connection that closes closes all of its responses, also those whose turn has not come', async () => {
+  const client = open(hold.repeat(3))
+  await vi.waitUntil(() => held.mock.calls.length === 3)
+  const closed = held.mock.calls.map(([, res]) => once(res, 'close'))
+  client.destroy()
+  await Promise.all(closed)
 })
 
 test('a graceful shutdown completes the requests in progress, and executes none that comes after them', async () => {

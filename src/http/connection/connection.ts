@@ -24,6 +24,7 @@ export class Connection {
     this.socket = socket
     socket.on('error', () => {}) // after CONNECT Node has no listener of its own
     socket.destroySoon = () => this.close() // Node calls it after the last response
+    socket.once('close', () => this.#abortQueued())
   }
 
   /** Whether a response is in progress. */
@@ -80,6 +81,13 @@ export class Connection {
     this.socket.end()
     this.#stopReading()
     setTimeout(() => this.socket.destroy(), LINGER_MS).unref()
+  }
+
+  /** Node emits `close` only for the response whose turn it is; those behind it hold streams and memory until theirs. */
+  #abortQueued(): void {
+    for (const res of this.#inFlight.keys()) {
+      if (!res.socket) res.destroy().emit('close')
+    }
   }
 
   /** Parses nothing more, and discards LINGER_BYTES: what follows them is left in the kernel's buffer. */
