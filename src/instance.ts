@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { developmentKey } from './auth/dev-key.ts'
+import { developmentKey } from './auth/api-keys.ts'
 import { gatherMetrics, onShutdown } from './cluster.ts'
 import type { Config } from './config.ts'
 import { databaseFailure } from './database/errors.ts'

@@ -8,10 +8,6 @@ import { crc32 } from 'node:zlib'
 const KEY_PATTERN = /^pets_[0-9a-z]{57}$/
 const CHECKSUM_LENGTH = 7
 
-/** How much of a key may be shown: enough to tell keys apart, far too little to guess the rest. */
-const PREFIX_LENGTH = 'pets_'.length + 8
-
-/** Generates a new key. It is stored nowhere. */
 export function mintKey(): string {
   const secret = BigInt(`0x${randomBytes(32).toString('hex')}`)
   const body = `pets_${secret.toString(36).padStart(50, '0')}`
@@ -28,9 +24,9 @@ export function hashKey(key: string): Buffer {
   return hash('sha256', key, 'buffer')
 }
 
-/** The part of a key that may be shown. */
+/** What may be shown of a key: enough to tell keys apart, far too little to guess the rest. */
 export function keyPrefix(key: string): string {
-  return key.slice(0, PREFIX_LENGTH)
+  return key.slice(0, 'pets_'.length + 8)
 }
 
 function checksum(body: string): string {

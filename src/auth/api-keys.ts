@@ -1,9 +1,10 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { z } from 'zod'
 import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
 import { OperatorError } from '../operator-error.ts'
 import { hashKey, keyPrefix, mintKey } from './api-key.ts'
 
-/** What a key may be allowed to do. */
 export const Scope = z.enum(['pets:read', 'pets:write', 'metrics:read'])
 export type Scope = z.infer<typeof Scope>
 
@@ -21,53 +22,44 @@ export interface Caller {
   expiresAt: Date | null
 }
 
+type IssueOptions = { scopes?: Scope[]; expiresAt?: Date | undefined }
+
 /** What operators may see of a key. */
 export type KeyInfo = Omit<ApiKey, 'id' | 'hash' | 'clientId'>
 
-/** Issues, lists, rotates and revokes API keys. */
-export interface ApiKeys {
-  /** @returns the new key, which is stored nowhere and cannot be shown again */
-  issue(name: string, options?: { scopes?: Scope[]; expiresAt?: Date | undefined }): Promise<string>
-  /** Whether a key is known, not expired and not revoked. */
-  isValid(key: string): Promise<boolean>
-  /** Every key, oldest first. */
-  list(): Promise<KeyInfo[]>
-  /**
-   * Issues the successor of the valid key with a prefix: same name, scopes and client, and the same lifetime. The old
-   * key remains valid during the overlap, so that a client can switch without interruption.
-   * @param overlapMs in milliseconds; the old key's own expiry stays when it is earlier
-   * @returns the new key, which cannot be shown again; undefined when no valid key has the prefix
-   * @throws OperatorError for a key with a successor: its expiry is the end of the overlap and no longer its lifetime
-   */
-  rotate(prefix: string, overlapMs: number): Promise<string | undefined>
-  /**
-   * Revokes the key with a prefix. Running instances reject it within 5 seconds.
-   * @returns whether there was such a key and it was not revoked before
-   */
-  revoke(prefix: string): Promise<boolean>
-}
+export type ApiKeys = ReturnType<typeof createApiKeys>
 
 /** @param now the clock that decides which keys have expired */
-export function createApiKeys({ prisma }: { prisma: PrismaClient }, now = () => new Date()): ApiKeys {
+export function createApiKeys({ prisma }: { prisma: PrismaClient }, now = () => new Date()) {
   return {
-    async issue(name, { scopes = DEFAULT_SCOPES, expiresAt } = {}) {
+    /** @returns the new key, which is stored nowhere and cannot be shown again */
+    async issue(name: string, { scopes = DEFAULT_SCOPES, expiresAt }: IssueOptions = {}): Promise<string> {
       const key = mintKey()
       await prisma.apiKey.create({ data: { ...toKeyRow(key), name, scopes, expiresAt: expiresAt ?? null } })
       return key
     },
-    async isValid(key) {
+    /** Whether a key is known, not expired and not revoked. */
+    async isValid(key: string): Promise<boolean> {
       const { hash } = toKeyRow(key)
       return (await prisma.apiKey.count({ where: { hash, ...validAt(now()) } })) > 0
     },
-    list: () => prisma.apiKey.findMany({ omit: { id: true, hash: true, clientId: true }, orderBy: { id: 'asc' } }),
-    rotate: (prefix, overlapMs) => rotate(prisma, now(), prefix, overlapMs),
-    async revoke(prefix) {
+    list: (): Promise<KeyInfo[]> =>
+      prisma.apiKey.findMany({ omit: { id: true, hash: true, clientId: true }, orderBy: { id: 'asc' } }),
+    rotate: (prefix: string, overlapMs: number) => rotate(prisma, now(), prefix, overlapMs),
+    /** @returns whether there was such a key, not revoked before */
+    async revoke(prefix: string): Promise<boolean> {
       const revoked = await prisma.apiKey.updateMany({ where: { prefix, revokedAt: null }, data: { revokedAt: now() } })
       return revoked.count > 0
     },
   }
 }
 
+/**
+ * Issues the successor of the valid key with a prefix: same name, scopes and client, and the same lifetime. The old
+ * key remains valid during the overlap, or until its own earlier expiry, so that a client can switch without interruption.
+ * @returns the new key, which cannot be shown again; undefined when no valid key has the prefix
+ * @throws OperatorError for a key with a successor: its expiry is the end of the overlap and no longer its lifetime
+ */
 function rotate(prisma: PrismaClient, at: Date, prefix: string, overlapMs: number): Promise<string | undefined> {
   return prisma.$transaction(async (tx) => {
     await tx.$queryRaw`SELECT id FROM api_key WHERE prefix = ${prefix} FOR UPDATE` // serialises concurrent rotations
@@ -87,12 +79,25 @@ function rotate(prisma: PrismaClient, at: Date, prefix: string, overlapMs: numbe
   })
 }
 
-/** Selects keys that are neither expired nor revoked. */
 function validAt(at: Date) {
   return { revokedAt: null, OR: [{ expiresAt: null }, { expiresAt: { gt: at } }] }
 }
 
-/** What is stored of a key itself. */
 function toKeyRow(key: string) {
   return { prefix: keyPrefix(key), hash: new Uint8Array(hashKey(key)) }
+}
+
+/**
+ * Returns the key of the development database from `DATA_DIR/dev-key` (mode 0600), which lets the README's curl commands
+ * work unchanged. Issues a new one when there is none or the database does not know it.
+ */
+export async function developmentKey(keys: ApiKeys, dataDir: string): Promise<string> {
+  const file = join(dataDir, 'dev-key')
+  const stored = (await readFile(file, 'utf8').catch(() => '')).trim()
+  if (await keys.isValid(stored)) return stored
+  const key = await keys.issue('development', { scopes: Scope.options })
+  await writeFile(file, `${key}\n`, { mode: 0o600 }).catch((error: Error) => {
+    throw new OperatorError(`DATA_DIR: the development key cannot be written: ${error.message}`)
+  })
+  return key
 }

@@ -21,7 +21,6 @@ const TOO_MANY_FAILURES = 'Too many failed authentication attempts from this IP 
 
 export interface AuthenticateDependencies {
   keyLookup: KeyLookup
-  /** Limits the failed authentications of an IP address; unlimited without one. */
   failedAuthLimiter?: RateLimiter | undefined
   /** Called for every request with a valid key. */
   recordUse(caller: Caller): void
@@ -61,7 +60,6 @@ export function authenticate({ keyLookup, failedAuthLimiter, recordUse }: Authen
   }
 }
 
-/** Rejects callers whose key lacks the scope; after `authenticate`. */
 export function authorize(scope: Scope): RequestHandler {
   return (req, _res, next) => {
     requireScope(req, scope)
@@ -76,7 +74,6 @@ export function requireScope(req: Request, scope: Scope): void {
   throw new ApiError('PERMISSION_DENIED', `This operation requires the scope ${scope}.`, { headers })
 }
 
-/** The key of an authenticated request. */
 export function keyOf(req: Request): KeyHash {
   const key = toKeyHash(bearerToken(req) ?? '')
   if (!key) throw new Error('keyOf needs authenticate before it')

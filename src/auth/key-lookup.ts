@@ -15,12 +15,8 @@ const FIND_KEYS = `
 
 type KeyRow = Omit<Caller, 'scopes'> & { hash: Buffer; scopes: string[] }
 
-/** What a key is looked up by. */
-export interface KeyHash {
-  hash: Buffer
-  /** The hash as text. */
-  id: string
-}
+/** What a key is looked up by; `id` is the hash as text. */
+export type KeyHash = { hash: Buffer; id: string }
 
 /** @returns undefined for a token that is no key: its form or checksum is wrong */
 export function toKeyHash(token: string): KeyHash | undefined {
@@ -29,32 +25,12 @@ export function toKeyHash(token: string): KeyHash | undefined {
   return { hash, id: hash.toString('base64') }
 }
 
-/** Finds the caller of a key, in a cache or in the database. */
-export interface KeyLookup {
-  /** The caller of a key that was looked up within KEY_CACHE_MS; undefined when the database must be queried. */
-  cached(key: KeyHash): Promise<Caller | undefined> | undefined
-  /**
-   * Looks a key up in the database. Requests with the same key share the lookup while it is cached.
-   * @param run runs the query, for example with a deadline
-   * @returns the caller; undefined for a key that is unknown, expired or revoked
-   * @throws the database's error, which says nothing about the key
-   */
-  find(key: KeyHash, run: RunQuery): Promise<Caller | undefined>
-  /**
-   * Looks a key up again, whatever the cache contains.
-   * @returns whether it is still valid; while the database is not available, whether it has not expired
-   */
-  verify(key: KeyHash, caller: Caller): Promise<boolean>
-  /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */
-  wasRecentlyValid(key: KeyHash): boolean
-  /** Lookups since the start: found in the cache, and queried. */
-  readonly counts: Readonly<{ hit: number; miss: number }>
-}
+export type KeyLookup = ReturnType<typeof createKeyLookup>
 
 type RunQuery = (query: () => Promise<Caller | undefined>) => Promise<Caller | undefined>
 
-/** @param now the clock that decides whether a key has expired */
-export function createKeyLookup({ batch }: Statements, now: () => Date): KeyLookup {
+/** Finds the caller of a key, in a cache or in the database. @param now decides whether a key has expired */
+export function createKeyLookup({ batch }: Statements, now: () => Date) {
   const query = batch({
     text: FIND_KEYS,
     toValues: (keys: KeyHash[]) => [keys.map(({ hash }) => hash)],
@@ -72,6 +48,10 @@ export function createKeyLookup({ batch }: Statements, now: () => Date): KeyLook
     return caller && (!caller.expiresAt || caller.expiresAt > now()) ? caller : undefined
   }
 
+  /**
+   * Looks a key up in the database. Requests with the same key share the lookup while it is cached.
+   * @returns the caller; undefined for a key that is unknown, expired or revoked
+   */
   function find(key: KeyHash, run: RunQuery): Promise<Caller | undefined> {
     const { id } = key
     counts.miss++
@@ -85,17 +65,20 @@ export function createKeyLookup({ batch }: Statements, now: () => Date): KeyLook
   }
 
   return {
-    cached({ id }) {
+    /** The caller of a key that was looked up within KEY_CACHE_MS; undefined when the database must be queried. */
+    cached({ id }: KeyHash) {
       const found = callerCache.get(id)
       if (found) counts.hit++
       return found?.then(unlessExpired)
     },
     find,
-    async verify(key, caller) {
+    /** Whether a key is still valid in the database; while that is not available, whether it has not expired. */
+    async verify(key: KeyHash, caller: Caller): Promise<boolean> {
       const found = await find(key, (run) => run()).catch(() => unlessExpired(caller))
       return found !== undefined
     },
-    wasRecentlyValid: ({ id }) => recentlyValidKeys.has(id),
+    /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */
+    wasRecentlyValid: ({ id }: KeyHash) => recentlyValidKeys.has(id),
     counts,
   }
 }

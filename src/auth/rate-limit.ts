@@ -25,7 +25,6 @@ export async function consumeForFailure(limiter: RateLimiter | undefined, req: R
   if (limiter && req.caller && !req.rateLimit) await consumeQuota(limiter, req, res, 1)
 }
 
-/** consumeForFailure for every error. */
 export function rateLimitFailures(limiter: RateLimiter | undefined): ErrorRequestHandler {
   return async (error, req, res, next) => {
     await consumeForFailure(limiter, req, res)

@@ -10,16 +10,7 @@ interface Use {
 }
 
 /** Records the use of keys in memory; a background job writes it to the database. */
-export interface Usage {
-  /** Records that a key was used. */
-  recordUse(keyId: bigint, at: Date): void
-  /** Records a call of the deprecated operation. */
-  recordDeprecatedCall(keyId: bigint, at: Date): void
-  /** Writes what was recorded since the last flush. What cannot be written is kept for the next one. */
-  flush(): Promise<void>
-}
-
-export function createUsage(prisma: PrismaClient): Usage {
+export function createUsage(prisma: PrismaClient) {
   let pending = new Map<bigint, Use>()
 
   function recordUse(keyId: bigint, at: Date): Use {
@@ -35,6 +26,7 @@ export function createUsage(prisma: PrismaClient): Usage {
     use.deprecatedLastCallAt = at
   }
 
+  /** Writes what was recorded since the last flush. What cannot be written is kept for the next one. */
   async function flush(): Promise<void> {
     if (!pending.size) return
     const uses = pending
@@ -54,7 +46,6 @@ export function createUsage(prisma: PrismaClient): Usage {
   return { recordUse, recordDeprecatedCall, flush }
 }
 
-/** Writes the use of all keys in one statement. */
 async function writeUses(prisma: PrismaClient, uses: [keyId: bigint, Use][]): Promise<void> {
   await prisma.$executeRaw`
     UPDATE api_key SET
