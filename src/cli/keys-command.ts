@@ -1,6 +1,6 @@
 import { type ApiKeys, createApiKeys, DEFAULT_SCOPES, type KeyInfo, Scope } from '../auth/api-keys.ts'
 import { loadConfig } from '../config.ts'
-import { createDatabase } from '../database/client.ts'
+import { createDatabase } from '../database/pools.ts'
 import { migrate } from '../database/migrate.ts'
 import { openDatabaseServer } from '../database/open.ts'
 import { describeEnvironment } from '../environment.ts'
@@ -24,11 +24,8 @@ const USAGE = `Usage: npm run --silent keys -- COMMAND
 
 const TEXT = { type: 'string' } as const
 
-const MS_PER_UNIT = { m: 60_000, h: 3_600_000, d: 86_400_000 }
-
 type Command = (keys: ApiKeys) => Promise<void>
 
-/** Executes one command, and prints its result. @throws OperatorError */
 export async function runKeys(env: NodeJS.ProcessEnv, args: string[]): Promise<void> {
   const command = parse(args)
   const config = loadConfig(env)
@@ -47,7 +44,6 @@ export function keysHelp(): string {
   return `${USAGE}\n\n${describeEnvironment()}`
 }
 
-/** @throws OperatorError */
 function parse([command, ...args]: string[]): Command {
   switch (command) {
     case 'create':
@@ -56,7 +52,9 @@ function parse([command, ...args]: string[]): Command {
       return parseArguments(args, { json: { type: 'boolean' } }, USAGE).values.json ? listJson : list
     case 'rotate': {
       const { values, positionals } = parseArguments(args, { overlap: TEXT }, USAGE, ['PREFIX'])
-      return rotate(toPrefix(positionals[0]), toOverlapMs(values.overlap ?? '24h'))
+      const overlapMs = toMs(values.overlap ?? '24h')
+      if (overlapMs === undefined) throw new OperatorError('--overlap takes a duration: 30m, 24h, 90d.')
+      return rotate(toPrefix(positionals[0]), overlapMs)
     }
     case 'revoke':
       return revoke(toPrefix(parseArguments(args, {}, USAGE, ['PREFIX']).positionals[0]))
@@ -97,18 +95,16 @@ function revoke(prefix: string): Command {
 }
 
 async function list(keys: ApiKeys): Promise<void> {
-  const columns: [string, (key: KeyInfo) => string][] = [
-    ['PREFIX', (key) => key.prefix],
-    ['NAME', (key) => key.name],
-    ['SCOPES', (key) => key.scopes.join(',')],
-    ['CREATED (UTC)', (key) => formatMinute(key.createdAt)],
-    ['EXPIRES', (key) => formatMinute(key.expiresAt)],
-    ['REVOKED', (key) => formatMinute(key.revokedAt)],
-    ['LAST USED', (key) => formatMinute(key.lastUsedAt)],
-    ['CALLS OF getPet', (key) => String(key.deprecatedCalls)],
-  ]
-  const rows = (await keys.list()).map((key) => columns.map(([, cell]) => cell(key)))
-  console.log(table([columns.map(([title]) => title), ...rows]))
+  printTable(await keys.list(), {
+    PREFIX: (key) => key.prefix,
+    NAME: (key) => key.name,
+    SCOPES: (key) => key.scopes.join(','),
+    'CREATED (UTC)': (key) => formatMinute(key.createdAt),
+    EXPIRES: (key) => formatMinute(key.expiresAt),
+    REVOKED: (key) => formatMinute(key.revokedAt),
+    'LAST USED': (key) => formatMinute(key.lastUsedAt),
+    'CALLS OF getPet': (key) => String(key.deprecatedCalls),
+  })
 }
 
 async function listJson(keys: ApiKeys): Promise<void> {
@@ -119,8 +115,12 @@ async function listJson(keys: ApiKeys): Promise<void> {
 async function showDeprecatedUsage(keys: ApiKeys): Promise<void> {
   const callers = (await keys.list()).filter((key) => key.deprecatedCalls > 0n)
   callers.sort((a, b) => Number(b.deprecatedLastCallAt) - Number(a.deprecatedLastCallAt))
-  const rows = callers.map((k) => [k.prefix, k.name, String(k.deprecatedCalls), formatMinute(k.deprecatedLastCallAt)])
-  console.log(table([['PREFIX', 'NAME', 'CALLS OF getPet', 'LAST (UTC)'], ...rows]))
+  printTable(callers, {
+    PREFIX: (key) => key.prefix,
+    NAME: (key) => key.name,
+    'CALLS OF getPet': (key) => String(key.deprecatedCalls),
+    'LAST (UTC)': (key) => formatMinute(key.deprecatedLastCallAt),
+  })
 }
 
 /** Accepts no complete key: a key is a secret, and other users can read the arguments of a process. */
@@ -129,26 +129,21 @@ function toPrefix(text = ''): string {
   throw new OperatorError('PREFIX must be the 13 characters that `list` shows, not a complete key.')
 }
 
-function toOverlapMs(text: string): number {
-  const ms = toMs(text)
-  if (ms === undefined) throw new OperatorError('--overlap takes a duration: 30m, 24h, 90d.')
-  return ms
-}
-
 /** @returns undefined for text that is no duration */
 function toMs(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? []
-  return count === undefined ? undefined : Number(count) * MS_PER_UNIT[unit as keyof typeof MS_PER_UNIT] // no other unit matches
+  if (!count) return undefined
+  return Number(count) * { m: 60_000, h: 3_600_000, d: 86_400_000 }[unit as 'm' | 'h' | 'd'] // no other unit matches
 }
 
 function toDate(text: string): Date {
   const duration = toMs(text)
   const date = duration === undefined ? new Date(text) : new Date(Date.now() + duration)
-  const hasForm = duration !== undefined || /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text)
-  // 2027-02-31 would be a day in March.
-  const exists =
-    !Number.isNaN(date.getTime()) && (duration !== undefined || date.toISOString().startsWith(text.slice(0, 10)))
-  if (!hasForm || !exists) throw new OperatorError(`--expires takes ${EXPIRES_FORMS}.`)
+  if (duration === undefined) {
+    const hasForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text)
+    const exists = !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text.slice(0, 10)) // no 31 February
+    if (!hasForm || !exists) throw new OperatorError(`--expires takes ${EXPIRES_FORMS}.`)
+  }
   if (date.getTime() <= Date.now()) throw new OperatorError('--expires is in the past.')
   return date
 }
@@ -157,9 +152,10 @@ function formatMinute(date: Date | null): string {
   return date?.toISOString().slice(0, 16).replace('T', ' ') ?? '-'
 }
 
-/** Pads each column to its widest cell; columns are two spaces apart. */
-function table(rows: string[][]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  const pad = (cell: string, column: number) => cell.padEnd(widths[column] ?? 0)
-  return rows.map((row) => row.map(pad).join('  ').trimEnd()).join('\n')
+/** @param columns the cell of a key, by title */
+function printTable(keys: KeyInfo[], columns: Record<string, (key: KeyInfo) => string>): void {
+  const rows = [Object.keys(columns), ...keys.map((key) => Object.values(columns).map((cell) => cell(key)))]
+  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0))
+  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(width(column))).join('  '))
+  console.log(lines.map((line) => line.trimEnd()).join('\n'))
 }

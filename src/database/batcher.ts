@@ -9,11 +9,7 @@ const MAX_WAIT_MS = 100
 /** Maximum number of inputs of one statement by default: a slow trigger must not take it beyond its timeout. */
 export const MAX_BATCH_SIZE = 25
 
-/**
- * Executes one statement for several inputs.
- * @param take returns the inputs; call it once, when there is a connection to send them
- * @returns an output for each input, in the same order
- */
+/** @param take returns the inputs; call it once, when there is a connection to send them */
 type Execute<Input, Output> = (take: () => Input[]) => Promise<Output[]>
 
 interface Waiter<Input, Output> {
@@ -39,8 +35,8 @@ export class Batcher<Input, Output> {
   #latestSize = 0
   /** Number of batches that wait for a connection. */
   #unsent = 0
-  /** Number of batches that were sent less than MAX_WAIT_MS ago and have not ended. */
-  #inFlight = 0
+  /** The batches that were sent less than MAX_WAIT_MS ago and have not ended. */
+  readonly #inFlight = new Set<Waiter<Input, Output>[]>()
 
   constructor(execute: Execute<Input, Output>, maxSize = MAX_BATCH_SIZE) {
     this.#execute = execute
@@ -52,7 +48,6 @@ export class Batcher<Input, Output> {
     return Math.max(0, this.#waiting.length - this.#unsent)
   }
 
-  /** @returns the output of the next statement for this input */
   execute(input: Input): Promise<Output> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ input, context: context.active(), resolve, reject })
@@ -63,7 +58,7 @@ export class Batcher<Input, Output> {
   #schedule(): void {
     for (;;) {
       const uncovered = this.#waiting.length - this.#unsent * this.#maxSize
-      const mayWait = uncovered < this.#maxSize && this.#unsent + this.#inFlight > 0
+      const mayWait = uncovered < this.#maxSize && this.#unsent + this.#inFlight.size > 0
       if (uncovered <= 0 || mayWait) return
       const first = this.#waiting[this.#unsent * this.#maxSize]
       this.#unsent += 1
@@ -98,7 +93,7 @@ export class Batcher<Input, Output> {
     let end = () => {}
     const take = () => {
       batch = takeWaiters(true)
-      end = this.#begin(batch.length)
+      end = this.#begin(batch)
       return batch.map(({ input }) => input)
     }
     const sharedBy = () => batch?.map((waiter) => waiter.context) ?? []
@@ -117,21 +112,16 @@ export class Batcher<Input, Output> {
   }
 
   /** Counts a batch as in flight. @returns call it when the batch has ended */
-  #begin(size: number): () => void {
-    this.#latestSize = size
-    let counted = true
-    const release = () => {
-      if (counted) this.#inFlight -= 1
-      counted = false
-    }
-    this.#inFlight += 1
+  #begin(batch: Waiter<Input, Output>[]): () => void {
+    this.#latestSize = batch.length
+    this.#inFlight.add(batch)
     const timer = setTimeout(() => {
-      release()
+      this.#inFlight.delete(batch)
       this.#schedule()
     }, MAX_WAIT_MS).unref()
     return () => {
       clearTimeout(timer)
-      release()
+      this.#inFlight.delete(batch)
     }
   }
 }

@@ -62,11 +62,7 @@ function unusable(cluster: string, why: string): OperatorError {
   )
 }
 
-/**
- * Initialises a cluster, the folder of a server, in a temporary folder and renames it, so that crashes and races cannot
- * leave a partial one.
- * @throws OperatorError
- */
+/** Initialises the folder of a server under another name, so that crashes and races cannot leave a partial one. */
 export async function initialise(cluster: string): Promise<void> {
   const fresh = `${cluster}.new-${process.pid}`
   const password = `${fresh}.password`
@@ -84,7 +80,7 @@ export async function initialise(cluster: string): Promise<void> {
   }
 }
 
-/** Starts the server on a free loopback port. @returns why it did not start, in one line; undefined when it did */
+/** @returns why the server did not start, in one line; undefined when it did */
 async function start(bin: string, cluster: string, settings: string[]): Promise<string | undefined> {
   const all = [`port=${await freePort()}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings]
   const options = all.map((setting) => `-c ${setting}`).join(' ')
@@ -105,7 +101,7 @@ async function runningUrl(cluster: string): Promise<string | undefined> {
   return `postgresql://postgres:${password}@127.0.0.1:${port}/postgres`
 }
 
-/** Opens a connection that holds IN_USE_LOCK; undefined when the server does not respond. */
+/** @returns a connection that holds IN_USE_LOCK; undefined when the server does not respond */
 async function acquire(url: string): Promise<pg.Client | undefined> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
   client.on('error', () => {}) // queries report a lost server themselves
@@ -119,7 +115,6 @@ async function acquire(url: string): Promise<pg.Client | undefined> {
   }
 }
 
-/** Releases IN_USE_LOCK, and stops the server when no other process holds it. */
 async function release(lock: pg.Client, bin: string, cluster: string): Promise<void> {
   try {
     await lock.query('SELECT pg_advisory_unlock_shared($1)', [IN_USE_LOCK])

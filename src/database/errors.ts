@@ -10,11 +10,9 @@ export type DatabaseFailure = 'not-executed' | 'connection-lost'
 export class ConnectionUnavailableError extends Error {
   /** Prisma's adapter passes on the code of an error, not its class. */
   readonly code = 'NOT_CONNECTED'
-  override readonly cause: Error
 
   constructor(cause: Error) {
-    super(reasonOf(cause)) // Prisma's adapter passes on the message, too
-    this.cause = cause
+    super(reasonOf(cause), { cause }) // Prisma's adapter passes on the message, too
   }
 }
 
@@ -23,8 +21,7 @@ export class ConnectionUnavailableError extends Error {
  * committed on this server and is lost if the standby takes over.
  */
 export class UnreplicatedError extends Error {
-  /** statement_completion_unknown */
-  readonly code = '40003'
+  readonly code = '40003' // statement_completion_unknown
 
   constructor() {
     super('The commit may not have been replicated.')
@@ -44,27 +41,22 @@ export function reasonOf(error: unknown): string {
   return messages.join(', ') || ('code' in error ? String(error.code) : error.name)
 }
 
-/** Prisma's error codes, then the kinds of its adapter's errors, which are all that the error of a raw query has. */
-const PRISMA_NOT_EXECUTED = `P1000 P1001 P1003 P1011 P2034 P2037
-  DatabaseNotReachable TlsConnectionError TooManyConnections AuthenticationFailed DatabaseDoesNotExist`
-const NODE_NOT_EXECUTED = 'ECONNREFUSED ENOTFOUND EHOSTUNREACH ENETUNREACH EPIPE EAI_AGAIN'
-
 /**
- * SQLSTATE: lock_not_available, read_only_sql_transaction, transaction_timeout, serialization_failure,
- * deadlock_detected, invalid_password, invalid_authorization_specification, invalid_catalog_name.
+ * Codes of Prisma, the kinds of its adapter's errors (all that the error of a raw query has), codes of Node, and SQLSTATE:
+ * lock_not_available, read_only_sql_transaction, transaction_timeout, serialization_failure, deadlock_detected,
+ * invalid_password, invalid_authorization_specification, invalid_catalog_name.
  */
-const SQLSTATE_NOT_EXECUTED = '55P03 25006 25P04 40001 40P01 28P01 28000 3D000'
-
-const NOT_EXECUTED_CODES = toSet('NOT_CONNECTED', PRISMA_NOT_EXECUTED, NODE_NOT_EXECUTED, SQLSTATE_NOT_EXECUTED)
+const NOT_EXECUTED_CODES = toSet(`NOT_CONNECTED P1000 P1001 P1003 P1011 P2034 P2037
+  DatabaseNotReachable TlsConnectionError TooManyConnections AuthenticationFailed DatabaseDoesNotExist
+  ECONNREFUSED ENOTFOUND EHOSTUNREACH ENETUNREACH EPIPE EAI_AGAIN
+  55P03 25006 25P04 40001 40P01 28P01 28000 3D000`)
 
 /** Classes of SQLSTATE: insufficient resources, operator intervention (timeouts, shutdown), system error. */
 const NOT_EXECUTED_CLASSES = /^(53|57|58)[0-9A-Z]{3}$/
 
 /** Prisma and Node, then SQLSTATE: the connection_exception class and statement_completion_unknown. */
-const CONNECTION_LOST_CODES = toSet(
-  'P1008 P1017 ConnectionClosed SocketTimeout ECONNRESET ETIMEDOUT',
-  '08000 08003 08006 08007 40003',
-)
+const CONNECTION_LOST_CODES = toSet(`P1008 P1017 ConnectionClosed SocketTimeout ECONNRESET ETIMEDOUT
+  08000 08003 08006 08007 40003`)
 
 /** Errors that have no code of their own. The first ones are of pg 8 and pg-pool 3. */
 const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
@@ -78,8 +70,8 @@ const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^(server conn crashed\?|query timeout)/, 'connection-lost'],
 ]
 
-function toSet(...lists: string[]): Set<string> {
-  return new Set(lists.flatMap((list) => list.split(/\s+/)))
+function toSet(words: string): Set<string> {
+  return new Set(words.split(/\s+/))
 }
 
 /** Classifies an error of Prisma, its pg adapter or pg by its codes and those of its causes, the innermost first. */
@@ -107,9 +99,6 @@ function flattenCauses(error: unknown, depth = 0): { code: string | undefined; m
   const inner = error instanceof ConnectionUnavailableError ? [] : wrapped // which code they have does not matter
   const codes = [e.originalCode, e.code, e.kind].filter((code) => typeof code === 'string')
   const message = typeof e.message === 'string' ? e.message : ''
-  return [
-    ...inner.flatMap((cause) => flattenCauses(cause, depth + 1)),
-    ...codes.map((code) => ({ code, message })),
-    ...(codes.length ? [] : [{ code: undefined, message }]),
-  ]
+  const own = (codes.length ? codes : [undefined]).map((code) => ({ code, message }))
+  return [...inner.flatMap((cause) => flattenCauses(cause, depth + 1)), ...own]
 }

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { PROJECT } from '../project.ts'
 import { isSchemaOutdated } from './errors.ts'
+import type { Prisma, PrismaClient } from './generated/client.ts'
 
-/** The folder of the migrations and the data model. */
-export const PRISMA_DIR = fileURLToPath(new URL('prisma/', PROJECT))
+const PRISMA_DIR = fileURLToPath(new URL('prisma/', PROJECT))
 
 /** The advisory lock that Prisma's own CLI takes, so that migrations are serialised across processes and tools. */
 const MIGRATION_LOCK = 72_707_369
@@ -92,4 +92,11 @@ export async function withMigrationLock<T>(url: string, work: (client: pg.Client
   } finally {
     await client.end()
   }
+}
+
+/** Inserts the sample animals into an empty table. */
+export async function seed(prisma: PrismaClient): Promise<void> {
+  if (await prisma.animal.findFirst({ select: { id: true } })) return
+  const json = readFileSync(join(PRISMA_DIR, 'sample-animals.json'), 'utf8')
+  await prisma.animal.createMany({ data: JSON.parse(json) as Prisma.AnimalCreateManyInput[] }) // this repository's file
 }

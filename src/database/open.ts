@@ -1,20 +1,12 @@
 import pg from 'pg'
 import type { Config } from '../config.ts'
 import { OperatorError } from '../operator-error.ts'
-import { useEmbeddedPostgres } from './embedded.ts'
+import { type EmbeddedPostgres, useEmbeddedPostgres } from './embedded.ts'
+import { reasonOf } from './errors.ts'
 
-export interface DatabaseServer {
-  url: string
-  /** Whether it is the development server in the data folder. */
-  embedded: boolean
-  /** Releases the server; the embedded one stops when no process uses it any more. */
-  release(): Promise<void>
-}
+export type DatabaseServer = EmbeddedPostgres & { embedded: boolean }
 
-/**
- * Opens the configured database: the one at `DATABASE_URL`, or the embedded server, which it starts if necessary.
- * @param onStop see useEmbeddedPostgres
- */
+/** The server at `DATABASE_URL`, or the embedded one, which is started if necessary. @param onStop see useEmbeddedPostgres */
 export async function openDatabaseServer(
   { DATABASE_URL: url, DATA_DIR }: Pick<Config, 'DATABASE_URL' | 'DATA_DIR'>,
   onStop?: () => void,
@@ -29,7 +21,6 @@ function requireReadable(connectionString: string): void {
   try {
     void new pg.Client({ connectionString })
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new OperatorError(`Configuration: DATABASE_URL cannot be used: ${reason}`, { cause })
+    throw new OperatorError(`Configuration: DATABASE_URL cannot be used: ${reasonOf(cause)}`, { cause })
   }
 }

@@ -4,20 +4,10 @@ import type { Config } from '../config.ts'
 import { ConnectionUnavailableError, UnreplicatedError } from './errors.ts'
 import { tracedClient } from './tracing.ts'
 
-type DatabaseTimeouts = Pick<
-  Config,
-  | 'DATABASE_CHECKOUT_TIMEOUT_MS'
-  | 'DATABASE_LOCK_TIMEOUT_MS'
-  | 'DATABASE_STATEMENT_TIMEOUT_MS'
-  | 'DATABASE_QUERY_TIMEOUT_MS'
->
-
 export interface PoolOptions {
   url: string
-  /** Maximum number of connections. */
   size: number
-  timeouts: DatabaseTimeouts
-  /** Creates a span for each statement; none without a tracer. */
+  timeouts: Pick<Config, `DATABASE_${'CHECKOUT' | 'LOCK' | 'STATEMENT' | 'QUERY'}_TIMEOUT_MS`>
   tracer?: Tracer | undefined
 }
 
@@ -52,7 +42,6 @@ export class Pool extends pg.Pool {
     })
   }
 
-  /** Number of connections that execute statements. */
   get inUseCount(): number {
     return this.totalCount - this.idleCount
   }
@@ -99,7 +88,7 @@ export class Pool extends pg.Pool {
   }
 }
 
-/** Creates a pool of connections with timeouts. It connects when it is first used. */
+/** The pool connects when it is first used. */
 export function createPool({ url, size, timeouts, tracer }: PoolOptions): Pool {
   const pool = new Pool({
     ...(tracer && { Client: tracedClient(tracer) }),

@@ -1,7 +1,9 @@
+import { PrismaPg } from '@prisma/adapter-pg'
 import type { Config } from '../config.ts'
-import { createDatabase, type Database } from './client.ts'
+import { PrismaClient } from './generated/client.ts'
 import { createPool, type Pool, type PoolOptions } from './pool.ts'
 import { createReplicas, type Replicas } from './replicas.ts'
+import { createStatements } from './statements.ts'
 
 export const RATE_LIMIT_POOL_SIZE = 2
 
@@ -15,36 +17,20 @@ interface PoolsOptions extends Pick<PoolOptions, 'tracer'> {
   onReplicaLeftOut: (details: { reason: string; host: string | undefined }) => void
 }
 
-interface Pools {
-  database: Database
-  rateLimitPool: Pool | undefined
-  feedPool: Pool
-  readinessPool: Pool
-  /** Calls back with the error of each idle connection that was lost. */
-  onConnectionLost(listener: (error: Error) => void): void
-  close(): Promise<void>
-}
-
 /**
  * One pool for requests; one each for the rate-limit store, the feed of new animals and the readiness probe, which must
  * not wait for it; one for each replica. They connect when they are first used.
  */
-export function createPools(options: PoolsOptions): Pools {
+export function createPools(options: PoolsOptions) {
   const { config, databaseUrl, tracer } = options
   const common = { url: databaseUrl, timeouts: config, tracer }
-  // Short timeouts: a slow rate-limit store never delays requests.
+  // Short: a slow rate-limit store never delays requests for long.
   const rateLimitMs = config.DATABASE_CHECKOUT_TIMEOUT_MS / 2
-  const rateLimitTimeouts = {
-    ...config,
-    DATABASE_CHECKOUT_TIMEOUT_MS: rateLimitMs,
-    DATABASE_QUERY_TIMEOUT_MS: rateLimitMs,
-  }
+  const timeouts = { ...config, DATABASE_CHECKOUT_TIMEOUT_MS: rateLimitMs, DATABASE_QUERY_TIMEOUT_MS: rateLimitMs }
   const replication = createReplication(options, common)
   const database = createDatabase({ ...common, size: config.DATABASE_POOL_SIZE }, replication.replicas)
   const rateLimitPool =
-    config.RATE_LIMIT_STORE === 'database'
-      ? createPool({ ...common, size: RATE_LIMIT_POOL_SIZE, timeouts: rateLimitTimeouts })
-      : undefined
+    config.RATE_LIMIT_STORE === 'database' ? createPool({ ...common, size: RATE_LIMIT_POOL_SIZE, timeouts }) : undefined
   const feedPool = createPool({ ...common, size: FEED_POOL_SIZE })
   // A saturated pool does not make the instance unready.
   const readinessPool = createPool({ ...common, size: 1, tracer: undefined })
@@ -54,10 +40,11 @@ export function createPools(options: PoolsOptions): Pools {
     rateLimitPool,
     feedPool,
     readinessPool,
-    onConnectionLost(listener) {
+    /** Calls back for each idle connection that was lost. */
+    onConnectionLost(listener: (error: Error) => void): void {
       for (const pool of [database.pool, database.countPool, ...others]) pool.on('error', listener)
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([database.close(), ...others.map((pool) => pool.end())])
     },
   }
@@ -79,4 +66,32 @@ function createReplication(
     onLeftOut: (reason, pool) => onReplicaLeftOut({ reason, host: pool && hosts.get(pool) }),
   })
   return { replicas, pools: [...pools, positionPool] }
+}
+
+export type Database = ReturnType<typeof createDatabase>
+
+export function createDatabase(options: PoolOptions, replicas?: Replicas) {
+  const { timeouts } = options
+  const pool = createPool(options)
+  const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
+  const statements = createStatements(pool, replicas)
+  /** One connection for statements that take long. A count waits for at most one other, which takes no longer than that. */
+  const countPool = createPool({
+    ...options,
+    size: 1,
+    timeouts: { ...timeouts, DATABASE_CHECKOUT_TIMEOUT_MS: timeouts.DATABASE_QUERY_TIMEOUT_MS },
+  })
+  return {
+    prisma,
+    pool,
+    statements,
+    countPool,
+    counts: createStatements(countPool),
+    /** Requests that wait for a connection of `pool` or for the next batch; no counts, which delay no other statement. */
+    waitingCount: () => pool.waitingCount + statements.waitingCount(),
+    async close(): Promise<void> {
+      await prisma.$disconnect()
+      await Promise.all([pool.end(), countPool.end()])
+    },
+  }
 }

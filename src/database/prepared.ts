@@ -7,18 +7,12 @@ const types = {
     oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid),
 }
 
-/** Names of the prepared statements by their text. */
+/** Names by text: a hash, so that a connection shared through a pooler never runs another client's statement. */
 const names = new Map<string, string>()
 
 /** A statement that is prepared once per connection. */
 export function prepared(text: string, values: unknown[]): pg.QueryConfig {
-  const name = names.get(text) ?? nameStatement(text)
-  return { name, text, values, types: types as pg.CustomTypesConfig } // pg's type wants any
-}
-
-/** The name is a hash of the text, so a connection shared through a pooler never runs another client's statement. */
-function nameStatement(text: string): string {
-  const name = `petstore_${hash('sha256', text).slice(0, 32)}`
+  const name = names.get(text) ?? `petstore_${hash('sha256', text).slice(0, 32)}`
   names.set(text, name)
-  return name
+  return { name, text, values, types: types as pg.CustomTypesConfig } // pg's type wants any
 }

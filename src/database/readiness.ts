@@ -1,34 +1,28 @@
 import type pg from 'pg'
 import { pendingMigrations } from './migrate.ts'
 
-/** What a database that responds lacks to serve requests. */
-export interface DatabaseState {
+interface DatabaseSettings {
   /** Accepts no writes: a standby, or a primary that an operator has set to read-only. */
   readOnly: boolean
-  /** Names of the migrations that are not applied, oldest first. */
-  pending: string[]
   /** Limits of a connection in milliseconds, which a pooler may have ignored when it was opened. */
   lockMs: number
   statementMs: number
 }
 
-const READ_SETTINGS = `
-  SELECT current_setting('transaction_read_only') = 'on' AS read_only,
-    (SELECT setting::int FROM pg_settings WHERE name = 'lock_timeout') AS lock_ms,
-    (SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout') AS statement_ms`
-
-interface SettingsRow {
-  read_only: boolean
-  lock_ms: number
-  statement_ms: number
+/** What a database that responds lacks to serve requests. */
+export interface DatabaseState extends DatabaseSettings {
+  /** Names of the migrations that are not applied, oldest first. */
+  pending: string[]
 }
 
-/** @returns the state of the database; rejects when it does not respond */
+const READ_SETTINGS = `
+  SELECT current_setting('transaction_read_only') = 'on' AS "readOnly",
+    (SELECT setting::int FROM pg_settings WHERE name = 'lock_timeout') AS "lockMs",
+    (SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout') AS "statementMs"`
+
 export async function readDatabaseState(database: { query: pg.Pool['query'] }): Promise<DatabaseState> {
-  const { rows } = await database.query<SettingsRow>(READ_SETTINGS)
-  const settings = rows[0] as SettingsRow // a SELECT without FROM has one row
-  const pending = await pendingMigrations(database)
-  return { readOnly: settings.read_only, pending, lockMs: settings.lock_ms, statementMs: settings.statement_ms }
+  const { rows } = await database.query<DatabaseSettings>(READ_SETTINGS)
+  return { ...(rows[0] as DatabaseSettings), pending: await pendingMigrations(database) } // a SELECT without FROM has one row
 }
 
 /** @returns why the database cannot serve requests; undefined if it can */

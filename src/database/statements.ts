@@ -11,20 +11,13 @@ interface BatchStatement<Input, Row, Output> {
   text: string
   /** Whether a replica may execute it. */
   readOnly?: boolean
-  /** Maximum number of inputs of one execution, see Batcher. */
   maxSize?: number
-  /** The parameters. */
   toValues(inputs: Input[]): unknown[]
   /** @returns an output for each input, in the same order */
   toOutputs(rows: Row[], inputs: Input[]): Output[]
 }
 
-export interface Statements {
-  /** @returns a function that executes the statement once for all of its callers that wait, see Batcher */
-  batch<Input, Row, Output>(statement: BatchStatement<Input, Row, Output>): (input: Input) => Promise<Output>
-  /** Callers that wait for a statement, besides one for each batch that waits in the pool's queue. */
-  waitingCount(): number
-}
+export type Statements = ReturnType<typeof createStatements>
 
 /** With so many connections in use, or so many requests that wait, reads are executed by replicas. */
 const BUSY_CONNECTIONS = 2
@@ -33,10 +26,9 @@ const BUSY_REQUESTS = 8
 /** Maximum delay of a retry, in milliseconds: transactions that failed together should not meet again. */
 const RETRY_JITTER_MS = 20
 
-/** Executes one prepared statement. @returns its rows; the caller names their type */
+/** @returns the rows of one prepared statement; the caller names their type */
 export type RunStatement = <Row>(text: string, values: unknown[]) => Promise<Row[]>
 
-/** Runs prepared statements, each for one caller. */
 export function createRunStatement(pool: pg.Pool): RunStatement {
   return async <Row>(text: string, values: unknown[]) => {
     const { rows } = await retryOnce(() => pool.query(prepared(text, values)))
@@ -48,10 +40,11 @@ export function createRunStatement(pool: pg.Pool): RunStatement {
  * Executes statements that are prepared once per connection, which takes 20 to 50 % of the CPU time of the same query
  * through Prisma. Values are parameters, so there are few texts, and PostgreSQL's generic plan fits every execution.
  */
-export function createStatements(pool: Pool, replicas?: Replicas): Statements {
+export function createStatements(pool: Pool, replicas?: Replicas) {
   const waitingCounts: (() => number)[] = []
 
   return {
+    /** @returns a function that executes the statement once for all of its callers that wait, see Batcher */
     batch<Input, Row, Output>({ text, readOnly, maxSize, ...statement }: BatchStatement<Input, Row, Output>) {
       const { toValues, toOutputs } = statement
       const batcher = new Batcher<Input, Output>(async (take) => {
@@ -69,6 +62,7 @@ export function createStatements(pool: Pool, replicas?: Replicas): Statements {
       waitingCounts.push(() => batcher.waitingCount)
       return (input: Input) => batcher.execute(input)
     },
+    /** Callers that wait for a statement, besides one for each batch that waits in the pool's queue. */
     waitingCount: () => waitingCounts.reduce((sum, count) => sum + count(), 0),
   }
 }

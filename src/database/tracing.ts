@@ -1,5 +1,5 @@
-import { type Context, context, createContextKey, type Span, SpanKind } from '@opentelemetry/api'
-import { SpanStatusCode, trace, type Tracer } from '@opentelemetry/api'
+import { context, createContextKey, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import type { Context, Span, Tracer } from '@opentelemetry/api'
 import pg from 'pg'
 
 /** pg's overloads of `query` as one: text or object, with or without values, with a callback or a promise. */
@@ -18,22 +18,26 @@ export function traceShared<T>(first: Context, sharedBy: () => Context[], work: 
   return context.with(first.setValue(SHARED_BY, sharedBy), work)
 }
 
-/**
- * pg's client with a span for each statement (OpenTelemetry's semantic conventions for PostgreSQL). Statements outside a
- * request have none.
- */
+/** pg's client with a span for each statement of a request (OpenTelemetry's semantic conventions for PostgreSQL). */
 export function tracedClient(tracer: Tracer): typeof pg.Client {
   class TracedClient extends pg.Client {}
   const { query }: Queryable = pg.Client.prototype
 
   function tracedQuery(this: pg.Client, ...args: unknown[]): unknown {
-    const text = textOf(args[0])
-    if (text === undefined || !trace.getActiveSpan()?.isRecording()) return query.apply(this, args)
+    if (!trace.getActiveSpan()?.isRecording()) return query.apply(this, args)
 
-    const attributes = { ...queryAttributes(text), ...connectionAttributes(this) }
-    const span = tracer.startSpan(attributes['db.query.summary'], { kind: SpanKind.CLIENT, attributes })
+    const [statement, callback] = [args[0] as string | pg.QueryConfig, args.at(-1)] // nothing here submits a cursor
+    const text = typeof statement === 'string' ? statement : statement.text
+    const { operation, summary } = querySummary(text)
+    const attributes = {
+      'db.system.name': 'postgresql',
+      'db.operation.name': operation,
+      'db.query.summary': summary,
+      'db.query.text': text, // contains no values: these are parameters
+      ...connectionAttributes(this),
+    }
+    const span = tracer.startSpan(summary, { kind: SpanKind.CLIENT, attributes })
     linkRequests(span)
-    const callback = args.at(-1)
     if (typeof callback === 'function') {
       const onResult = (error: unknown, ...result: unknown[]): unknown => {
         endSpan(span, error)
@@ -53,7 +57,6 @@ export function tracedClient(tracer: Tracer): typeof pg.Client {
   return TracedClient
 }
 
-/** Links each request that shares a statement to its span, and records their number. */
 function linkRequests(span: Span): void {
   const sharedBy = context.active().getValue(SHARED_BY) as (() => Context[]) | undefined // traceShared sets it
   const requests = sharedBy?.() ?? []
@@ -62,20 +65,12 @@ function linkRequests(span: Span): void {
   for (const request of requests) trace.getSpan(request)?.addLink({ context: span.spanContext() })
 }
 
-/** The text of a statement; undefined for a cursor or another object that submits itself. */
-function textOf(query: unknown): string | undefined {
-  if (typeof query === 'string') return query
-  if (typeof query !== 'object' || query === null || 'submit' in query) return undefined
-  return 'text' in query && typeof query.text === 'string' ? query.text : undefined
-}
-
-const TABLE = String.raw`\s+((?:"?\w+"?\.)?"?\w+"?)(?!\w|\s*\()`
-/** The table of a statement, by its operation. */
-const TARGETS: Record<string, RegExp> = {
-  SELECT: new RegExp(`\\bfrom${TABLE}`, 'i'),
-  DELETE: new RegExp(`\\bfrom${TABLE}`, 'i'),
-  INSERT: new RegExp(`\\binto${TABLE}`, 'i'),
-  UPDATE: new RegExp(`\\bupdate${TABLE}`, 'i'),
+const table = (before: string) => new RegExp(String.raw`\b${before}\s+((?:"?\w+"?\.)?"?\w+"?)(?!\w|\s*\()`, 'i')
+const TABLES: Record<string, RegExp> = {
+  SELECT: table('from'),
+  DELETE: table('from'),
+  INSERT: table('into'),
+  UPDATE: table('update'),
 }
 
 /** The operation and table of a statement; with common table expressions, those of the first one that writes. */
@@ -83,18 +78,8 @@ export function querySummary(text: string): { operation: string; summary: string
   const first = /^\s*(\w+)/.exec(text)?.[1]?.toUpperCase() ?? 'OTHER'
   const operation =
     first === 'WITH' ? (/\b(insert|update|delete)\b/i.exec(text)?.[1]?.toUpperCase() ?? 'SELECT') : first
-  const target = TARGETS[operation]?.exec(text)?.[1]?.replaceAll('"', '')
+  const target = TABLES[operation]?.exec(text)?.[1]?.replaceAll('"', '')
   return { operation, summary: target ? `${operation} ${target}` : operation }
-}
-
-function queryAttributes(text: string) {
-  const { operation, summary } = querySummary(text)
-  return {
-    'db.system.name': 'postgresql',
-    'db.operation.name': operation,
-    'db.query.summary': summary,
-    'db.query.text': text, // contains no values: these are parameters
-  }
 }
 
 /** The server process id identifies the connection in PostgreSQL's log (`%p`), `pg_stat_activity` and `pg_locks`. */
