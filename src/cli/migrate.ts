@@ -1,7 +1,7 @@
 import { type Config, loadConfig } from '../config.ts'
-import { createDatabase } from '../database/client.ts'
 import { listMigrations, migrate, pendingMigrations } from '../database/migrate.ts'
 import { type DatabaseServer, openDatabaseServer } from '../database/open.ts'
+import { createPool } from '../database/pool.ts'
 import { describeEnvironment } from '../environment.ts'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
@@ -13,12 +13,11 @@ const USAGE = `Usage: npm run migrate -- COMMAND
   status        lists the migrations; exit code 1 if any is pending
   create NAME   writes a migration from the last one to prisma/schema.prisma; NAME has a-z, 0-9 and _`
 
-type CreateMigration = (url: string, name: string) => Promise<string | undefined>
 type Command = (server: DatabaseServer, config: Config) => Promise<void>
 
 await runProgram(
-  async (env) => {
-    const command = parse(process.argv.slice(2))
+  async (env, args) => {
+    const command = parse(args)
     const config = loadConfig(env)
     const server = await openDatabaseServer(config)
     await command(server, config).finally(() => server.release())
@@ -26,7 +25,6 @@ await runProgram(
   () => `${USAGE}\n\n${describeEnvironment()}`,
 )
 
-/** @throws OperatorError */
 function parse([command, ...args]: string[]): Command {
   const [name = ''] = parseArguments(args, {}, USAGE, command === 'create' ? ['NAME'] : []).positionals
   switch (command) {
@@ -48,18 +46,16 @@ async function deploy({ url }: DatabaseServer): Promise<void> {
 }
 
 async function status({ url }: DatabaseServer, config: Config): Promise<void> {
-  const database = createDatabase({ url, size: 1, timeouts: config })
-  const pending = await pendingMigrations(database.pool).finally(() => database.close())
+  const pool = createPool({ url, size: 1, timeouts: config })
+  const pending = await pendingMigrations(pool).finally(() => pool.end())
   for (const name of listMigrations()) console.log(`${pending.includes(name) ? 'pending' : 'applied'}  ${name}`)
   if (pending.length) process.exitCode = 1
 }
 
 async function create({ url }: DatabaseServer, name: string): Promise<void> {
-  const { createMigration }: { createMigration: CreateMigration } = await import(
-    `${new URL('prisma/create-migration.mjs', PROJECT)}`
-  ).catch(() => {
+  const { createMigration } = await import(`${new URL('prisma/create-migration.mjs', PROJECT)}`).catch(() => {
     throw new OperatorError('`create` needs the development dependencies, which a deployment does not have.')
   })
-  const folder = await createMigration(url, name)
+  const folder: string | undefined = await createMigration(url, name)
   console.log(folder ? `Wrote prisma/migrations/${folder}.` : 'No schema changes.')
 }

@@ -2,10 +2,9 @@ import { databaseFailure, isSchemaOutdated, reasonOf } from '../database/errors.
 import { OperatorError } from '../operator-error.ts'
 import { redactKeys } from '../telemetry/logger.ts'
 
-/** What a program does with the environment variables and its arguments. */
 type Run = (env: NodeJS.ProcessEnv, args: string[]) => Promise<void>
 
-/** Executes the program of this process, then exits, with code 1 after an error. See `execute`. */
+/** `execute` for this process, which then exits, with code 1 after an error. */
 export async function runProgram(run: Run, help: () => string): Promise<never> {
   if (!(await execute(run, help, process.env, process.argv.slice(2)))) process.exitCode = 1
   process.exit() // whatever timers are left
