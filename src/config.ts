@@ -52,12 +52,9 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   }
 }
 
-const MAX_SECRET_BYTES = 65_536
-
-/** Reads `DATABASE_URL_FILE`. */
 function readSecret(file: string): string {
   try {
-    return readRegularFile(file, MAX_SECRET_BYTES).trim()
+    return readRegularFile(file, 65_536).trim()
   } catch (error) {
     throw new ConfigError(`DATABASE_URL_FILE cannot be read: ${(error as Error).message}`) // ours, or of node:fs
   }

@@ -2,19 +2,16 @@ import { z } from 'zod'
 
 const oneOf = <const T extends string>(...values: T[]) => z.enum(values, `must be one of ${values.join(', ')}`)
 
-const optionalBoolean = oneOf('true', 'false')
-  .transform((text) => text === 'true')
-  .optional()
-
 const integer = (min: number, max: number) =>
   z
     .string()
-    .regex(/^\d{1,9}$/, `must be a whole number from ${min} to ${max}`)
-    .transform(Number)
+    .transform((text) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN))
     .refine((n) => n >= min && n <= max, `must be a whole number from ${min} to ${max}`)
 
 const integerOr = (defaultValue: number, min: number, max: number) => integer(min, max).default(defaultValue)
 const timeout = (defaultMs: number) => integerOr(defaultMs, 1, 600_000)
+
+const list = z.string().transform((text) => text.split(',').map((element) => element.trim()))
 
 const isPostgresUrl = (url: string) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url)
 
@@ -27,9 +24,7 @@ const databaseUrl = z
   .refine(isPostgresUrl, 'must be a URL that begins with postgresql://')
   .optional()
 
-const replicaUrls = z
-  .string()
-  .transform((list) => list.split(',').map((url) => url.trim()))
+const replicaUrls = list
   .pipe(z.array(z.string().refine(isPostgresUrl, 'must be URLs that begin with postgresql://, separated by commas')))
   .optional()
 
@@ -55,21 +50,14 @@ const proxy = z
     (network) => !network.endsWith('/0'),
     'must not be all addresses (/0): any client could then choose its address',
   )
-const proxyList = z
-  .string()
-  .transform((list) => list.split(',').map((network) => network.trim()))
-  .pipe(proxy.array())
-  .optional()
 
 /** As a browser sends it in `Origin`: scheme, host and port, lower case, without the scheme's default port. */
 const isOrigin = (text: string) => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
-const origins = z
-  .string()
-  .transform((list) => list.split(',').map((origin) => origin.trim()))
-  .refine((list) => list.join() === '*' || list.every((origin) => isOrigin(origin) && !origin.includes('*')), {
+const origins = list
+  .refine((all) => all.join() === '*' || all.every((origin) => isOrigin(origin) && !origin.includes('*')), {
     error: 'must be * or exact origins such as https://shop.example, separated by commas',
   })
-  .transform((list) => (list.join() === '*' ? ('*' as const) : list))
+  .transform((all) => (all.join() === '*' ? ('*' as const) : all))
   .optional()
 
 /** Every environment variable of the service and its command lines. `--help` and docs/configuration.md are generated. */
@@ -91,9 +79,10 @@ export const Environment = z.object({
   DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe(
     'Maximum number of database connections for the requests of one process. The readiness probe and `totalCount` use one more each, `RATE_LIMIT_STORE=database` and open subscriptions two more each.',
   ),
-  MIGRATE_ON_START: optionalBoolean.describe(
-    'Apply pending migrations at startup. Unset: `true` without `DATABASE_URL`, `false` with it.',
-  ),
+  MIGRATE_ON_START: oneOf('true', 'false')
+    .transform((text) => text === 'true')
+    .optional()
+    .describe('Apply pending migrations at startup. Unset: `true` without `DATABASE_URL`, `false` with it.'),
   PRODUCTION_URL: apiBaseUrl('production'),
   STAGING_URL: apiBaseUrl('staging'),
   CORS_ORIGINS: origins.describe(
@@ -120,9 +109,12 @@ export const Environment = z.object({
   RATE_LIMIT_WRONG_KEYS: integerOr(12_000, 0, 100_000_000).describe(
     'Maximum number of failed authentications per window and IP address (IPv6: per /64 network). 0 disables the limit.',
   ),
-  TRUSTED_PROXIES: proxyList.describe(
-    'IP addresses or networks of proxies trusted to set `X-Forwarded-For`, such as `10.0.0.0/8, loopback`. Unset: the header is ignored.',
-  ),
+  TRUSTED_PROXIES: list
+    .pipe(proxy.array())
+    .optional()
+    .describe(
+      'IP addresses or networks of proxies trusted to set `X-Forwarded-For`, such as `10.0.0.0/8, loopback`. Unset: the header is ignored.',
+    ),
   SHED_QUEUE_LENGTH: integerOr(1000, 0, 1_000_000).describe(
     'Reject new requests (503) when more requests than this wait for a database connection or for the next batch. 0 disables the limit.',
   ),
