@@ -1,37 +1,31 @@
 // Bundles programs with their libraries, so that Node loads thirty files instead of a thousand: a start takes half of the
 // CPU time, and a deployment needs no node_modules/. Types are not checked: `npm run lint` does.
 import { spawn } from 'node:child_process'
-import { rolldown, watch } from 'rolldown'
+import { build, watch } from 'rolldown'
 import { replace, root } from './files.mjs'
 
-/** Loaded by Node where they are installed: pino-pretty prints the log of `npm run dev`, pg-native is an option of pg. */
-const EXTERNAL = ['pino-pretty', 'pg-native']
-
-const inputOptions = (programs) => ({
+/** @param programs from the name of each program in `dir` to its source */
+const options = (programs, dir) => ({
   cwd: root,
   input: programs,
   platform: 'node',
-  external: EXTERNAL,
+  // Loaded by Node where they are installed: pino-pretty prints the log of `npm run dev`, pg-native is an option of pg.
+  external: ['pino-pretty', 'pg-native'],
+  output: { dir, format: 'esm', sourcemap: true, chunkFileNames: '[name].js' },
 })
-const outputOptions = (dir) => ({ dir, format: 'esm', sourcemap: true, chunkFileNames: '[name].js' })
 
-/**
- * Bundles, or prints an error and exits with code 1.
- * @param programs from the name of each program in `dir` to its source
- */
+/** Bundles, or prints an error and exits with code 1. */
 export async function bundle(programs, dir) {
-  const build = await rolldown(inputOptions(programs))
-  const { output } = await build.generate(outputOptions(dir)).catch((error) => {
+  const { output } = await build({ ...options(programs, dir), write: false }).catch((error) => {
     process.stderr.write(`${error.message}\n`)
     process.exit(1)
   })
-  await build.close()
   for (const { fileName, code, source } of output) replace(`${dir}/${fileName}`, code ?? source)
 }
 
 /** Bundles on every change. Starts a program after the first time; Node restarts it when its files change. */
 export async function bundleAndRun(programs, dir, program) {
-  const watcher = watch({ ...inputOptions(programs), output: outputOptions(dir) })
+  const watcher = watch(options(programs, dir))
   let child
   watcher.on('event', ({ code, error, result }) => {
     if (code === 'ERROR') console.error(error.message)

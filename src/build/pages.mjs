@@ -21,10 +21,7 @@ const BUNDLES = {
 }
 
 write('graphql.html', graphiqlPage())
-write(
-  'docs.html',
-  page('rest/docs/page.html').replace('HEADER', () => header('Pet store API')),
-)
+write('docs.html', page('rest/docs/page.html').replace('HEADER', header('Pet store API')))
 write('home.html', page('pages/home.html'))
 
 /** GraphiQL as graphql-yoga renders it, with the field for the API key, and its inline parts as assets. */
@@ -45,14 +42,13 @@ function graphiqlPage() {
 /** The initial tabs: every field of Query and Mutation has an example. */
 function graphiqlExamples() {
   const folder = 'graphql/graphiql/examples/'
-  const files = readdirSync(join(root, 'src', folder)).sort()
-  return files
-    .filter((file) => file.endsWith('.graphql'))
-    .map((file) => ({ query: source(folder + file), variables: file.replace(/graphql$/, 'json') }))
-    .map(({ query, variables }) => ({
-      query,
-      ...(files.includes(variables) && { variables: source(folder + variables).trim() }),
-    }))
+  const files = readdirSync(join(root, 'src', folder)).filter((file) => file.endsWith('.graphql'))
+  return files.sort().map((file) => ({
+    query: source(folder + file),
+    variables: read(`src/${folder}${file.replace(/graphql$/, 'json')}`)
+      ?.toString()
+      .trim(),
+  }))
 }
 
 /** A page with the URLs of its assets: bundles and files of Swagger UI. */
@@ -63,12 +59,11 @@ function page(file) {
   })
 }
 
-/** The header of both pages, with the field for the API key. */
 function header(title) {
   return source('pages/header.html').replace('TITLE', title)
 }
 
-/** Writes an asset. @returns its URL, relative to the pages */
+/** @returns the URL of the asset, relative to the pages */
 function asset(name, content) {
   const [base, extension] = name.split(/\.(?=\w+$)/)
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 16)
@@ -91,7 +86,6 @@ function write(name, content) {
   replace(path, bytes)
 }
 
-/** The text of a source of the pages. */
 function source(file) {
   return read(`src/${file}`).toString()
 }
