@@ -15,28 +15,29 @@ const FIND_KEYS = `
 
 type KeyRow = Omit<Caller, 'scopes'> & { hash: Buffer; scopes: string[] }
 
-/** What a key is looked up by; `id` is the hash as text. */
-export type KeyHash = { hash: Buffer; id: string }
+/** What a key is looked up by: its hash in base64. */
+export type KeyHash = string
 
 /** @returns undefined for a token that is no key: its form or checksum is wrong */
 export function toKeyHash(token: string): KeyHash | undefined {
-  if (!isWellFormedKey(token)) return undefined
-  const hash = hashKey(token)
-  return { hash, id: hash.toString('base64') }
+  return isWellFormedKey(token) ? hashKey(token).toString('base64') : undefined
 }
 
 export type KeyLookup = ReturnType<typeof createKeyLookup>
 
+/** Runs the query, for example with a deadline. */
 type RunQuery = (query: () => Promise<Caller | undefined>) => Promise<Caller | undefined>
 
 /** Finds the caller of a key, in a cache or in the database. @param now decides whether a key has expired */
 export function createKeyLookup({ batch }: Statements, now: () => Date) {
   const query = batch({
     text: FIND_KEYS,
-    toValues: (keys: KeyHash[]) => [keys.map(({ hash }) => hash)],
+    toValues: (keys: KeyHash[]) => [keys.map((key) => Buffer.from(key, 'base64'))],
     toOutputs(rows: KeyRow[], keys) {
-      const found = new Map(rows.map(({ hash, ...row }) => [hash.toString('base64'), toCaller(row)]))
-      return keys.map(({ id }) => found.get(id))
+      const found = new Map(
+        rows.map(({ hash, scopes, ...row }) => [hash.toString('base64'), { ...row, scopes: new Set(scopes) }]),
+      )
+      return keys.map((key) => found.get(key))
     },
   })
   const callerCache = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
@@ -52,37 +53,32 @@ export function createKeyLookup({ batch }: Statements, now: () => Date) {
    * Looks a key up in the database. Requests with the same key share the lookup while it is cached.
    * @returns the caller; undefined for a key that is unknown, expired or revoked
    */
-  function find(key: KeyHash, run: RunQuery): Promise<Caller | undefined> {
-    const { id } = key
+  function find(key: KeyHash, run: RunQuery = (query) => query()): Promise<Caller | undefined> {
     counts.miss++
     const found = run(() => query(key))
-    callerCache.set(id, found) // the TTL begins with the query, not with its result
+    callerCache.set(key, found) // the TTL begins with the query, not with its result
     found.then(
-      (caller) => (caller ? recentlyValidKeys.set(id, true) : recentlyValidKeys.delete(id)),
-      () => callerCache.delete(id),
+      (caller) => (caller ? recentlyValidKeys.set(key, true) : recentlyValidKeys.delete(key)),
+      () => callerCache.delete(key),
     )
     return found.then(unlessExpired)
   }
 
   return {
     /** The caller of a key that was looked up within KEY_CACHE_MS; undefined when the database must be queried. */
-    cached({ id }: KeyHash) {
-      const found = callerCache.get(id)
+    cached(key: KeyHash) {
+      const found = callerCache.get(key)
       if (found) counts.hit++
       return found?.then(unlessExpired)
     },
     find,
     /** Whether a key is still valid in the database; while that is not available, whether it has not expired. */
     async verify(key: KeyHash, caller: Caller): Promise<boolean> {
-      const found = await find(key, (run) => run()).catch(() => unlessExpired(caller))
+      const found = await find(key).catch(() => unlessExpired(caller))
       return found !== undefined
     },
     /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */
-    wasRecentlyValid: ({ id }: KeyHash) => recentlyValidKeys.has(id),
+    wasRecentlyValid: (key: KeyHash) => recentlyValidKeys.has(key),
     counts,
   }
-}
-
-function toCaller({ scopes, ...row }: Omit<KeyRow, 'hash'>): Caller {
-  return { ...row, scopes: new Set(scopes) }
 }

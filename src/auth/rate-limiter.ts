@@ -16,7 +16,7 @@ interface RateLimiterOptions {
   name: string
   points: number
   windowSeconds: number
-  /** The database that instances share; without one each process counts for itself, in memory. */
+  /** The database that instances share. */
   store?: Pool | undefined
   onStoreError?: (error: unknown) => void
 }
@@ -60,7 +60,7 @@ const CONSUME = `
 
 /**
  * Limits how many points each client may consume in a fixed window, which begins with its first request.
- * With a store, all instances count together; while it fails, each counts for itself from what it last knew.
+ * With a store, all instances count together. While it fails, or without one, each process counts in memory.
  */
 export function createRateLimiter({ name, points, windowSeconds, store, onStoreError }: RateLimiterOptions) {
   const windowMs = windowSeconds * 1_000

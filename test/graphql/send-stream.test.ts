@@ -19,7 +19,7 @@ test('a client that takes nothing is disconnected, also when its key was revoked
   const nextPart = async () => ({ data: LARGE, events: 1 })
   const app = express().use(beginRequest(60_000), async (req, res) => {
     req.caller = CALLER
-    const stream = streams.open(res, CALLER, { hash: Buffer.of(), id: '' })
+    const stream = streams.open(res, CALLER, '')
     setImmediate(() => setImmediate(() => stream.end('unauthenticated'))) // after the write, and before any timer
     const dependencies = { config: { STREAM_WRITE_TIMEOUT_MS: 200 }, logError: () => {} }
     await sendStream(req, res, { stream, transport: SSE, nextPart }, dependencies)
