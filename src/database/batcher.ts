@@ -90,38 +90,31 @@ export class Batcher<Input, Output> {
     takeWaiters: (isConnected: boolean) => Waiter<Input, Output>[],
   ): Promise<Waiter<Input, Output>[]> {
     let batch: Waiter<Input, Output>[] | undefined
-    let end = () => {}
+    let timer: NodeJS.Timeout | undefined
     const take = () => {
-      batch = takeWaiters(true)
-      end = this.#begin(batch)
-      return batch.map(({ input }) => input)
+      const taken = takeWaiters(true)
+      batch = taken
+      this.#latestSize = taken.length
+      this.#inFlight.add(taken)
+      timer = setTimeout(() => {
+        this.#inFlight.delete(taken)
+        this.#schedule()
+      }, MAX_WAIT_MS).unref()
+      return taken.map(({ input }) => input)
     }
     const sharedBy = () => batch?.map((waiter) => waiter.context) ?? []
     try {
       const outputs = await traceShared(parent, sharedBy, () => this.#execute(take))
-      end()
       batch?.forEach(({ resolve }, n) => resolve(outputs[n] as Output)) // as long as the batch
       return []
     } catch (error) {
-      end()
       batch ??= takeWaiters(false)
       if (batch.length > 1 && isRejectedByDatabase(error)) return batch
       batch.forEach(({ reject }) => reject(error))
       return []
-    }
-  }
-
-  /** Counts a batch as in flight. @returns call it when the batch has ended */
-  #begin(batch: Waiter<Input, Output>[]): () => void {
-    this.#latestSize = batch.length
-    this.#inFlight.add(batch)
-    const timer = setTimeout(() => {
-      this.#inFlight.delete(batch)
-      this.#schedule()
-    }, MAX_WAIT_MS).unref()
-    return () => {
+    } finally {
       clearTimeout(timer)
-      this.#inFlight.delete(batch)
+      if (batch) this.#inFlight.delete(batch)
     }
   }
 }

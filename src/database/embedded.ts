@@ -20,10 +20,9 @@ const START_TIMEOUT_MS = 20_000
 
 /**
  * Uses the PostgreSQL server of a data folder: initialises the folder when it is new, starts the server when it is not
- * running (with crash recovery if necessary), and shares it when another process started it.
+ * running, and shares it when another process started it.
  * @param settings PostgreSQL settings for the start, as `name=value`
  * @param onStop called when the server stops although it is in use. Nothing starts it again
- * @throws OperatorError, also when the server does not start in START_TIMEOUT_MS
  */
 export async function useEmbeddedPostgres(
   dataDir: string,

@@ -48,20 +48,14 @@ export function migrate(url: string): Promise<string[]> {
 
 async function apply(client: pg.Client, name: string): Promise<void> {
   const script = readFileSync(join(PRISMA_DIR, 'migrations', name, 'migration.sql'), 'utf8')
-  const checksum = hash('sha256', script)
   await client.query('BEGIN')
-  try {
-    await client.query(script)
-    await client.query(
-      `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
-       VALUES ($1, $2, $3, now(), clock_timestamp(), 1)`,
-      [randomUUID(), checksum, name],
-    )
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {}) // the connection may be gone, and the transaction with it
-    throw error
-  }
+  await client.query(script)
+  await client.query(
+    `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
+     VALUES ($1, $2, $3, now(), clock_timestamp(), 1)`,
+    [randomUUID(), hash('sha256', script), name],
+  )
+  await client.query('COMMIT') // after a failure withMigrationLock ends the connection, which rolls back
 }
 
 /** @returns the names of the migrations in the folder that are not applied, oldest first; empty for a current schema */

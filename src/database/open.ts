@@ -12,15 +12,10 @@ export async function openDatabaseServer(
   onStop?: () => void,
 ): Promise<DatabaseServer> {
   if (!url) return { ...(await useEmbeddedPostgres(DATA_DIR, [], onStop)), embedded: true }
-  requireReadable(url)
-  return { url, embedded: false, release: async () => {} }
-}
-
-/** Lets pg parse the URL and read its files, without connecting, so that errors are reported at startup. */
-function requireReadable(connectionString: string): void {
   try {
-    void new pg.Client({ connectionString })
+    void new pg.Client({ connectionString: url }) // parses the URL and reads its files, without connecting
   } catch (cause) {
     throw new OperatorError(`Configuration: DATABASE_URL cannot be used: ${reasonOf(cause)}`, { cause })
   }
+  return { url, embedded: false, release: async () => {} }
 }

@@ -29,12 +29,16 @@ export function tracedClient(tracer: Tracer): typeof pg.Client {
     const [statement, callback] = [args[0] as string | pg.QueryConfig, args.at(-1)] // nothing here submits a cursor
     const text = typeof statement === 'string' ? statement : statement.text
     const { operation, summary } = querySummary(text)
+    const pid = 'processID' in this && this.processID // missing in pg's types
     const attributes = {
       'db.system.name': 'postgresql',
       'db.operation.name': operation,
       'db.query.summary': summary,
       'db.query.text': text, // contains no values: these are parameters
-      ...connectionAttributes(this),
+      ...(this.database && { 'db.namespace': this.database }),
+      'server.address': this.host,
+      'server.port': this.port,
+      ...(typeof pid === 'number' && { 'postgresql.backend.pid': pid }), // as in PostgreSQL's log and pg_stat_activity
     }
     const span = tracer.startSpan(summary, { kind: SpanKind.CLIENT, attributes })
     linkRequests(span)
@@ -80,17 +84,6 @@ export function querySummary(text: string): { operation: string; summary: string
     first === 'WITH' ? (/\b(insert|update|delete)\b/i.exec(text)?.[1]?.toUpperCase() ?? 'SELECT') : first
   const target = TABLES[operation]?.exec(text)?.[1]?.replaceAll('"', '')
   return { operation, summary: target ? `${operation} ${target}` : operation }
-}
-
-/** The server process id identifies the connection in PostgreSQL's log (`%p`), `pg_stat_activity` and `pg_locks`. */
-function connectionAttributes(client: pg.Client) {
-  const pid = 'processID' in client && client.processID // missing in pg's types
-  return {
-    ...(client.database && { 'db.namespace': client.database }),
-    'server.address': client.host,
-    'server.port': client.port,
-    ...(typeof pid === 'number' && { 'postgresql.backend.pid': pid }),
-  }
 }
 
 /** Ends the span. Of a failure it records SQLSTATE, Node's code or the class; a message may contain values. */
