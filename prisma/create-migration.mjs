@@ -8,15 +8,13 @@ import * as schemaEngine from '@prisma/schema-engine-wasm/schema_engine_bg'
 
 const folder = new URL('migrations/', import.meta.url)
 const model = new URL('schema.prisma', import.meta.url)
-/** The data model after the last migration, from which the next one starts. */
+/** The data model after the last migration. */
 const migratedModel = new URL('schema.prisma', folder)
 
 /**
  * Creates the migration from the model of the last migration to schema.prisma. Prisma's schema engine (WebAssembly)
  * compares the two models; from the database it reads only the version. It leaves a timer of ten seconds running.
- * @param {string} url of the database
- * @param {string} name of the migration
- * @returns {Promise<string | undefined>} the new folder's name; undefined when the models are equal
+ * @returns the new folder's name; undefined when the models are equal
  */
 export async function createMigration(url, name) {
   const script = await diff(url, await readFile(migratedModel, 'utf8'), await readFile(model, 'utf8'))

@@ -52,9 +52,7 @@ function parse([command, ...args]: string[]): Command {
       return parseArguments(args, { json: { type: 'boolean' } }, USAGE).values.json ? listJson : list
     case 'rotate': {
       const { values, positionals } = parseArguments(args, { overlap: TEXT }, USAGE, ['PREFIX'])
-      const overlapMs = toMs(values.overlap ?? '24h')
-      if (overlapMs === undefined) throw new OperatorError('--overlap takes a duration: 30m, 24h, 90d.')
-      return rotate(toPrefix(positionals[0]), overlapMs)
+      return rotate(toPrefix(positionals[0]), values.overlap ?? '24h')
     }
     case 'revoke':
       return revoke(toPrefix(parseArguments(args, {}, USAGE, ['PREFIX']).positionals[0]))
@@ -77,7 +75,9 @@ function create({ name, scopes, expires }: { name?: string; scopes?: string; exp
   return async (keys) => console.log(await keys.issue(name, options))
 }
 
-function rotate(prefix: string, overlapMs: number): Command {
+function rotate(prefix: string, overlap: string): Command {
+  const overlapMs = toMs(overlap)
+  if (overlapMs === undefined) throw new OperatorError('--overlap takes a duration: 30m, 24h, 90d.')
   return async (keys) => {
     const key = await keys.rotate(prefix, overlapMs)
     if (!key) throw new OperatorError(`No active key has the prefix ${prefix}.`)
@@ -155,7 +155,7 @@ function formatMinute(date: Date | null): string {
 /** @param columns the cell of a key, by title */
 function printTable(keys: KeyInfo[], columns: Record<string, (key: KeyInfo) => string>): void {
   const rows = [Object.keys(columns), ...keys.map((key) => Object.values(columns).map((cell) => cell(key)))]
-  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0))
-  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(width(column))).join('  '))
+  const widths = Object.keys(columns).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
   console.log(lines.map((line) => line.trimEnd()).join('\n'))
 }

@@ -4,7 +4,7 @@ import { redactKeys } from '../telemetry/logger.ts'
 
 type Run = (env: NodeJS.ProcessEnv, args: string[]) => Promise<void>
 
-/** `execute` for this process, which then exits, with code 1 after an error. */
+/** Executes the program of this process, then exits, with code 1 after an error. */
 export async function runProgram(run: Run, help: () => string): Promise<never> {
   if (!(await execute(run, help, process.env, process.argv.slice(2)))) process.exitCode = 1
   process.exit() // whatever timers are left
