@@ -11,7 +11,6 @@ export type Scope = z.infer<typeof Scope>
 /** For clients of the APIs. Metrics are for operators: they show the key prefixes of all clients. */
 export const DEFAULT_SCOPES: Scope[] = ['pets:read', 'pets:write']
 
-/** An authenticated client. */
 export interface Caller {
   keyId: bigint
   /** Shared by all keys of a rotation chain. */

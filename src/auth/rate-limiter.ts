@@ -32,6 +32,7 @@ interface Window {
 
 /** Bounds the memory that a limiter takes: an attacker may have any number of addresses. */
 export const MAX_CLIENTS = 50_000
+
 /** A store that failed is not used for so long: one that hangs must not delay every request. */
 const STORE_PAUSE_MS = 1_000
 

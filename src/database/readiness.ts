@@ -1,16 +1,13 @@
 import type pg from 'pg'
 import { pendingMigrations } from './migrate.ts'
 
-interface DatabaseSettings {
+/** What a database that responds lacks to serve requests. */
+export interface DatabaseState {
   /** Accepts no writes: a standby, or a primary that an operator has set to read-only. */
   readOnly: boolean
   /** Limits of a connection in milliseconds, which a pooler may have ignored when it was opened. */
   lockMs: number
   statementMs: number
-}
-
-/** What a database that responds lacks to serve requests. */
-export interface DatabaseState extends DatabaseSettings {
   /** Names of the migrations that are not applied, oldest first. */
   pending: string[]
 }
@@ -21,8 +18,9 @@ const READ_SETTINGS = `
     (SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout') AS "statementMs"`
 
 export async function readDatabaseState(database: { query: pg.Pool['query'] }): Promise<DatabaseState> {
-  const { rows } = await database.query<DatabaseSettings>(READ_SETTINGS)
-  return { ...(rows[0] as DatabaseSettings), pending: await pendingMigrations(database) } // a SELECT without FROM has one row
+  const { rows } = await database.query<Omit<DatabaseState, 'pending'>>(READ_SETTINGS)
+  const [settings] = rows as [(typeof rows)[0]] // a SELECT without FROM has one row
+  return { ...settings, pending: await pendingMigrations(database) }
 }
 
 /** @returns why the database cannot serve requests; undefined if it can */

@@ -6,7 +6,6 @@ import type { Pool } from './pool.ts'
 import { prepared } from './prepared.ts'
 import type { Replicas } from './replicas.ts'
 
-/** A statement that is executed once for several inputs. */
 interface BatchStatement<Input, Row, Output> {
   text: string
   /** Whether a replica may execute it. */
