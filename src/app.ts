@@ -20,10 +20,8 @@ import { redirectTrailingSlash } from './http/trailing-slash.ts'
 import { beginRequest } from './http/request.ts'
 import { createRouteOf } from './http/routes.ts'
 import { traceRequests } from './http/tracing.ts'
-import { version } from './project.ts'
 import { docsRouter } from './rest/docs/route.ts'
 import type { OperationDependencies } from './rest/operation.ts'
-import { apiServers } from './rest/openapi/document.ts'
 import { deprecateGetPet } from './rest/operations/get-pet.ts'
 import { OPERATIONS, petsRouter } from './rest/pets.ts'
 import { observeRequests } from './telemetry/access-log.ts'
@@ -75,7 +73,7 @@ export function createApp(deps: AppDependencies): Express {
 
   app.use(healthRouter(health))
   app.use(['/docs', '/openapi.json', '/schema.graphql', '/assets'], loadShedder.shedForLag)
-  app.use(homePage(), assetsRouter(), docsRouter(version, apiServers(config)), schemaRouter())
+  app.use(homePage(), assetsRouter(), docsRouter(config), schemaRouter())
   if (config.METRICS_PORT === undefined) {
     app.use('/metrics', authenticated, authorize('metrics:read'))
     app.use(metrics.router())

@@ -3,5 +3,5 @@ import { readFileSync } from 'node:fs'
 /** The project's folder, which has package.json, prisma/ and dist/: src/ and what the build makes of it are directly below. */
 export const PROJECT = new URL('..', import.meta.url)
 
-/** Version of the service and its APIs. */
+/** Version of the service; the interface of REST has its own. */
 export const version: string = JSON.parse(readFileSync(new URL('package.json', PROJECT), 'utf8')).version

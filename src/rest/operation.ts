@@ -5,11 +5,10 @@ import type { Caller, Scope } from '../auth/api-keys.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Json } from './openapi/components.ts'
 
-/** What handlers use. */
 export interface OperationDependencies {
   animals: Animals
   now(): Date
-  /** Called for every call of getPet, so that operators know which clients must migrate before the sunset date. */
+  /** Operators see in it which clients of getPet must migrate before the sunset date. */
   recordDeprecatedCall(caller: Caller): void
 }
 
@@ -22,7 +21,6 @@ export interface Operation {
   parameters: { path?: z.ZodObject; query?: z.ZodObject; header?: z.ZodObject }
   /** The codes of its own errors, beside those that any operation may have. */
   errors: ErrorCode[]
-  /** The rest of the OpenAPI operation. */
   document: {
     operationId: string
     summary: string

@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { apiServers, openapi } from '../../src/rest/openapi/document.ts'
+import { openapi } from '../../src/rest/openapi/document.ts'
 
 const cwd = fileURLToPath(new URL('.', import.meta.url))
 const run = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd })
@@ -26,7 +26,7 @@ export default async function generate(): Promise<void> {
 
 /** The services of the tests are not running yet. A test compares the document with theirs. */
 async function saveOpenapi(): Promise<void> {
-  const document = JSON.stringify(openapi('0.0.0', apiServers({})))
+  const document = JSON.stringify(openapi({}))
   const server = createServer((_req, res) => void res.end(document)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo // of a TCP server

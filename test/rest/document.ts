@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { createRouteOf } from '../../src/http/routes.ts'
 import { openapi } from '../../src/rest/openapi/document.ts'
 
-export const document = openapi('1.0.0', [{ url: '/v1', description: 'This server (production, staging or local)' }])
+export const document = openapi({})
 
 interface Header {
   required?: boolean

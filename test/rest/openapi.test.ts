@@ -1,8 +1,12 @@
 import { describe, expect } from 'vitest'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
-import { deviations, exampleOf, paths } from './document.ts'
+import { deviations, document, exampleOf, paths } from './document.ts'
 import { waitFor } from '../support/timeouts.ts'
+
+test('the version of the document is that of the interface, whatever the version of the service', () => {
+  expect(document).toMatchObject({ info: { version: '1.0.0' } })
+})
 
 describe('the examples of the OpenAPI document', () => {
   const examples = Object.entries(paths).flatMap(([path, methods]) =>

@@ -1,5 +1,6 @@
 import { request } from 'node:http'
 import { describe, expect } from 'vitest'
+import { version } from '../../src/project.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
 import {
@@ -43,7 +44,7 @@ describe('each request is one line', () => {
       const line = await lineOf(service, '/v1/pets?limit=3', { headers: { 'X-Request-Id': 'mine-1', traceparent } })
       const key = service.key.slice(0, 13)
       const fields = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
-      const frame = { level: 30, pid: process.pid, time: expect.any(String), version: '1.0.0', msg: 'request' }
+      const frame = { level: 30, pid: process.pid, time: expect.any(String), version, msg: 'request' }
       expect(line).toEqual({ ...frame, ...fields, ms: number, databaseMs: number })
       expect(line.databaseMs).toBeGreaterThan(0)
       expect(line.ms).toBeGreaterThanOrEqual(Number(line.databaseMs))

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { METHODS } from 'node:http'
 import { describe, expect } from 'vitest'
+import { version } from '../../src/project.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { hasPromtool, whySkipped } from './promtool.ts'
 import { occupyPort } from '../support/processes.ts'
@@ -70,7 +71,7 @@ describe('/metrics', () => {
         'petstore_database_connections_max 4',
         'petstore_database_connections_busy 0',
         'petstore_database_queue_length 0',
-        `petstore_build_info{version="1.0.0",node="${process.version}"} 1`,
+        `petstore_build_info{version="${version}",node="${process.version}"} 1`,
       ]),
     )
     expect(text).toMatch(/^petstore_database_connections [1-4]$/m)

@@ -2,6 +2,7 @@ import { mintKey } from '../../src/auth/api-key.ts'
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { pino } from 'pino'
 import { describe, expect } from 'vitest'
+import { version } from '../../src/project.ts'
 import { databaseOf, withClient, type TestService, testWithService as base } from '../support/harness.ts'
 import { type Client, finished, startClient, tracer, tree } from './memory-exporter.ts'
 import { openStream } from '../support/event-stream.ts'
@@ -122,7 +123,7 @@ describe('the span of a request', () => {
       'network.protocol.version': '1.1',
       'http.response.status_code': 404,
     })
-    expect(span?.resource.attributes).toMatchObject({ 'service.name': 'pet-store', 'service.version': '1.0.0' })
+    expect(span?.resource.attributes).toMatchObject({ 'service.name': 'pet-store', 'service.version': version })
   })
 
   test('has the route instead of a percent-encoded path, in which a key could not be redacted', async ({ traced }) => {

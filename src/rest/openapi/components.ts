@@ -2,10 +2,7 @@ import { z } from 'zod'
 import { Int64, PetStatus } from '../../animals/animal.ts'
 import { toCursor } from '../../animals/cursor.ts'
 
-/** An OpenAPI document or a part of it: JSON. */
 export type Json = { [member: string]: unknown }
-
-const CODE = 'Machine-readable. The meaning of a code never changes; new codes may be added.'
 
 /** The body of every error (specification §7). */
 export const ErrorBody = z.object({
@@ -13,7 +10,10 @@ export const ErrorBody = z.object({
     .string()
     .max(64)
     .regex(/^[A-Z_]+$/)
-    .meta({ description: CODE, examples: ['INVALID_ARGUMENT'] }),
+    .meta({
+      description: 'Machine-readable. The meaning of a code never changes; new codes may be added.',
+      examples: ['INVALID_ARGUMENT'],
+    }),
   message: z
     .string()
     .max(2000)
@@ -34,7 +34,6 @@ export const NEW_TOM = { name: 'Tom', categoryId: 7 }
 export const REX = { id: 42, ...NEW_REX }
 export const TOM = { id: 41, ...NEW_TOM }
 
-/** The request headers of reads. */
 export const ConditionalHeaders = z.object({
   'If-None-Match': z
     .string()
@@ -47,7 +46,6 @@ export const ConditionalHeaders = z.object({
     }),
 })
 
-/** The content of a body: a schema of the document, and examples. */
 export function json(schema: string, examples: Json): Json {
   return { 'application/json': { schema: ref('schemas', schema), examples } }
 }

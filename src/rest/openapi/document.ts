@@ -1,35 +1,25 @@
 import { Animal, NewPet, PAGE_SIZE, PetStatus } from '../../animals/animal.ts'
 import { OPERATIONS } from '../pets.ts'
-import type { Operation } from '../operation.ts'
 import type { PublicUrls } from '../references.ts'
 import { ErrorBody, type Json, ref, toParameters, toSchema } from './components.ts'
 import { HEADER_COMPONENTS, toErrorResponses } from './responses.ts'
 
-export interface ApiServer {
-  /** Base URL, ending in `/v1`. */
-  url: string
-  description: string
-}
+/** Version of the interface (specification §9), which differs from that of the service. */
+const INTERFACE_VERSION = '1.0.0'
 
-/** This server first, so that "Try it out" works, then the configured environments. */
-export function apiServers({ PRODUCTION_URL, STAGING_URL }: PublicUrls): ApiServer[] {
-  return [
+/** The REST API as OpenAPI 3.1. Its schemas are generated from the zod schemas that validate requests. */
+export function openapi({ PRODUCTION_URL, STAGING_URL }: PublicUrls): Json {
+  const servers = [
+    // First, so that "Try it out" works.
     { url: '/v1', description: 'This server (production, staging or local)' },
     ...(PRODUCTION_URL ? [{ url: PRODUCTION_URL, description: 'Production' }] : []),
     ...(STAGING_URL ? [{ url: STAGING_URL, description: 'Staging' }] : []),
   ]
-}
-
-/**
- * The REST API as OpenAPI 3.1. Its schemas are generated from the zod schemas that validate requests; tests validate
- * every response against this document.
- */
-export function openapi(version: string, servers: ApiServer[]): Json {
   return {
     openapi: '3.1.0',
     info: {
       title: 'Pet store',
-      version,
+      version: INTERFACE_VERSION,
       summary: 'The animals of a pet store',
       description: introduction,
       contact: { name: 'Pet store', url: 'https://petstore.example' },
@@ -38,7 +28,7 @@ export function openapi(version: string, servers: ApiServer[]): Json {
     servers: servers.map((server) => ({ ...server, 'x-internal': false })),
     security: [{ apiKey: [] }],
     tags: [{ name: 'pets', description: 'Animals offered in the store.' }],
-    paths: toPaths(OPERATIONS),
+    paths: toPaths(),
     components: {
       securitySchemes: {
         apiKey: {
@@ -64,9 +54,9 @@ export function openapi(version: string, servers: ApiServer[]): Json {
   }
 }
 
-function toPaths(operations: Operation[]): Json {
+function toPaths(): Json {
   const paths: Record<string, Json> = {}
-  for (const operation of operations) {
+  for (const operation of OPERATIONS) {
     const { path, method, parameters, document } = operation
     const responses = { ...document.responses, ...toErrorResponses(operation) }
     const tags = [path.split('/')[1]]

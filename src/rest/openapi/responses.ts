@@ -88,7 +88,6 @@ const SENT_BEFORE_APP = new Set<ErrorCode>(['REQUEST_TIMEOUT', 'HEADERS_TOO_LARG
 /** Sent by the application before rate limiting. */
 const SENT_BEFORE_RATE_LIMIT = new Set<ErrorCode>(['EXPECTATION_FAILED', 'UNAUTHENTICATED'])
 
-/** The error responses of an operation: its own, and those that any operation may have. */
 export function toErrorResponses({ errors, document }: Operation): Json {
   const own = document.deprecated ? DEPRECATION_HEADERS : []
   const responses = [...errors, ...COMMON_ERRORS].map((code) => {
