@@ -3,7 +3,7 @@ import type { Request, RequestHandler } from 'express'
 import type { Caller } from '../auth/api-keys.ts'
 import type { RateLimitState } from '../auth/rate-limiter.ts'
 import type { ApiError, ErrorCode } from '../errors.ts'
-import { createDeadline, type Deadline } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 
 declare module 'express-serve-static-core' {
   /** All that is added to a request. */
@@ -45,7 +45,7 @@ export function beginRequest(handlerTimeoutMs: number): RequestHandler {
   return (req, res, next) => {
     const given = req.headers['x-request-id']
     req.id = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
-    req.deadline = createDeadline(handlerTimeoutMs)
+    req.deadline = new Deadline(handlerTimeoutMs)
     res.setHeader('X-Request-Id', req.id)
     res.setHeader('Cache-Control', 'no-store')
     res.setHeader('X-Content-Type-Options', 'nosniff')

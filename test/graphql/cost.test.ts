@@ -10,7 +10,7 @@ import { createEngine } from '../../src/graphql/engine.ts'
 import { checkLimits } from '../../src/graphql/limits.ts'
 import { invalidVariables } from '../../src/graphql/variables.ts'
 import { schema } from '../../src/graphql/schema/index.ts'
-import { createDeadline } from '../../src/http/deadline.ts'
+import { Deadline } from '../../src/http/deadline.ts'
 import { createRandom, type Random, type RandomDocument, randomDocument, randomVariables } from './random-document.ts'
 
 const DOCUMENTS = Number(process.env.FUZZ_DOCUMENTS ?? 500)
@@ -58,7 +58,7 @@ function createStore() {
 function contextFor({ service }: ReturnType<typeof createStore>): GraphQLContext {
   const caller = { keyId: 1n, clientId: 1n, name: '', keyPrefix: '', scopes: new Set<string>(), expiresAt: null }
   const feed = { settledId: async () => 7n, follow: () => expect.unreachable('subscriptions are not executed here') }
-  return { animals: service, feed, caller, deadline: createDeadline(60_000) }
+  return { animals: service, feed, caller, deadline: new Deadline(60_000) }
 }
 
 function wrongFields(...request: Parameters<typeof invalidVariables>) {

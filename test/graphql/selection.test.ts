@@ -5,11 +5,11 @@ import { createFormats } from '../../src/graphql/subscription/events.ts'
 import { toSelection } from '../../src/graphql/subscription/selection.ts'
 import { SSE } from '../../src/graphql/subscription/transports.ts'
 import { schema } from '../../src/graphql/schema/index.ts'
-import { createDeadline } from '../../src/http/deadline.ts'
+import { Deadline } from '../../src/http/deadline.ts'
 import { limits } from '../../src/graphql/limits.ts'
 
 const feed = { settledId: () => expect.unreachable(), follow: () => expect.unreachable() }
-const context = { animals: {} as never, feed, caller: undefined, deadline: createDeadline(60_000) } // no resolver uses animals
+const context = { animals: {} as never, feed, caller: undefined, deadline: new Deadline(60_000) } // no resolver uses animals
 
 const edge = (id: bigint, status: string | null = 'sold') => ({
   node: { id, name: `animal ${id}`, categoryId: 7n, status: status as 'sold' },

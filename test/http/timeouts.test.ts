@@ -1,5 +1,5 @@
 import { describe, expect, vi } from 'vitest'
-import { createDeadline } from '../../src/http/deadline.ts'
+import { Deadline } from '../../src/http/deadline.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 
 describe('a request that waits for its key and then for the table', { concurrent: true }, () => {
@@ -94,7 +94,7 @@ test('shared work adds its database time to each request, or the whole waiting t
 }) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  const deadline = createDeadline(1_000)
+  const deadline = new Deadline(1_000)
   const done = deadline.runShared(
     () => new Promise<{ databaseMs: number }>((resolve) => void setTimeout(() => resolve({ databaseMs: 50 }), 400)),
   )
@@ -112,7 +112,7 @@ test('shared work adds its database time to each request, or the whole waiting t
 test('all waits of a request share its deadline, and no operation starts after it', async ({ onTestFinished }) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  const deadline = createDeadline(1_000)
+  const deadline = new Deadline(1_000)
   const first = deadline.run(() => new Promise((resolve) => void setTimeout(resolve, 600)))
   await vi.advanceTimersByTimeAsync(600)
   await first
