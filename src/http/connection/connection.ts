@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ApiError } from '../../errors.ts'
 
-/** With so many requests in flight, pipelined ones, no further one is served: the connection is closed. */
+/** With so many pipelined requests in flight, no further one is served: the connection is closed. */
 export const MAX_IN_FLIGHT = 8
 
 /** Lingering close: how long, in milliseconds, and how many bytes a client may still send after the last response. */
@@ -19,7 +19,6 @@ export class Connection {
   #isClosing = false
   #isReading = true
 
-  /** @param socket as http's server emits it with the event `connection` */
   constructor(socket: Socket) {
     this.socket = socket
     socket.on('error', () => {}) // after CONNECT Node has no listener of its own
@@ -27,7 +26,6 @@ export class Connection {
     socket.once('close', () => this.#abortQueued())
   }
 
-  /** Whether a response is in progress. */
   get isServing(): boolean {
     return this.#inFlight.size > 0
   }

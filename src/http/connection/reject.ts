@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { ApiError } from '../../errors.ts'
+import type { ApiError } from '../../errors.ts'
 
 /** Runs many actions in order, five in each millisecond, so that requests are served in between. */
 export function createPacer(): (action: () => void) => void {
@@ -13,13 +13,6 @@ export function createPacer(): (action: () => void) => void {
   return (action) => {
     if (waiting.push(action) === 1) setTimeout(runSome, 1)
   }
-}
-
-/** The error response to a request that Node's parser could not read. @param code of Node's error */
-export function toRequestError(code: string | undefined): ApiError {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ApiError('REQUEST_TIMEOUT')
-  if (code === 'HPE_HEADER_OVERFLOW') return new ApiError('HEADERS_TOO_LARGE')
-  return new ApiError('INVALID_ARGUMENT', 'This is not a valid HTTP request.')
 }
 
 /** Writes an error response to a socket without a ServerResponse. */

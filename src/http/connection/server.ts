@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -8,7 +9,7 @@ import type { Config } from '../../config.ts'
 import { ApiError, type ErrorCode } from '../../errors.ts'
 import { Connection } from './connection.ts'
 import { messageClasses } from './messages.ts'
-import { createPacer, toRequestError, writeRejection } from './reject.ts'
+import { createPacer, writeRejection } from './reject.ts'
 import { limitUnreadResponses } from './unread.ts'
 
 type ClientTimeouts = Pick<
@@ -19,7 +20,6 @@ type ClientTimeouts = Pick<
 /** Of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
 const LISTEN_BACKLOG = 4_096
 
-/** A request that was rejected before it reached the app. */
 export interface RejectedRequest {
   requestId: string
   status: number
@@ -30,21 +30,13 @@ type Handle = (req: IncomingMessage, res: ServerResponse, done: () => void) => v
 
 type OnRejected = (rejected: RejectedRequest) => void
 
-export interface HttpServer {
-  /** @returns the port that it listens on. Rejects when it cannot, with Node's error. */
-  listen(port: number, host: string): Promise<number>
-  /**
-   * Shuts down gracefully: for `delayMs` it serves with `Connection: close`, so that clients reconnect; then it accepts
-   * no more connections, lets requests in flight complete for `timeoutMs`, then closes the rest.
-   */
-  close(delayMs: number, timeoutMs: number): Promise<void>
-}
+export type HttpServer = ReturnType<typeof createHttpServer>
 
 /**
  * An HTTP server that replaces Node's own empty error responses with JSON errors.
  * @param onRejected called for each response that is not the app's, but not for connections that sent no bytes
  */
-export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejected: OnRejected): HttpServer {
+export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejected: OnRejected) {
   const server = createServer({
     ...messageClasses(app, limitUnreadResponses()),
     headersTimeout: timeouts.HEADERS_TIMEOUT_MS,
@@ -78,8 +70,18 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
   handleFailures(server, connections, onRejected)
 
   return {
-    listen: (port, host) => listen(server, port, host),
-    async close(delayMs, timeoutMs) {
+    /** @returns the port. Rejects with Node's error when the server cannot listen there */
+    async listen(port: number, host: string): Promise<number> {
+      server.listen({ port, host, backlog: LISTEN_BACKLOG })
+      await once(server, 'listening')
+      const address = server.address()
+      return typeof address === 'object' && address ? address.port : port
+    },
+    /**
+     * Shuts down gracefully: for `delayMs` it serves with `Connection: close`, so that clients reconnect; then it accepts
+     * no more connections, lets requests in flight complete for `timeoutMs`, then closes the rest.
+     */
+    async close(delayMs: number, timeoutMs: number): Promise<void> {
       shuttingDown = true
       for (const connection of connections.values()) connection.closeAfterResponse()
       await sleep(delayMs)
@@ -88,7 +90,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
   }
 }
 
-/** Handles what Express passes on: a target that it cannot parse, and an error after the response has begun. */
+/** Express passes on a target that it cannot parse, and an error after the response has begun. */
 function handleUnrouted(app: Express, req: IncomingMessage, res: ServerResponse): void {
   if (res.headersSent) return void req.socket.destroy()
   req.url = '*' // no path either: the app rejects it, with its log and metrics
@@ -100,35 +102,31 @@ function handleFailures(server: Server, connections: Map<Duplex, Connection>, on
   // Thousands of clients may be too slow, or idle for too long, at the same moment.
   const schedule = createPacer()
 
+  /** Closes a connection after its responses in progress; without one, after an error response. */
+  function fail(socket: Duplex, error: ApiError): void {
+    const connection = connections.get(socket)
+    if (!connection || !socket.writable) return
+    if (connection.isServing) return connection.failRequest(error)
+    const requestId = randomUUID()
+    writeRejection(connection.socket, error, requestId)
+    connection.close()
+    if (connection.socket.bytesRead > 0) onRejected({ requestId, status: error.status, code: error.code })
+  }
+
   server.on('connect', (_req, socket) => {
     const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
-    const error = new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers })
-    const connection = connections.get(socket)
-    if (connection) failConnection(connection, error, onRejected)
+    fail(socket, new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers }))
   })
-  server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
-    const connection = connections.get(socket)
-    if (!connection) return
-    const handle = () => handleClientError(connection, cause, onRejected)
-    if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT') schedule(handle)
-    else handle()
+  server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
+    if (code === 'ECONNRESET') socket.destroy()
+    else if (code === 'ERR_HTTP_REQUEST_TIMEOUT') schedule(() => fail(socket, new ApiError('REQUEST_TIMEOUT')))
+    else if (code === 'HPE_HEADER_OVERFLOW') fail(socket, new ApiError('HEADERS_TOO_LARGE'))
+    else fail(socket, new ApiError('INVALID_ARGUMENT', 'This is not a valid HTTP request.'))
   })
   server.on('timeout', (socket) => {
     const isServing = () => connections.get(socket)?.isServing
     if (isServing()) socket.destroy()
     else schedule(() => isServing() || socket.destroy()) // a request may have arrived
-  })
-}
-
-/** @returns the port. Rejects with Node's error when the server cannot listen there */
-function listen(server: Server, port: number, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ port, host, backlog: LISTEN_BACKLOG }, () => {
-      server.off('error', reject)
-      const address = server.address()
-      resolve(typeof address === 'object' && address ? address.port : port)
-    })
   })
 }
 
@@ -142,21 +140,4 @@ async function drain(server: Server, connections: Map<Duplex, Connection>, timeo
   const cut = setTimeout(() => connections.forEach(({ socket }) => socket.destroy()), timeoutMs)
   await closed
   clearTimeout(cut)
-}
-
-/** Sends an error response for what Node's parser could not read, or did not get in time, and closes the connection. */
-function handleClientError(connection: Connection, cause: NodeJS.ErrnoException, onRejected: OnRejected): void {
-  const { socket } = connection
-  if (cause.code === 'ECONNRESET') socket.destroy()
-  if (!socket.writable) return
-  failConnection(connection, toRequestError(cause.code), onRejected)
-}
-
-/** Closes a connection after its responses in progress; without one, after an error response. */
-function failConnection(connection: Connection, error: ApiError, onRejected: OnRejected): void {
-  if (connection.isServing) return connection.failRequest(error)
-  const requestId = randomUUID()
-  writeRejection(connection.socket, error, requestId)
-  connection.close()
-  if (connection.socket.bytesRead > 0) onRejected({ requestId, status: error.status, code: error.code })
 }
