@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
-import { etagMatches } from './etag.ts'
 import { sendJson } from './send-json.ts'
 
 /** The response to a read, which concurrent identical requests may share. */
@@ -23,4 +22,13 @@ export function sendCacheable(req: Request, res: Response, response: CacheableRe
   if (link) res.setHeader('Link', link)
   if (etagMatches(req.headers['if-none-match'], etag)) res.status(304).end()
   else sendJson(res, json, mediaType)
+}
+
+/**
+ * Whether `If-None-Match` has the ETag, by weak comparison (RFC 9110 §13.1.2). Express's `req.fresh` returns false for
+ * `Cache-Control: no-cache`, which fetch sends.
+ */
+export function etagMatches(ifNoneMatch: string | undefined, etag: string): boolean {
+  const tags = new Set((ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, '')))
+  return tags.has(etag) || tags.has('*')
 }

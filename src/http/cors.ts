@@ -1,23 +1,22 @@
 import type { Request, RequestHandler } from 'express'
+import type { Config } from '../config.ts'
 import type { RouteOf } from './routes.ts'
 
-/** Origins whose pages may call the service: all, pages on this machine, or exactly these. */
-export type AllowedOrigins = '*' | 'localhost' | readonly string[]
+type AllowedOrigins = NonNullable<Config['CORS_ORIGINS']>
 
-/** What clients may send: this API's own headers, and those that browsers' GraphQL clients add. */
+/** This API's own headers, and those that browsers' GraphQL clients add. */
 const ALLOWED_HEADERS = [
   ...['Authorization', 'Content-Type', 'Accept', 'Idempotency-Key', 'If-None-Match', 'X-Request-Id'],
   ...['traceparent', 'tracestate', 'GraphQL-Cost', 'Last-Event-ID'],
   ...['apollographql-client-name', 'apollographql-client-version', 'Apollo-Require-Preflight'],
 ].join(', ')
 
-/** What scripts may read, beyond the headers that the Fetch standard exposes always. */
 const EXPOSED_HEADERS = [
   ...['Link', 'ETag', 'Location', 'Retry-After', 'RateLimit', 'RateLimit-Policy', 'Deprecation', 'Sunset'],
   ...['X-Request-Id', 'Idempotent-Replayed', 'WWW-Authenticate', 'Allow'],
 ].join(', ')
 
-/** How long browsers may cache a preflight, in seconds: the most that Chromium accepts. */
+/** The most that Chromium accepts. */
 const MAX_AGE_S = '7200'
 
 const LOCALHOST = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/

@@ -10,15 +10,7 @@ const overloaded = new ApiError('UNAVAILABLE', 'The service is overloaded; the r
 
 type Reason = 'queue' | 'event_loop'
 
-export interface LoadShedder {
-  /** For requests that use the database. */
-  shed: RequestHandler
-  /** For requests that do not use the database: its queue says nothing about them. */
-  shedForLag: RequestHandler
-  /** Requests shed since the start. */
-  readonly counts: Readonly<Record<Reason, number>>
-  stop(): void
-}
+export type LoadShedder = ReturnType<typeof createLoadShedder>
 
 /**
  * Sheds new requests under overload (503), before any work is done for them, so that requests already admitted finish
@@ -28,7 +20,8 @@ export interface LoadShedder {
 export function createLoadShedder(
   config: Pick<Config, 'SHED_QUEUE_LENGTH' | 'SHED_QUEUE_MS' | 'SHED_DELAY_MS'>,
   { pool, waitingCount }: { pool: { readonly longestWaitMs: number }; waitingCount(): number },
-): LoadShedder {
+) {
+  /** Requests shed since the start. */
   const counts = { queue: 0, event_loop: 0 }
   const lag = createLagMeter()
 
@@ -51,11 +44,18 @@ export function createLoadShedder(
     }
   }
 
-  return { shed: shedFor(() => queueReason() ?? lagReason()), shedForLag: shedFor(lagReason), counts, stop: lag.stop }
+  return {
+    /** For requests that use the database. */
+    shed: shedFor(() => queueReason() ?? lagReason()),
+    /** For requests that do not use the database: its queue says nothing about them. */
+    shedForLag: shedFor(lagReason),
+    counts,
+    stop: lag.stop,
+  }
 }
 
 /** Measures by how much, in milliseconds, the event loop is behind a timer. */
-function createLagMeter(): { ms(): number; stop(): void } {
+function createLagMeter() {
   let lastTick = performance.now()
   /** The lag at the last tick: requests that arrived during a lag are handled right after it. */
   let lastLagMs = 0

@@ -6,13 +6,13 @@ import { brotliCompress, gzip } from 'node:zlib'
 import type { RequestHandler, Router } from 'express'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
-import { etagMatches } from './etag.ts'
+import { etagMatches } from './cacheable.ts'
 import { allowMethods, createRouter } from './router.ts'
 
-/** The files that src/build/pages.mjs writes. */
+/** What src/build/pages.mjs writes. */
 const PUBLIC = new URL('dist/public/', PROJECT)
 
-/** Content codings (RFC 9110 §8.4.1), best first, with the suffix of a compressed file. */
+/** Content codings (RFC 9110 §8.4.1), best first, with the suffixes of compressed files. */
 const SUFFIXES = { br: '.br', gzip: '.gz', identity: '' }
 type Coding = keyof typeof SUFFIXES
 const CODINGS = Object.keys(SUFFIXES) as Coding[] // the keys of the record's own type
