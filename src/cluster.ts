@@ -3,13 +3,11 @@ import type { Logger } from 'pino'
 import { AggregatorRegistry, type Registry } from 'prom-client'
 import type { Config } from './config.ts'
 
-/** Messages between the primary and its workers, beside prom-client's own. */
 type Message = { petstore: 'shutdown' } | { petstore: 'metrics'; request: number; text?: string }
 
 /**
  * Runs this program in several workers that share the port, and replaces workers that exit. A worker that exits before
- * listening stops the cluster: restarting it would fail again.
- * A worker counts as listening on PORT, not on METRICS_PORT.
+ * listening on PORT stops the cluster: restarting it would fail again.
  * @returns the exit code, when all workers have exited
  */
 export async function runCluster(

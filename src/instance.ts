@@ -7,13 +7,13 @@ import type { Config } from './config.ts'
 import { databaseFailure } from './database/errors.ts'
 import { migrate, seed, withMigrationLock } from './database/migrate.ts'
 import { openDatabaseServer } from './database/open.ts'
-import { readManifest, TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import { readManifest } from './graphql/trusted-documents.ts'
 import { OperatorError } from './operator-error.ts'
 import { version } from './project.ts'
 import { createService, type Service } from './service.ts'
-import { startConfiguredTracing, TRACING_STOP_TIMEOUT_MS } from './telemetry/tracing-config.ts'
+import { startConfiguredTracing } from './telemetry/tracing-config.ts'
 
-/** How long a signal waits for startup to finish before giving up, in milliseconds. */
+/** How long a signal waits for startup to finish, in milliseconds: it releases the embedded PostgreSQL. */
 const START_TIMEOUT_MS = 20_000
 
 /** Starts the service in this process and runs it until a signal, or the primary process, requests a shutdown. */
@@ -28,7 +28,8 @@ export async function runInstance(config: Config, env: NodeJS.ProcessEnv, log: L
 
 /** Opens the database, builds the service, listens and prints the banner. @returns shuts all of it down */
 async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<() => Promise<void>> {
-  const trusted = await readTrustedDocuments(config)
+  const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
+  const trusted = mode === 'off' || !file ? undefined : { mode, byHash: await readManifest(file) }
   const tracing = await startConfiguredTracing(env, log)
   const server = await openDatabaseServer(config, () =>
     log.error('the embedded PostgreSQL has stopped: start the service again'),
@@ -45,14 +46,15 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
     })
     stopService = service.stop
     const devKey = server.embedded ? await prepareDevelopmentDatabase(server.url, service, config) : undefined
-    if (!server.embedded) await warmUp(service)
+    // Prisma's first query takes 100 ms of CPU time: before traffic arrives, and whether or not it fails.
+    if (!devKey) await service.database.prisma.animal.findFirst({ where: { id: 0n } }).catch(() => undefined)
     const port = await service.start({ port: config.PORT, host: config.HOST }).catch(toListenError(config))
     log.info({ port, host: config.HOST }, 'listening')
     if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(startupBanner(port, devKey, config))
     if (config.MIGRATE_ON_START && !server.embedded) void migrateWhenReachable(server.url, log)
     return async () => {
       await service.stop(config.DRAIN_DELAY_MS, config.DRAIN_TIMEOUT_MS)
-      await Promise.all([server.release(), tracing?.stop(TRACING_STOP_TIMEOUT_MS)])
+      await Promise.all([server.release(), tracing?.stop()])
     }
   } catch (error) {
     await stopService?.(0, 0)
@@ -80,7 +82,6 @@ function shutdownRequested(): Promise<string | undefined> {
   })
 }
 
-/** Rejects if startup takes too long after a signal. It continues until then, to release the embedded PostgreSQL. */
 async function giveUpStarting(shutdown: Promise<unknown>): Promise<never> {
   await shutdown
   await sleep(START_TIMEOUT_MS)
@@ -106,16 +107,6 @@ async function prepareDevelopmentDatabase(url: string, { database, keys }: Servi
     await seed(database.prisma)
     return developmentKey(keys, config.DATA_DIR)
   })
-}
-
-/** Prisma's first query takes 100 ms of CPU time. Run it before traffic arrives; ignore failures. */
-async function warmUp({ database: { prisma } }: Service): Promise<void> {
-  await prisma.animal.findFirst({ where: { id: 0n } }).catch(() => undefined)
-}
-
-async function readTrustedDocuments(config: Config): Promise<TrustedDocuments> {
-  const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
-  return mode === 'off' || !file ? TRUSTED_DOCUMENTS_OFF : { mode, byHash: await readManifest(file) }
 }
 
 function startupBanner(port: number, devKey: string, { DATA_DIR, TRUSTED_DOCUMENTS }: Config): string {

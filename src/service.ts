@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
 import { createAnimals } from './animals/service.ts'
 import { createApp, createMetricsApp } from './app.ts'
-import { type ApiKeys, type Caller, createApiKeys } from './auth/api-keys.ts'
+import { type Caller, createApiKeys } from './auth/api-keys.ts'
 import { createRateLimiters, deleteExpiredWindows } from './auth/rate-limiter.ts'
 import { createKeyLookup } from './auth/key-lookup.ts'
 import { createUsage, USAGE_FLUSH_MS } from './auth/usage.ts'
@@ -17,8 +17,6 @@ import { createStreams } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
-import { startJobs } from './jobs.ts'
-import { version } from './project.ts'
 import { createDatabaseMonitor } from './telemetry/database-monitor.ts'
 import { createErrorLog, logFailures } from './telemetry/error-log.ts'
 import { observeRejections } from './telemetry/access-log.ts'
@@ -32,31 +30,18 @@ export interface ServiceOptions {
   config: Config
   databaseUrl: string
   log: Logger
-  /** Trusted documents; any GraphQL document is accepted by default. */
+  /** Any GraphQL document is accepted by default. */
   trusted?: TrustedDocuments | undefined
-  /** Aggregates the metrics of all workers of a cluster. */
   gatherMetrics?: MetricSources['gatherMetrics']
-  /** Creates spans of requests, operations and statements; none without a tracer. */
   tracer?: Tracer | undefined
   /** The clock of API keys and of deprecation; tests bring their own. */
   now?: (() => Date) | undefined
 }
 
-export interface Service {
-  database: Database
-  keys: ApiKeys
-  /**
-   * Listens for requests.
-   * @returns the port, which the system chooses for port 0
-   * @throws Node's error when it cannot listen there
-   */
-  start(options: { port: number; host: string }): Promise<number>
-  /** Shuts down gracefully. `HttpServer.close` documents the two times, in milliseconds. */
-  stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void>
-}
+export type Service = ReturnType<typeof createService>
 
 /** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
-export function createService(options: ServiceOptions): Service {
+export function createService(options: ServiceOptions) {
   const { config, databaseUrl, log, trusted = TRUSTED_DOCUMENTS_OFF } = options
   const { gatherMetrics, tracer, now = () => new Date() } = options
   let stopping: Promise<void> | undefined
@@ -91,7 +76,6 @@ export function createService(options: ServiceOptions): Service {
   })
 
   const metrics = createMetrics({
-    version,
     config,
     pool: database.pool,
     waitingCount: database.waitingCount,
@@ -151,14 +135,23 @@ export function createService(options: ServiceOptions): Service {
   return {
     database,
     keys: createApiKeys(database, now),
-    async start({ port, host }) {
+    /** Listens for requests. @returns the port, which the system chooses for port 0. Rejects with Node's error */
+    async start({ port, host }: { port: number; host: string }): Promise<number> {
       monitor.check()
       await connectRateLimitPool(rateLimitPool)
       if (config.METRICS_PORT !== undefined) await metricsServer.listen(config.METRICS_PORT, host)
       return server.listen(port, host)
     },
-    stop: (drainDelayMs, drainTimeoutMs) => (stopping ??= stop(drainDelayMs, drainTimeoutMs)),
+    /** Shuts down gracefully, in the two times of `HttpServer.close`. */
+    stop: (drainDelayMs: number, drainTimeoutMs: number) => (stopping ??= stop(drainDelayMs, drainTimeoutMs)),
   }
+}
+
+/** Runs each job in its interval; one that fails is logged and runs again. @returns stops all jobs */
+function startJobs(log: Logger, jobs: { everyMs: number; run(): Promise<unknown> }[]): () => void {
+  const onError = (err: unknown) => log.warn({ err }, 'background job failed')
+  const timers = jobs.map(({ everyMs, run }) => setInterval(() => void run().catch(onError), everyMs).unref())
+  return () => timers.forEach((timer) => clearInterval(timer))
 }
 
 /** Connects to the rate-limit store before the first burst of requests, whose checkouts would time out meanwhile. */

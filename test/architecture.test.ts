@@ -15,7 +15,7 @@ const LAYERS = [
   ['main.ts'],
   ['cli/', 'instance.ts'],
   ['service.ts'],
-  ['app.ts', 'cluster.ts', 'jobs.ts'],
+  ['app.ts', 'cluster.ts'],
   ['pages/', 'rest/', 'graphql/', 'telemetry/access-log.ts'],
   ['telemetry/metrics.ts'],
   ['auth/authenticate.ts'],
@@ -23,7 +23,8 @@ const LAYERS = [
   ['http/'],
   ['feed/'],
   ['animals/', 'auth/'],
-  ['errors.ts', 'coalesce.ts', 'telemetry/'],
+  ['telemetry/'],
+  ['errors.ts', 'coalesce.ts'],
   ['database/'],
   ['config.ts'],
   ['environment.ts'],
@@ -65,7 +66,7 @@ const MAX_FUNCTION_LINES = 60
 
 /** Functions that are longer, each with its reason. */
 const LONG_FUNCTIONS: Record<string, string> = {
-  'service.ts function createService(options: ServiceOptions): Service {': 'creates the parts, one after the other',
+  'service.ts function createService(options: ServiceOptions) {': 'creates the parts, one after the other',
 }
 
 const MAX_FILE_LINES = 200

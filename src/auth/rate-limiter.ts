@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { createRunStatement } from '../database/statements.ts'
-import { throttledWarning } from '../telemetry/logger.ts'
+import { throttledWarnings } from '../telemetry/logger.ts'
 
 export interface RateLimitState {
   allowed: boolean
@@ -130,15 +130,11 @@ function toState({ consumed, endsAtMs }: Window, points: number, allowed: boolea
 
 /** The rate limiters of API keys and of failed authentications; undefined where the configuration sets no limit. */
 export function createRateLimiters(config: Config, log: Logger, store: Pool | undefined) {
-  const warn = throttledWarning(log, 'rate-limit store unavailable, limiting per process', 60_000)
+  const windowSeconds = config.RATE_LIMIT_WINDOW_S
+  const warn = throttledWarnings(log, 60_000)
+  const onStoreError = (err: unknown) => warn('rate-limit store unavailable, limiting per process', { err })
   const create = (options: Pick<RateLimiterOptions, 'name' | 'points' | 'store'>) =>
-    options.points
-      ? createRateLimiter({
-          ...options,
-          windowSeconds: config.RATE_LIMIT_WINDOW_S,
-          onStoreError: (err) => warn({ err }),
-        })
-      : undefined
+    options.points ? createRateLimiter({ ...options, windowSeconds, onStoreError }) : undefined
   return {
     keyLimiter: create({ name: 'key', points: config.RATE_LIMIT_POINTS, store }),
     failedAuthLimiter: create({ name: 'wrong-keys', points: config.RATE_LIMIT_WRONG_KEYS }),

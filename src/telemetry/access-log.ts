@@ -46,7 +46,7 @@ export function observeRequests(log: Logger, metrics: Metrics, routeOf: RouteOf)
           ms: roundToMicroseconds(ms),
           databaseMs: roundToMicroseconds(deadline.databaseMs),
           events: stream?.events,
-          ended: stream && (stream.endReason ?? 'client'), // this listener may be the first to know,
+          ended: stream && (stream.endReason ?? 'client'), // this listener may be the first to know
         },
         res.writableFinished ? 'request' : 'client disconnected',
       )

@@ -8,31 +8,22 @@ const INTERVAL_MS = 1_000
 
 interface MonitorOptions {
   log: Logger
+  /** Only its host is logged. */
   databaseUrl: string
+  /** The limits that every connection must have: a pooler may have ignored those with which connections are opened. */
   config: Pick<Config, 'DATABASE_LOCK_TIMEOUT_MS' | 'DATABASE_STATEMENT_TIMEOUT_MS'>
 }
 
-export interface DatabaseMonitor {
-  /** Checks the database soon. Call it whenever the database may not be available. */
-  check(): void
-  stop(): void
-}
-
 /**
- * Logs when the database becomes unavailable, the reason, and when it is available again; also if connections do not have
- * the configured limits. Checks it once in each
- * INTERVAL_MS while it is unavailable, and otherwise only when `check` is called.
- * @param options.databaseUrl only its host is logged
- * @param options.config the limits that every connection must have
+ * Logs when the database becomes unavailable, the reason, and when it is available again; also if connections lack their
+ * limits. Checks it in each INTERVAL_MS while it is unavailable, and otherwise only when `check` is called.
  * @param readState rejects when the database is not available
  */
-export function createDatabaseMonitor(
-  { log, databaseUrl, config }: MonitorOptions,
-  readState: () => Promise<DatabaseState>,
-): DatabaseMonitor {
+export function createDatabaseMonitor(options: MonitorOptions, readState: () => Promise<DatabaseState>) {
+  const { log, databaseUrl, config } = options
   const { host } = new URL(databaseUrl)
-  const checkLimits = createLimitsCheck(log, host, config)
   let problem: string | undefined
+  let limitsProblem: string | undefined
   let unavailableSince = 0
   /** Whether `check` was called since the last check began. */
   let requested = false
@@ -40,7 +31,7 @@ export function createDatabaseMonitor(
   let stopped = false
   let timer: NodeJS.Timeout | undefined
 
-  function record(found: string | undefined): void {
+  function recordProblem(found: string | undefined): void {
     if (found && !problem) unavailableSince = performance.now()
     if (found && found !== problem) log.warn({ host, reason: found }, 'database unavailable')
     if (!found && problem) {
@@ -50,12 +41,19 @@ export function createDatabaseMonitor(
     problem = found
   }
 
+  function recordLimitsProblem(found: string | undefined): void {
+    if (found && found !== limitsProblem) log.warn({ host, reason: found }, 'connections lack their limits')
+    limitsProblem = found
+  }
+
   async function run(): Promise<void> {
     running = true
     requested = false
-    const found = await findProblem(readState, checkLimits)
+    const state = await readState().catch((error: unknown) => reasonOf(error))
     if (stopped) return
-    record(found)
+    const found = typeof state === 'string' ? state : problemOf(state)
+    if (typeof state !== 'string' && !found) recordLimitsProblem(limitsProblemOf(state, config))
+    recordProblem(found)
     timer = setTimeout(() => {
       running = false
       if (problem || requested) void run()
@@ -63,52 +61,25 @@ export function createDatabaseMonitor(
   }
 
   return {
-    check() {
+    /** Checks the database soon. Call it whenever the database may not be available. */
+    check(): void {
       requested = true
       if (!running && !stopped) void run()
     },
-    stop() {
+    stop(): void {
       stopped = true
       clearTimeout(timer)
     },
   }
 }
 
-/**
- * Warns once of limits that are not the configured ones: a pooler may have ignored those with which connections are opened.
- * The database is available all the same.
- */
-function createLimitsCheck(
-  log: Logger,
-  host: string,
-  config: MonitorOptions['config'],
-): (state: DatabaseState) => void {
-  const { DATABASE_LOCK_TIMEOUT_MS, DATABASE_STATEMENT_TIMEOUT_MS } = config
-  let warnedOf: string | undefined
-  return ({ lockMs, statementMs }) => {
-    const isDifferent = lockMs !== DATABASE_LOCK_TIMEOUT_MS || statementMs !== DATABASE_STATEMENT_TIMEOUT_MS
-    const found = isDifferent ? `lock_timeout ${lockMs} ms and statement_timeout ${statementMs} ms` : undefined
-    if (found && found !== warnedOf) {
-      const limits = `${DATABASE_LOCK_TIMEOUT_MS} and ${DATABASE_STATEMENT_TIMEOUT_MS} ms`
-      const reason = `${found}, not ${limits}: set them on the role`
-      log.warn({ host, reason }, 'connections lack their limits')
-    }
-    warnedOf = found
-  }
+function problemOf({ readOnly, pending }: DatabaseState): string | undefined {
+  if (readOnly) return 'it is read-only: DATABASE_URL must lead to the primary'
+  return pending.length ? `the schema lacks ${pending.length} migration(s): npm run migrate -- deploy` : undefined
 }
 
-/** @returns why the database is unavailable; undefined when it is available */
-async function findProblem(
-  readState: () => Promise<DatabaseState>,
-  onAvailable: (state: DatabaseState) => void,
-): Promise<string | undefined> {
-  try {
-    const found = await readState()
-    if (found.readOnly) return 'it is read-only: DATABASE_URL must lead to the primary'
-    if (found.pending.length) return `the schema lacks ${found.pending.length} migration(s): npm run migrate -- deploy`
-    onAvailable(found)
-    return undefined
-  } catch (error) {
-    return reasonOf(error)
-  }
+function limitsProblemOf({ lockMs, statementMs }: DatabaseState, config: MonitorOptions['config']): string | undefined {
+  const { DATABASE_LOCK_TIMEOUT_MS: lock, DATABASE_STATEMENT_TIMEOUT_MS: statement } = config
+  if (lockMs === lock && statementMs === statement) return undefined
+  return `lock_timeout ${lockMs} ms and statement_timeout ${statementMs} ms, not ${lock} and ${statement} ms: set them on the role`
 }

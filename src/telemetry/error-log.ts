@@ -1,25 +1,20 @@
 import type { Logger } from 'pino'
 import { reasonOf } from '../database/errors.ts'
-import { throttledWarning, throttledWarnings } from './logger.ts'
+import type { ApiError } from '../errors.ts'
+import { throttledWarnings } from './logger.ts'
 
 /** How often failures with the same message are logged, in milliseconds: an outage fails every request. */
 const INTERVAL_MS = 1_000
 
-/** Logs the cause of a 5xx, which no response shows. */
-export type LogError = (error: LoggedError, requestId: string) => void
+export type LogError = ReturnType<typeof createErrorLog>
 
-/** What is logged of an ApiError. */
-interface LoggedError {
-  code: string
-  status: number
-  message: string
-  cause?: unknown
-}
-
-/** @param onDatabaseFailure called for each request that failed because of the database */
-export function createErrorLog(log: Logger, onDatabaseFailure: () => void): LogError {
+/**
+ * Logs the cause of a 5xx, which no response shows.
+ * @param onDatabaseFailure called for each request that failed because of the database
+ */
+export function createErrorLog(log: Logger, onDatabaseFailure: () => void) {
   const warn = throttledWarnings(log, INTERVAL_MS)
-  return ({ code, status, message, cause }, requestId) => {
+  return ({ code, status, message, cause }: ApiError, requestId: string): void => {
     if (status === 500) log.error({ requestId, err: cause }, 'unexpected error')
     if (status <= 500 || !cause) return
     warn(message, { requestId, code, reason: reasonOf(cause) })
@@ -29,9 +24,9 @@ export function createErrorLog(log: Logger, onDatabaseFailure: () => void): LogE
 
 /** @returns logs failures of a kind, at most once in each interval, and calls `onFailure` for each of them */
 export function logFailures(log: Logger, message: string, onFailure = () => {}): (error: unknown) => void {
-  const warn = throttledWarning(log, message, INTERVAL_MS)
+  const warn = throttledWarnings(log, INTERVAL_MS)
   return (error) => {
-    warn({ reason: reasonOf(error) })
+    warn(message, { reason: reasonOf(error) })
     onFailure()
   }
 }

@@ -22,38 +22,28 @@ export async function prettyStream({ NODE_ENV }: Config): Promise<DestinationStr
 }
 
 /**
- * For what may fail again and again: the first time is logged at once, then at most one line in each interval.
- * @returns logs a warning with the details of the last time, and the number of times since the last line
- */
-export function throttledWarning(log: Logger, message: string, intervalMs: number): (details: object) => void {
-  let latest = {}
-  let count = 0
-  let timer: NodeJS.Timeout | undefined
-
-  function write(): void {
-    timer = undefined
-    if (count === 0) return
-    log.warn({ ...latest, count }, message)
-    count = 0
-    timer = setTimeout(write, intervalMs).unref()
-  }
-  return (details) => {
-    latest = details
-    count += 1
-    if (!timer) write()
-  }
-}
-
-/**
- * throttledWarning for each key, of which there must be few: one does not hide another.
- * @returns logs a warning with these details; its message is the key by default
+ * For what may fail again and again: the first time is logged at once, then at most one line in each interval, with the
+ * latest details and the number of times.
+ * @returns logs a warning. Each key, of which there must be few, has lines of its own
  */
 export function throttledWarnings(log: Logger, intervalMs: number) {
-  const warnings = new Map<string, (details: object) => void>()
+  /** By key: what has happened since its last line. */
+  const repeats = new Map<string, { details: object; count: number }>()
+
+  function write(message: string, details: object, key: string, count: number): void {
+    log.warn({ ...details, count }, message)
+    const repeated = { details, count: 0 }
+    repeats.set(key, repeated)
+    setTimeout(() => {
+      repeats.delete(key)
+      if (repeated.count) write(message, repeated.details, key, repeated.count)
+    }, intervalMs).unref()
+  }
+
   return (message: string, details: object, key = message): void => {
-    const warn = warnings.get(key) ?? throttledWarning(log, message, intervalMs)
-    warnings.set(key, warn)
-    warn(details)
+    const repeated = repeats.get(key)
+    if (repeated) Object.assign(repeated, { details, count: repeated.count + 1 })
+    else write(message, details, key, 1)
   }
 }
 
@@ -64,13 +54,8 @@ export function redactKeys(text: string): string {
 
 /** Batches lines: one write per request cost 12 % of CPU. Flushes when the process exits, also after an exception. */
 function bufferedStdout(): DestinationStream {
-  const stream = pino.destination({
-    dest: 1,
-    sync: true,
-    minLength: PIPE_BUF - 1,
-    maxWrite: PIPE_BUF,
-    periodicFlush: FLUSH_INTERVAL_MS,
-  })
+  const options = { dest: 1, sync: true, minLength: PIPE_BUF - 1, maxWrite: PIPE_BUF }
+  const stream = pino.destination({ ...options, periodicFlush: FLUSH_INTERVAL_MS })
   process.once('exit', () => stream.flushSync())
   return stream
 }

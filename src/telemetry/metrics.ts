@@ -3,10 +3,10 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { RateLimiter } from '../auth/rate-limiter.ts'
 import { ApiError } from '../errors.ts'
 import { allowMethods, createRouter } from '../http/router.ts'
+import { version } from '../project.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
 export interface MetricSources {
-  version: string
   pool: { totalCount: number; idleCount: number }
   waitingCount(): number
   config: { DATABASE_POOL_SIZE: number }
@@ -22,6 +22,12 @@ export interface MetricSources {
 
 type Counts = Readonly<Record<string, number>>
 
+/** Methods with a time series of their own. */
+const TRACKED_METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
+
+/** Maximum number of keys with a time series of their own; the others share one. */
+const MAX_KEYS = 1_000
+
 interface Observation {
   route: string
   method: string
@@ -32,24 +38,10 @@ interface Observation {
   seconds: number
 }
 
-/** Methods with a time series of their own. */
-const TRACKED_METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
-
-/** Maximum number of keys with a time series of their own; the others share one. */
-const MAX_KEYS = 1_000
-
-export interface Metrics {
-  /** Counts a response and, if it has an error code, the error. */
-  observe(observation: Observation): void
-  /** Counts a request that was rejected before it reached the application. */
-  observeRejection(code: string): void
-  recordDeprecatedCall(keyPrefix: string): void
-  /** Serves the metrics at `/metrics` in Prometheus' text format. */
-  router(): Router
-}
+export type Metrics = ReturnType<typeof createMetrics>
 
 /** The Prometheus metrics of the service. Every label has few values: route templates instead of paths, for example. */
-export function createMetrics(sources: MetricSources): Metrics {
+export function createMetrics(sources: MetricSources) {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -77,14 +69,14 @@ export function createMetrics(sources: MetricSources): Metrics {
   const read = sources.gatherMetrics?.(registry) ?? (() => registry.metrics())
 
   return {
-    observe({ route, method, operation = '', status, code, seconds }) {
-      durations
-        .labels(route, TRACKED_METHODS.has(method) ? method : 'other', operation, String(status))
-        .observe(seconds)
+    observe({ route, method: name, operation = '', status, code, seconds }: Observation): void {
+      const method = TRACKED_METHODS.has(name) ? name : 'other'
+      durations.labels(route, method, operation, String(status)).observe(seconds)
       if (code) errors.labels(code).inc()
     },
-    observeRejection: (code) => errors.labels(code).inc(),
-    recordDeprecatedCall(keyPrefix) {
+    /** Counts a request that was rejected before it reached the application. */
+    observeRejection: (code: string): void => errors.labels(code).inc(),
+    recordDeprecatedCall(keyPrefix: string): void {
       if (keyPrefixes.size < MAX_KEYS) keyPrefixes.add(keyPrefix)
       deprecatedCalls.labels(keyPrefixes.has(keyPrefix) ? keyPrefix : 'other').inc()
     },
@@ -92,9 +84,8 @@ export function createMetrics(sources: MetricSources): Metrics {
   }
 }
 
-/** Registers the metrics whose values other modules count; they are read when they are scraped. */
 function registerSources(registry: Registry, sources: MetricSources): void {
-  const { version, config, pool, keyLookup, loadShedder, keyLimiter, failedAuthLimiter, streams, feed } = sources
+  const { config, pool, keyLookup, loadShedder, keyLimiter, failedAuthLimiter, streams, feed } = sources
   const registers = [registry]
   /** @param aggregator how the values of the workers of a cluster are combined */
   const gauge = (name: string, help: string, value: () => number, aggregator: 'sum' | 'max' = 'sum') => {

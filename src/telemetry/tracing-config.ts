@@ -1,4 +1,3 @@
-import type { Tracer } from '@opentelemetry/api'
 import type { Logger } from 'pino'
 
 /** How long shutdown waits for the last spans to be sent, in milliseconds. */
@@ -6,26 +5,18 @@ export const TRACING_STOP_TIMEOUT_MS = 2_000
 
 const EXPORTERS = ['otlp', 'console', 'none'] as const
 const PROTOCOLS = ['http/protobuf', 'http/json'] as const
-type Exporter = (typeof EXPORTERS)[number]
-type Protocol = (typeof PROTOCOLS)[number]
 
 /** The part of OpenTelemetry's environment variables that its SDK does not read itself. */
 export interface TracingConfig {
   /** Where spans are sent; tracing is off without an exporter. */
-  exporters: Exporter[]
-  protocol: Protocol
+  exporters: (typeof EXPORTERS)[number][]
+  protocol: (typeof PROTOCOLS)[number]
   /** One line for each unsupported value. OpenTelemetry's specification requires to warn and to ignore the value. */
   warnings: string[]
 }
 
-export interface Tracing {
-  tracer: Tracer
-  /** Sends the remaining spans. Gives up after a timeout, so that a collector cannot prevent the shutdown. */
-  stop(timeoutMs: number): Promise<void>
-}
-
 /** Starts tracing if the environment variables enable it. Otherwise OpenTelemetry's SDK is not even loaded. */
-export async function startConfiguredTracing(env: NodeJS.ProcessEnv, log: Logger): Promise<Tracing | undefined> {
+export async function startConfiguredTracing(env: NodeJS.ProcessEnv, log: Logger) {
   const { warnings, ...config } = readTracingConfig(env)
   for (const warning of warnings) log.warn(warning)
   if (!config.exporters.length) return undefined

@@ -7,8 +7,8 @@ import { BasicTracerProvider, BatchSpanProcessor, ConsoleSpanExporter } from '@o
 import { SimpleSpanProcessor, type SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from 'pino'
 import { version } from '../project.ts'
-import { throttledWarning, redactKeys } from './logger.ts'
-import type { Tracing, TracingConfig } from './tracing-config.ts'
+import { redactKeys, throttledWarnings } from './logger.ts'
+import { type TracingConfig, TRACING_STOP_TIMEOUT_MS } from './tracing-config.ts'
 
 interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'protocol'> {
   log: Logger
@@ -20,9 +20,9 @@ interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'protocol'> {
  * Starts the OpenTelemetry SDK, which reads most OTEL_* variables itself: sampler, resource, limits, batches, collector.
  * Import this module only to trace: loading the SDK makes Node track a context for every promise.
  */
-export async function startTracing(options: TracingOptions): Promise<Tracing> {
-  const warnThrottled = throttledWarning(options.log, 'span export failed', 60_000)
-  const warn = (err: unknown) => warnThrottled({ err })
+export async function startTracing(options: TracingOptions) {
+  const warnThrottled = throttledWarnings(options.log, 60_000)
+  const warn = (err: unknown) => warnThrottled('span export failed', { err })
   const noop = () => {}
   setGlobalErrorHandler(warn)
   const logger = { error: warn, warn, info: noop, debug: noop, verbose: noop }
@@ -38,8 +38,9 @@ export async function startTracing(options: TracingOptions): Promise<Tracing> {
   })
   return {
     tracer: provider.getTracer('pet-store', version),
-    async stop(timeoutMs) {
-      await Promise.race([provider.shutdown().catch(warn), sleep(timeoutMs)])
+    /** Sends the remaining spans. Gives up after a timeout, so that a collector cannot prevent the shutdown. */
+    async stop(): Promise<void> {
+      await Promise.race([provider.shutdown().catch(warn), sleep(TRACING_STOP_TIMEOUT_MS)])
     },
   }
 }
