@@ -2,6 +2,7 @@ import type { Request, Response } from 'express'
 import type { z } from 'zod'
 import type { Animals } from '../animals/service.ts'
 import type { Caller, Scope } from '../auth/api-keys.ts'
+import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Json } from './openapi/components.ts'
 
@@ -30,6 +31,18 @@ export interface Operation {
     requestBody?: Json
     responses: Json
   }
-  /** @param base what a reference to a path below `/v1` begins with, see referenceBase */
+  /** @param base see referenceBase */
   createHandler(dependencies: OperationDependencies, base: string): (req: Request, res: Response) => Promise<void>
+}
+
+export type PublicUrls = Pick<Config, 'PRODUCTION_URL' | 'STAGING_URL'>
+
+/**
+ * How a reference in `Link` or `Location` to a path below `/v1` begins. A proxy may strip an environment's path prefix
+ * from requests; only a reference that is relative to the URL of the request (RFC 3986 §5) leads back through the proxy.
+ * @param path of the request, below `/v1`
+ */
+export function referenceBase({ PRODUCTION_URL, STAGING_URL }: PublicUrls, path: string): string {
+  const prefixed = [PRODUCTION_URL, STAGING_URL].some((url) => url !== undefined && new URL(url).pathname !== '/v1')
+  return prefixed ? '../'.repeat(path.split('/').length - 2) : '/v1/'
 }

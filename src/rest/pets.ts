@@ -2,16 +2,15 @@ import type { Router } from 'express'
 import { authorize } from '../auth/authenticate.ts'
 import { jsonBody } from '../http/body.ts'
 import { allowMethods, createRouter } from '../http/router.ts'
-import type { Operation, OperationDependencies } from './operation.ts'
+import { type Operation, type OperationDependencies, type PublicUrls, referenceBase } from './operation.ts'
 import { createPet } from './operations/create-pet.ts'
 import { getPet } from './operations/get-pet.ts'
 import { listPets } from './operations/list-pets.ts'
-import { type PublicUrls, referenceBase } from './references.ts'
 
 /** The operations of the REST API. A fixed path stands before one with a parameter that it would match. */
 export const OPERATIONS: Operation[] = [listPets, createPet, getPet]
 
-/** The REST API (specification §4), below `/v1`: translates between HTTP and the service. */
+/** The REST API (specification §4), below `/v1`. */
 export function petsRouter(config: PublicUrls, dependencies: OperationDependencies): Router {
   const router = createRouter()
   for (const path of new Set(OPERATIONS.map((operation) => operation.path))) {

@@ -2,7 +2,7 @@ import type { Router } from 'express'
 import { allowMethods, createRouter } from '../../http/router.ts'
 import { staticPage, staticText } from '../../http/static.ts'
 import { openapi } from '../openapi/document.ts'
-import type { PublicUrls } from '../references.ts'
+import type { PublicUrls } from '../operation.ts'
 
 /** `/openapi.json`, and `/docs`: the API reference with Swagger UI. The page loads nothing from other origins. */
 export function docsRouter(config: PublicUrls): Router {

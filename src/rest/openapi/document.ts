@@ -1,6 +1,6 @@
 import { Animal, NewPet, PAGE_SIZE, PetStatus } from '../../animals/animal.ts'
 import { OPERATIONS } from '../pets.ts'
-import type { PublicUrls } from '../references.ts'
+import type { PublicUrls } from '../operation.ts'
 import { ErrorBody, type Json, ref, toParameters, toSchema } from './components.ts'
 import { HEADER_COMPONENTS, toErrorResponses } from './responses.ts'
 

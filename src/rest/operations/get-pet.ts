@@ -10,8 +10,7 @@ import type { RouteOf } from '../../http/routes.ts'
 import { DEPRECATION, SUNSET, SUNSET_AT, SUNSET_DATE } from '../deprecation.ts'
 import { ConditionalHeaders, json, REX } from '../openapi/components.ts'
 import { DEPRECATION_HEADERS, headers } from '../openapi/responses.ts'
-import type { Operation } from '../operation.ts'
-import { type PublicUrls, referenceBase } from '../references.ts'
+import { type Operation, type PublicUrls, referenceBase } from '../operation.ts'
 
 const Path = z.object({ petId: Int64.meta({ description: 'Identifier of the animal.', example: REX.id }) })
 
