@@ -36,7 +36,6 @@ interface AppDependencies extends AuthenticateDependencies, OperationDependencie
   log: Logger
 }
 
-/** Path templates of all routes, which logs, metrics and spans name. */
 const ROUTES = [
   ...OPERATIONS.map(({ path }) => `/v1${path}`),
   ...['/', '/graphql', '/schema.graphql', '/docs', '/openapi.json', '/assets/{file}'],
@@ -84,8 +83,11 @@ export function createApp(deps: AppDependencies): Express {
 }
 
 /** The app on `METRICS_PORT`, for an internal network: no key. */
-export function createMetricsApp(deps: Pick<AppDependencies, 'metrics' | 'logError' | 'config'>) {
-  const { metrics, logError, config } = deps
+export function createMetricsApp({
+  config,
+  logError,
+  metrics,
+}: Pick<AppDependencies, 'config' | 'logError' | 'metrics'>) {
   const app = express().disable('x-powered-by').disable('etag')
   app.use(beginRequest(config.HANDLER_TIMEOUT_MS), validateRequestHead, metrics.router(), notFound)
   return app.use(errorHandler(logError))

@@ -10,10 +10,7 @@ type Message = { petstore: 'shutdown' } | { petstore: 'metrics'; request: number
  * listening on PORT stops the cluster: restarting it would fail again.
  * @returns the exit code, when all workers have exited
  */
-export async function runCluster(
-  { WORKERS, METRICS_PORT }: Pick<Config, 'WORKERS' | 'METRICS_PORT'>,
-  log: Logger,
-): Promise<number> {
+export async function runCluster({ WORKERS, METRICS_PORT }: Config, log: Logger): Promise<number> {
   let shuttingDown = false
   let exitCode = 0
 
@@ -29,7 +26,12 @@ export async function runCluster(
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal).on('SIGHUP', onSignal)
 
   serveMetrics()
-  cluster.on('fork', handleWorkerErrors)
+  cluster.on('fork', (worker) => {
+    worker.on('error', (error) => {
+      // A worker that cannot be spawned emits no `exit`. Other errors are those of the channel to a worker that exits.
+      if (worker.process.pid === undefined) throw error
+    })
+  })
   cluster.fork() // the others follow when it listens
   return new Promise((resolve) => {
     const listening = new Set<Worker>()
@@ -62,13 +64,6 @@ function serveMetrics(): void {
   })
 }
 
-/** Ignores IPC errors of an exiting worker. Throws if a worker cannot be spawned, since it emits no `exit`. */
-function handleWorkerErrors(worker: Worker): void {
-  worker.on('error', (error) => {
-    if (worker.process.pid === undefined) throw error
-  })
-}
-
 function workers(): Worker[] {
   return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
 }
@@ -84,10 +79,7 @@ export function onShutdown(shutDown: () => void): void {
   })
 }
 
-/**
- * In a worker: reads the metrics of all workers, so that any of them can be scraped; undefined when some are missing.
- * @param own the registry of this worker
- */
+/** In a worker: reads the metrics of all workers, so that any of them can be scraped; undefined when some are missing. */
 export function gatherMetrics(own: Registry): () => Promise<string | undefined> {
   AggregatorRegistry.setRegistries(own)
   void new AggregatorRegistry() // responds to the primary

@@ -46,9 +46,11 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
     })
     stopService = service.stop
     const devKey = server.embedded ? await prepareDevelopmentDatabase(server.url, service, config) : undefined
-    // Prisma's first query takes 100 ms of CPU time: before traffic arrives, and whether or not it fails.
+    // Prisma's first query takes 100 ms of CPU time, so it runs before traffic arrives. Its failure does not matter.
     if (!devKey) await service.database.prisma.animal.findFirst({ where: { id: 0n } }).catch(() => undefined)
-    const port = await service.start({ port: config.PORT, host: config.HOST }).catch(toListenError(config))
+    const port = await service.start({ port: config.PORT, host: config.HOST }).catch((error: Error) => {
+      throw toListenError(error, config)
+    })
     log.info({ port, host: config.HOST }, 'listening')
     if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(startupBanner(port, devKey, config))
     if (config.MIGRATE_ON_START && !server.embedded) void migrateWhenReachable(server.url, log)
@@ -64,10 +66,8 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
 }
 
 /**
- * Resolves at the first SIGTERM, SIGINT or SIGHUP (the terminal was closed), or when the primary of the cluster requests
- * a shutdown. A second SIGTERM or SIGINT exits immediately. A terminal signals the primary and its workers, so a
- * shutdown message does not count as the first signal.
- * @returns the signal; undefined for a message
+ * Resolves with the first signal, or with undefined when the primary of the cluster requests a shutdown. A second SIGTERM
+ * or SIGINT exits immediately. A terminal signals the primary and its workers, so a message does not count as the first.
  */
 function shutdownRequested(): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -88,16 +88,11 @@ async function giveUpStarting(shutdown: Promise<unknown>): Promise<never> {
   throw new OperatorError('Interrupted during startup.')
 }
 
-/** @returns throws one line that names the variable whose port or address cannot be listened on */
-function toListenError({ HOST, PORT, METRICS_PORT }: Config): (error: NodeJS.ErrnoException) => never {
-  return (error) => {
-    const variable = 'port' in error && error.port === METRICS_PORT ? `METRICS_PORT ${METRICS_PORT}` : `PORT ${PORT}`
-    const reason =
-      error.code === 'EADDRINUSE'
-        ? 'the port is in use: set another one, or stop the process that uses it'
-        : error.message
-    throw new OperatorError(`${variable}, HOST ${HOST}: ${reason}`)
-  }
+/** Names the variable whose port or address cannot be listened on. */
+function toListenError(error: NodeJS.ErrnoException, { HOST, PORT, METRICS_PORT }: Config): OperatorError {
+  const variable = 'port' in error && error.port === METRICS_PORT ? `METRICS_PORT ${METRICS_PORT}` : `PORT ${PORT}`
+  const inUse = 'the port is in use: set another one, or stop the process that uses it'
+  return new OperatorError(`${variable}, HOST ${HOST}: ${error.code === 'EADDRINUSE' ? inUse : error.message}`)
 }
 
 /** Migrates and seeds the embedded database. @returns the development key */
@@ -125,10 +120,7 @@ function startupBanner(port: number, devKey: string, { DATA_DIR, TRUSTED_DOCUMEN
 `
 }
 
-/**
- * Migrates as soon as the database is reachable. A failed migration is not retried: the service continues, and `/readyz`
- * returns 503 until the migration is applied.
- */
+/** A failed migration is not retried: the service continues, and `/readyz` returns 503 until it is applied. */
 async function migrateWhenReachable(url: string, log: Logger): Promise<void> {
   for (;;) {
     try {

@@ -10,10 +10,10 @@ import { createLogger, prettyStream } from './telemetry/logger.ts'
 /** In MB, with the young generation: 144 with `--max-old-space-size=96`, 112 with 64. Under load the service ran out with 40. */
 const MIN_HEAP_MB = 128
 
-const NO_ARGUMENTS = 'The service takes no arguments but --help; environment variables configure it.'
-
 await runProgram(async (env) => {
-  if (process.argv.length > 2) throw new OperatorError(NO_ARGUMENTS)
+  if (process.argv.length > 2) {
+    throw new OperatorError('The service takes no arguments but --help; environment variables configure it.')
+  }
   const config = loadConfig(env)
   const log = createLogger(config.LOG_LEVEL, await prettyStream(config))
   const heapMb = Math.round(getHeapStatistics().heap_size_limit / 1_048_576)

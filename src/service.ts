@@ -9,8 +9,7 @@ import { createKeyLookup } from './auth/key-lookup.ts'
 import { createUsage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { createCoalescer } from './coalesce.ts'
 import type { Config } from './config.ts'
-import type { Pool } from './database/pool.ts'
-import { createPools, type Database, RATE_LIMIT_POOL_SIZE } from './database/pools.ts'
+import { createPools, RATE_LIMIT_POOL_SIZE } from './database/pools.ts'
 import { type DatabaseState, problemForClients, readDatabaseState } from './database/readiness.ts'
 import { createFeed, wakeAfterCreate } from './feed/feed.ts'
 import { createStreams } from './graphql/subscription/streams.ts'
@@ -77,8 +76,7 @@ export function createService(options: ServiceOptions) {
 
   const metrics = createMetrics({
     config,
-    pool: database.pool,
-    waitingCount: database.waitingCount,
+    database,
     keyLookup,
     loadShedder,
     streams,
@@ -138,7 +136,8 @@ export function createService(options: ServiceOptions) {
     /** Listens for requests. @returns the port, which the system chooses for port 0. Rejects with Node's error */
     async start({ port, host }: { port: number; host: string }): Promise<number> {
       monitor.check()
-      await connectRateLimitPool(rateLimitPool)
+      // Connects before the first burst of requests, whose checkouts of the rate-limit store would time out meanwhile.
+      await Promise.allSettled(Array.from({ length: RATE_LIMIT_POOL_SIZE }, () => rateLimitPool?.query('SELECT 1')))
       if (config.METRICS_PORT !== undefined) await metricsServer.listen(config.METRICS_PORT, host)
       return server.listen(port, host)
     },
@@ -152,9 +151,4 @@ function startJobs(log: Logger, jobs: { everyMs: number; run(): Promise<unknown>
   const onError = (err: unknown) => log.warn({ err }, 'background job failed')
   const timers = jobs.map(({ everyMs, run }) => setInterval(() => void run().catch(onError), everyMs).unref())
   return () => timers.forEach((timer) => clearInterval(timer))
-}
-
-/** Connects to the rate-limit store before the first burst of requests, whose checkouts would time out meanwhile. */
-async function connectRateLimitPool(pool: Pool | undefined): Promise<void> {
-  await Promise.allSettled(Array.from({ length: RATE_LIMIT_POOL_SIZE }, () => pool?.query('SELECT 1')))
 }

@@ -5,21 +5,21 @@ import { parseJson } from './json.ts'
 
 export const MAX_BODY_BYTES = 64 * 1024
 
-/** Maximum number of pieces, chunks above all, in which a body may arrive: each costs the time of a small request. */
+/** Each piece of a body, a chunk above all, costs the time of a small request. */
 const MAX_PIECES = 4_096
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/**
- * Reads a JSON body into `req.body`, for both APIs: checks the media type, then size, UTF-8 and JSON.
- * Responds 415, 413 (before the end of the body) or 400.
- */
+/** Reads a JSON body into `req.body`, for both APIs. Responds 415, 413 (before the end of the body) or 400. */
 export async function jsonBody(req: Request, res: Response, next: NextFunction): Promise<void> {
   requireJsonType(req)
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE')
   if (req.headers.expect && req.httpVersion === '1.1') res.writeContinue()
-  req.bodyText = decode(await read(req))
-  req.body = parse(req.bodyText)
+  const bytes = await read(req)
+  if (bytes.length === 0) throw new ApiError('INVALID_ARGUMENT', 'The body is empty.')
+  const text = parseAs('UTF-8', () => decoder.decode(bytes))
+  req.bodyText = text
+  req.body = parseAs('JSON', () => parseJson(text))
   next()
 }
 
@@ -36,7 +36,7 @@ function requireJsonType(req: Request): void {
   }
 }
 
-/** The bytes of the body. Fails as soon as there are too many; the connection is closed after the response. */
+/** Fails as soon as there are too many bytes; the connection is closed after the response. */
 function read(req: Request): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (req.bodyError) return reject(req.bodyError)
@@ -54,19 +54,10 @@ function read(req: Request): Promise<Buffer> {
   })
 }
 
-function decode(bytes: Buffer): string {
-  if (bytes.length === 0) throw new ApiError('INVALID_ARGUMENT', 'The body is empty.')
+function parseAs<T>(format: string, parse: () => T): T {
   try {
-    return decoder.decode(bytes)
+    return parse()
   } catch (cause) {
-    throw new ApiError('INVALID_ARGUMENT', 'The body is not valid UTF-8.', { cause })
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch (cause) {
-    throw new ApiError('INVALID_ARGUMENT', 'The body is not valid JSON.', { cause })
+    throw new ApiError('INVALID_ARGUMENT', `The body is not valid ${format}.`, { cause })
   }
 }

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { sendJson } from './send-json.ts'
 
-/** The response to a read, which concurrent identical requests may share. */
 export interface CacheableResponse {
   json: string
   etag: string

@@ -57,7 +57,6 @@ export function respondToPreflight(routeOf: RouteOf): RequestHandler {
   }
 }
 
-/** The value of Access-Control-Allow-Origin; undefined for an origin that is not allowed. */
 function toAllowedOrigin(origins: AllowedOrigins, origin: string | undefined): string | undefined {
   if (origins === '*') return '*'
   if (origin === undefined) return undefined

@@ -9,17 +9,15 @@ export class Deadline {
   #waiting = 0
   #waitingSinceMs = 0
 
-  /** @param limitMs from now to the deadline */
   constructor(limitMs: number) {
     this.#limitMs = limitMs
   }
 
-  /** Since the request began. */
   get elapsedMs(): number {
     return performance.now() - this.#beganAtMs
   }
 
-  /** In which the request waited for at least one database operation. */
+  /** The time in which the request waited for at least one database operation. */
   get databaseMs(): number {
     return this.#databaseMs + (this.#waiting ? performance.now() - this.#waitingSinceMs : 0)
   }
@@ -31,8 +29,7 @@ export class Deadline {
 
   /**
    * Awaits a database operation. Does not start it after the deadline.
-   * @param options.mayHaveExecuted the operation may have written something when the deadline passes
-   * @throws ApiError UNAVAILABLE, or DEADLINE_EXCEEDED where it may have executed, at the deadline
+   * @throws ApiError UNAVAILABLE at the deadline, or DEADLINE_EXCEEDED where the operation may have written something
    */
   async run<T>(operation: () => Promise<T>, options?: { mayHaveExecuted?: boolean }): Promise<T> {
     if (this.#waiting++ === 0) this.#waitingSinceMs = performance.now()
@@ -43,11 +40,7 @@ export class Deadline {
     }
   }
 
-  /**
-   * Awaits work shared with other requests. Adds the database time that the work reports, or the whole wait when the
-   * work fails.
-   * @throws ApiError UNAVAILABLE at the deadline
-   */
+  /** Awaits work shared with other requests. Adds the database time that it reports, or the whole wait when it fails. */
   async runShared<T extends { databaseMs: number }>(work: () => Promise<T>): Promise<T> {
     const beganAtMs = performance.now()
     try {

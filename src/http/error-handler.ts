@@ -3,16 +3,11 @@ import { ApiError, toApiError } from '../errors.ts'
 import type { LogError } from '../telemetry/error-log.ts'
 import { sendJson } from './send-json.ts'
 
-/** The handler after all routes: no route matched the path. */
 export const notFound: RequestHandler = () => {
   throw new ApiError('NOT_FOUND', 'No such endpoint.')
 }
 
-/**
- * The last handler of an API: maps the error and sends it in that API's format.
- * @param formatBody turns the error into the JSON body
- * @param mediaType the media type of that body for this client
- */
+/** The last handler of an API: sends the error in that API's format. */
 export function errorHandler(
   logError: LogError,
   formatBody: (error: ApiError) => unknown = ({ body }) => body,
@@ -29,7 +24,6 @@ export function errorHandler(
   }
 }
 
-/** Records the error code of the request, and logs the error. */
 export function recordError(logError: LogError, error: ApiError, req: Request): void {
   req.errorCode ??= error.code
   logError(error, req.id)

@@ -3,16 +3,12 @@ import { ApiError } from '../errors.ts'
 import { allowMethods, createRouter } from './router.ts'
 
 export interface Health {
-  /** Whether the process is shutting down: load balancers should stop routing to it. */
   isDraining(): boolean
   /** @returns why the database cannot serve requests; undefined if it can. Rejects when it is not available */
   databaseProblem(): Promise<string | undefined>
 }
 
-/**
- * `/livez`: the process responds. `/readyz`: it is not shutting down, and the database accepts writes and has the current
- * schema.
- */
+/** `/livez`: the process responds. `/readyz`: load balancers should route requests to it. */
 export function healthRouter(health: Health): Router {
   return createRouter()
     .get('/livez', (_req, res) => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 /** Marks a number that may lose precision in JSON.parse. Random for the process, so that no document can contain it. */
 const PLACEHOLDER = randomUUID()
 
-/** Strings, so that digits in them are skipped, and numbers. */
+/** Numbers, and strings, so that digits in them are skipped. */
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 
 /** Matches numbers with an exponent, a fraction or 16 digits, and strings that contain one. */
@@ -24,14 +24,14 @@ export function parseJson(text: string): unknown {
     token[0] !== '"' && MAY_LOSE_PRECISION.test(token) ? `"${PLACEHOLDER}${token}"` : token,
   )
   try {
-    return JSON.parse(marked, (_key, value) => (isMarked(value) ? exactNumber(value.slice(PLACEHOLDER.length)) : value))
+    return JSON.parse(marked, (_key, member: unknown) =>
+      typeof member === 'string' && member.startsWith(PLACEHOLDER)
+        ? exactNumber(member.slice(PLACEHOLDER.length))
+        : member,
+    )
   } catch (cause) {
     throw new SyntaxError('JSON nested too deep', { cause })
   }
-}
-
-function isMarked(value: unknown): value is string {
-  return typeof value === 'string' && value.startsWith(PLACEHOLDER)
 }
 
 function exactNumber(token: string): number | bigint {

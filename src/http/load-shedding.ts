@@ -2,7 +2,6 @@ import type { RequestHandler } from 'express'
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 
-/** How often the event-loop lag is measured, in milliseconds. */
 const TICK_MS = 20
 
 /** Created once: capturing a stack trace per rejection would cost a sixth of its time. */
@@ -12,27 +11,21 @@ type Reason = 'queue' | 'event_loop'
 
 export type LoadShedder = ReturnType<typeof createLoadShedder>
 
-/**
- * Sheds new requests under overload (503), before any work is done for them, so that requests already admitted finish
- * in time.
- * @param database the requests that wait for a connection, and for how long the oldest has, in milliseconds
- */
+/** Sheds new requests under overload (503), before any work is done for them, so that admitted ones finish in time. */
 export function createLoadShedder(
-  config: Pick<Config, 'SHED_QUEUE_LENGTH' | 'SHED_QUEUE_MS' | 'SHED_DELAY_MS'>,
+  { SHED_QUEUE_LENGTH, SHED_QUEUE_MS, SHED_DELAY_MS }: Config,
   { pool, waitingCount }: { pool: { readonly longestWaitMs: number }; waitingCount(): number },
 ) {
-  /** Requests shed since the start. */
   const counts = { queue: 0, event_loop: 0 }
   const lag = createLagMeter()
 
   function queueReason(): Reason | undefined {
-    const { SHED_QUEUE_LENGTH, SHED_QUEUE_MS } = config
     if (SHED_QUEUE_LENGTH && waitingCount() > SHED_QUEUE_LENGTH) return 'queue'
     return SHED_QUEUE_MS && pool.longestWaitMs > SHED_QUEUE_MS ? 'queue' : undefined
   }
 
   function lagReason(): Reason | undefined {
-    return config.SHED_DELAY_MS && lag.ms() > config.SHED_DELAY_MS ? 'event_loop' : undefined
+    return SHED_DELAY_MS && lag.ms() > SHED_DELAY_MS ? 'event_loop' : undefined
   }
 
   function shedFor(getReason: () => Reason | undefined): RequestHandler {
@@ -54,7 +47,7 @@ export function createLoadShedder(
   }
 }
 
-/** Measures by how much, in milliseconds, the event loop is behind a timer. */
+/** Measures by how much the event loop is behind a timer. */
 function createLagMeter() {
   let lastTick = performance.now()
   /** The lag at the last tick: requests that arrived during a lag are handled right after it. */

@@ -6,15 +6,12 @@ import type { ApiError, ErrorCode } from '../errors.ts'
 import { Deadline } from './deadline.ts'
 
 declare module 'express-serve-static-core' {
-  /** All that is added to a request. */
   interface Request {
     /** Identifies the request in the log and to the client (`X-Request-Id`). */
     id: string
-    /** Limits and measures how long the request waits for the database. */
     deadline: Deadline
     /** Set by `authenticate`. */
     caller?: Caller
-    /** What is left of the caller's quota; undefined without a limit. */
     rateLimit?: RateLimitState
     /** The body as it was received; set by `jsonBody`. */
     bodyText?: string
@@ -22,7 +19,6 @@ declare module 'express-serve-static-core' {
     operation?: { type: string; name: string | undefined }
     /** The response is a stream: how many events it has sent, when it began, in milliseconds, and why it has ended. */
     stream?: { readonly events: number; readonly beganMs: number; readonly endReason: string | undefined }
-    /** The first error of the request. */
     errorCode?: ErrorCode
     /** The span of the request (W3C Trace Context); undefined without tracing. */
     traceparent?: string
@@ -36,11 +32,7 @@ declare module 'node:http' {
   }
 }
 
-/**
- * The first middleware: sets the request id (the client's own if it is well-formed), the deadline, and the headers of
- * every response.
- * @param handlerTimeoutMs from now to the deadline, in milliseconds
- */
+/** Sets the request id (the client's own if it is well-formed), the deadline, and the headers of every response. */
 export function beginRequest(handlerTimeoutMs: number): RequestHandler {
   return (req, res, next) => {
     const given = req.headers['x-request-id']
@@ -53,7 +45,6 @@ export function beginRequest(handlerTimeoutMs: number): RequestHandler {
   }
 }
 
-/** The caller of a request; after `authenticate`. */
 export function callerOf(req: Request): Caller {
   if (!req.caller) throw new Error('callerOf needs authenticate before it')
   return req.caller

@@ -1,7 +1,6 @@
 /** The template of the route that a path matches; `other` when it matches none. Logs, metrics and spans name it. */
 export type RouteOf = (path: string) => string
 
-/** @param templates paths of all routes, with parameters in braces */
 export function createRouteOf(templates: string[]): RouteOf {
   const fixed = new Set(templates.filter((template) => !template.includes('{')))
   const patterns = templates

@@ -1,12 +1,10 @@
-import type { Span, SpanContext, Tracer } from '@opentelemetry/api'
+import type { Span, Tracer } from '@opentelemetry/api'
 import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { RequestHandler } from 'express'
 import type { RouteOf } from './routes.ts'
 
-/** Methods that a span may be named after (RFC 9110 and 5789). */
 const TRACED_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE'])
 
-/** Probes and scrapes are not traced. */
 const UNTRACED_PATHS = new Set(['/livez', '/readyz', '/metrics'])
 
 /**
@@ -32,7 +30,8 @@ export function traceRequests(tracer: Tracer, routeOf: RouteOf): RequestHandler 
     }
     const name = (method === '_OTHER' ? 'HTTP' : method) + (route === 'other' ? '' : ` ${route}`)
     const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent)
-    req.traceparent = toTraceparent(span.spanContext())
+    const { traceId, spanId, traceFlags } = span.spanContext()
+    req.traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
     res.once('close', () => {
       if (res.headersSent) span.setAttribute('http.response.status_code', res.statusCode)
       // The client ends a stream by closing the connection.
@@ -44,12 +43,8 @@ export function traceRequests(tracer: Tracer, routeOf: RouteOf): RequestHandler 
   }
 }
 
-/** Marks a span as failed. 4xx are not span errors (OpenTelemetry HTTP server conventions). */
+/** 4xx are not span errors (OpenTelemetry HTTP server conventions). */
 export function markSpanFailed(span: Span, type: string, status: number): void {
   span.setAttribute('error.type', type)
   if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
-}
-
-function toTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
-  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
 }

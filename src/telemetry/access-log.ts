@@ -7,8 +7,8 @@ import type { RejectedRequest } from '../http/connection/server.ts'
 /** W3C Trace Context §3.2: ids of zeros and version ff are invalid. */
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
 
-/** Maximum length of an operation name in the log, in characters: clients choose it. */
-const MAX_NAME_LENGTH = 100
+/** In characters: clients choose the name. */
+const MAX_OPERATION_NAME_LENGTH = 100
 
 /** nginx's status for a client that closed the connection before the response. */
 const CLIENT_CLOSED_REQUEST = 499
@@ -24,14 +24,8 @@ export function observeRequests(log: Logger, metrics: Metrics, routeOf: RouteOf)
       const { id: requestId, method, operation, errorCode: code, deadline, caller, headers, stream } = req
       const ms = deadline.elapsedMs
       const status = res.headersSent ? res.statusCode : CLIENT_CLOSED_REQUEST
-      metrics.observe({
-        route,
-        method,
-        operation: operation?.type,
-        status,
-        code,
-        seconds: (stream?.beganMs ?? ms) / 1000,
-      })
+      const seconds = (stream?.beganMs ?? ms) / 1000
+      metrics.observe({ route, method, operation: operation?.type, status, code, seconds })
       const received = TRACEPARENT.test(String(headers.traceparent)) ? headers.traceparent : undefined
       log.info(
         {
@@ -40,7 +34,8 @@ export function observeRequests(log: Logger, metrics: Metrics, routeOf: RouteOf)
           key: caller?.keyPrefix,
           method,
           route,
-          operation: operation && `${operation.type} ${operation.name?.slice(0, MAX_NAME_LENGTH) ?? ''}`.trimEnd(),
+          operation:
+            operation && `${operation.type} ${operation.name?.slice(0, MAX_OPERATION_NAME_LENGTH) ?? ''}`.trimEnd(),
           status,
           code,
           ms: roundToMicroseconds(ms),
@@ -55,7 +50,6 @@ export function observeRequests(log: Logger, metrics: Metrics, routeOf: RouteOf)
   }
 }
 
-/** Logs and counts requests that were rejected before they reached the application. */
 export function observeRejections(log: Logger, metrics: Metrics): (rejected: RejectedRequest) => void {
   return (rejected) => {
     metrics.observeRejection(rejected.code)

@@ -8,10 +8,7 @@ const INTERVAL_MS = 1_000
 
 export type LogError = ReturnType<typeof createErrorLog>
 
-/**
- * Logs the cause of a 5xx, which no response shows.
- * @param onDatabaseFailure called for each request that failed because of the database
- */
+/** Logs the cause of a 5xx, which no response shows. */
 export function createErrorLog(log: Logger, onDatabaseFailure: () => void) {
   const warn = throttledWarnings(log, INTERVAL_MS)
   return ({ code, status, message, cause }: ApiError, requestId: string): void => {
@@ -22,7 +19,6 @@ export function createErrorLog(log: Logger, onDatabaseFailure: () => void) {
   }
 }
 
-/** @returns logs failures of a kind, at most once in each interval, and calls `onFailure` for each of them */
 export function logFailures(log: Logger, message: string, onFailure = () => {}): (error: unknown) => void {
   const warn = throttledWarnings(log, INTERVAL_MS)
   return (error) => {

@@ -8,7 +8,6 @@ const FLUSH_INTERVAL_MS = 10
 /** Linux writes up to this many bytes to a pipe atomically (pipe(7)): lines of workers that share the pipe stay whole. */
 const PIPE_BUF = 4_096
 
-/** JSON lines, to stdout by default. */
 export function createLogger(level: Config['LOG_LEVEL'], stream: DestinationStream = bufferedStdout()): Logger {
   const hooks = { streamWrite: redactKeys }
   return pino({ level, base: { pid: process.pid, version }, timestamp: pino.stdTimeFunctions.isoTime, hooks }, stream)

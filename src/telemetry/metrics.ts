@@ -1,4 +1,3 @@
-import type { Router } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
 import { ApiError } from '../errors.ts'
@@ -7,8 +6,7 @@ import { version } from '../project.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
 export interface MetricSources {
-  pool: { totalCount: number; idleCount: number }
-  waitingCount(): number
+  database: { pool: { totalCount: number; idleCount: number }; waitingCount(): number }
   config: { DATABASE_POOL_SIZE: number }
   keyLookup: { counts: Counts }
   loadShedder: { counts: Counts }
@@ -22,7 +20,6 @@ export interface MetricSources {
 
 type Counts = Readonly<Record<string, number>>
 
-/** Methods with a time series of their own. */
 const TRACKED_METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
 
 /** Maximum number of keys with a time series of their own; the others share one. */
@@ -80,14 +77,23 @@ export function createMetrics(sources: MetricSources) {
       if (keyPrefixes.size < MAX_KEYS) keyPrefixes.add(keyPrefix)
       deprecatedCalls.labels(keyPrefixes.has(keyPrefix) ? keyPrefix : 'other').inc()
     },
-    router: () => metricsRouter(read, registry.contentType),
+    router() {
+      const router = createRouter()
+      router.get('/metrics', async (_req, res) => {
+        const text = await read()
+        if (text === undefined) throw new ApiError('UNAVAILABLE', 'Metrics of some workers are unavailable.')
+        res.setHeader('Content-Type', registry.contentType)
+        res.send(text)
+      })
+      return router.all('/metrics', allowMethods('GET', 'HEAD'))
+    },
   }
 }
 
 function registerSources(registry: Registry, sources: MetricSources): void {
-  const { config, pool, keyLookup, loadShedder, keyLimiter, failedAuthLimiter, streams, feed } = sources
+  const { config, database, keyLookup, loadShedder, keyLimiter, failedAuthLimiter, streams, feed } = sources
+  const { pool, waitingCount } = database
   const registers = [registry]
-  /** @param aggregator how the values of the workers of a cluster are combined */
   const gauge = (name: string, help: string, value: () => number, aggregator: 'sum' | 'max' = 'sum') => {
     const metric: Gauge = new Gauge({ name, help, registers, aggregator, collect: () => metric.set(value()) })
   }
@@ -113,7 +119,7 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   gauge('petstore_database_connections', 'Open database connections.', () => pool.totalCount)
   gauge('petstore_database_connections_busy', 'Busy connections.', () => pool.totalCount - pool.idleCount)
   gauge('petstore_database_connections_max', 'Pool size.', () => config.DATABASE_POOL_SIZE)
-  gauge('petstore_database_queue_length', 'Requests waiting for a connection.', sources.waitingCount)
+  gauge('petstore_database_queue_length', 'Requests waiting for a connection.', waitingCount)
   counter('petstore_key_lookups_total', 'Key lookups: cache hits and misses.', 'result', () => keyLookup.counts)
   counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', 'reason', () => loadShedder.counts)
   counter('petstore_rate_limited_total', 'Rate-limited requests by rate limiter.', 'budget', () => ({
@@ -126,15 +132,4 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   const lagSeconds = () => feed.reader.lagMs() / 1000
   gauge('petstore_feed_lag_seconds', 'Time for which events wait for a transaction.', lagSeconds, 'max')
   total('petstore_feed_gap_waits_total', 'Waits of the feed for transactions in flight.', () => feed.reader.gapWaits)
-}
-
-function metricsRouter(read: () => Promise<string | undefined>, contentType: string): Router {
-  const router = createRouter()
-  router.get('/metrics', async (_req, res) => {
-    const text = await read()
-    if (text === undefined) throw new ApiError('UNAVAILABLE', 'Metrics of some workers are unavailable.')
-    res.setHeader('Content-Type', contentType)
-    res.send(text)
-  })
-  return router.all('/metrics', allowMethods('GET', 'HEAD'))
 }

@@ -8,14 +8,14 @@ const PROTOCOLS = ['http/protobuf', 'http/json'] as const
 
 /** The part of OpenTelemetry's environment variables that its SDK does not read itself. */
 export interface TracingConfig {
-  /** Where spans are sent; tracing is off without an exporter. */
+  /** Tracing is off without one. */
   exporters: (typeof EXPORTERS)[number][]
   protocol: (typeof PROTOCOLS)[number]
   /** One line for each unsupported value. OpenTelemetry's specification requires to warn and to ignore the value. */
   warnings: string[]
 }
 
-/** Starts tracing if the environment variables enable it. Otherwise OpenTelemetry's SDK is not even loaded. */
+/** Starts tracing if the environment variables enable it. Otherwise OpenTelemetry's SDK is not loaded. */
 export async function startConfiguredTracing(env: NodeJS.ProcessEnv, log: Logger) {
   const { warnings, ...config } = readTracingConfig(env)
   for (const warning of warnings) log.warn(warning)

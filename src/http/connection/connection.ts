@@ -30,10 +30,7 @@ export class Connection {
     return this.#inFlight.size > 0
   }
 
-  /**
-   * Begins a request whose head has been parsed.
-   * @returns false if it must not be served: clients repeat what was pipelined behind the last response (RFC 9112 §9.3.2)
-   */
+  /** @returns false if the request must not be served: clients repeat those behind the last response (RFC 9112 §9.3.2) */
   begin(req: IncomingMessage, res: ServerResponse): boolean {
     if (this.#inFlight.size === MAX_IN_FLIGHT) this.closeAfterResponse()
     if (this.#isLast || this.#isClosing) {

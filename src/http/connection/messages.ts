@@ -2,12 +2,9 @@ import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http'
 import type { Express } from 'express'
 
 /**
- * The classes of requests and responses for `http.createServer`. Their objects already have the prototypes that Express
- * sets.
- *
- * Express changes the prototype of both, which costs Node 20 and 22 some 0.1 ms a request: V8 drops its inline caches
- * (expressjs/express#5998, nodejs/node#37457). With these classes the change has no effect. Node 24 and newer do not need
- * them (docs/decisions/0023-node-lines.md).
+ * The classes of requests and responses for `http.createServer`. They have the prototypes that Express sets: to change
+ * the prototype of an object costs Node 20 and 22 some 0.1 ms a request, since V8 drops its inline caches
+ * (expressjs/express#5998, docs/decisions/0023-node-lines.md).
  * @param onEnd called when the app has ended a response, which may still wait for its client
  */
 export function messageClasses(

@@ -15,7 +15,6 @@ export function createPacer(): (action: () => void) => void {
   }
 }
 
-/** Writes an error response to a socket without a ServerResponse. */
 export function writeRejection(socket: Socket, { body, status, headers }: ApiError, requestId: string): void {
   const json = JSON.stringify(body)
   const fields = {

@@ -99,8 +99,7 @@ function handleUnrouted(app: Express, req: IncomingMessage, res: ServerResponse)
 
 /** Handles what never becomes a request for the app: CONNECT, malformed and slow requests, idle connections. */
 function handleFailures(server: Server, connections: Map<Duplex, Connection>, onRejected: OnRejected): void {
-  // Thousands of clients may be too slow, or idle for too long, at the same moment.
-  const schedule = createPacer()
+  const schedule = createPacer() // thousands of clients may be too slow at the same moment
 
   /** Closes a connection after its responses in progress; without one, after an error response. */
   function fail(socket: Duplex, error: ApiError): void {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Request } from 'express'
 
-/** Maximum number of bytes that wait for the clients of one API key, and of all keys. */
+/** How many bytes may wait for the clients of one API key, and of all keys. */
 const MAX_BYTES_OF_KEY = 8 * 1024 * 1024
 const MAX_BYTES = 64 * 1024 * 1024
 
@@ -29,7 +29,7 @@ export function limitUnreadResponses(): (res: ServerResponse) => void {
     if (entry && waiting.delete(res)) add(entry.clientId, -entry.bytes)
   }
 
-  /** Closes connections, the longest waiting first. @param clientId only those of this client */
+  /** @param clientId closes only connections of this client */
   function cutWhile(isExceeded: () => boolean, clientId?: bigint): void {
     for (const [res, entry] of waiting) {
       if (!isExceeded()) return
