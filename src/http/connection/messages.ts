@@ -22,6 +22,8 @@ export function messageClasses(
 
     override end(...args: unknown[]): this {
       super.end(...(args as [])) // those of one of its overloads
+      // The response may wait behind one that is a stream.
+      if (hasBody(this.req)) Object.assign(this.req, { body: undefined, bodyText: undefined })
       onEnd(this)
       return this
     }

@@ -6,8 +6,8 @@ const MAX_BYTES_OF_KEY = 8 * 1024 * 1024
 const MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * Bounds the memory of responses that their clients have not taken: beyond it, the connection is closed whose response
- * has waited longest. What the kernel's buffers take does not count, nor do responses without a key: they are small, or
+ * Bounds the memory of responses that their clients have not taken: beyond it, the connection is closed whose
+ * response has waited longest, of the client for which most bytes wait. What the kernel's buffers take does not count, nor do responses without a key: they are small, or
  * share one copy.
  * @returns call it with each response when it was ended
  */
@@ -29,26 +29,33 @@ export function limitUnreadResponses(): (res: ServerResponse) => void {
     if (entry && waiting.delete(res)) add(entry.clientId, -entry.bytes)
   }
 
-  /** @param clientId closes only connections of this client */
-  function cutWhile(isExceeded: () => boolean, clientId?: bigint): void {
+  /** Closes the connection of the client's response that has waited longest. */
+  function cutOldest(clientId: bigint | undefined): void {
     for (const [res, entry] of waiting) {
-      if (!isExceeded()) return
-      if (clientId !== undefined && entry.clientId !== clientId) continue
+      if (entry.clientId !== clientId) continue
       remove(res)
       const req = res.req as Request // those of the app are Express's
       req.errorCode ??= 'RESOURCE_EXHAUSTED'
-      req.socket.destroy()
+      return void req.socket.destroy()
     }
   }
 
+  /** The client for which most bytes wait, so that others keep theirs. */
+  function largestClient(): bigint | undefined {
+    return [...bytesByClient].reduce((a, b) => (b[1] > a[1] ? b : a), [undefined, 0] as [bigint | undefined, number])[0]
+  }
+
+  const isOverLimit = (clientId: bigint) => (bytesByClient.get(clientId) ?? 0) > MAX_BYTES_OF_KEY
+  const isOverTotal = () => totalBytes > MAX_BYTES
+
   return (res) => {
     const { caller } = res.req as Request // those of the app are Express's
-    const bytes = res.writableLength
-    if (!caller || bytes === 0) return
+    if (!caller || res.writableLength === 0) return
+    const bytes = Number(res.getHeader('Content-Length') ?? res.writableLength) // a string's length is not in bytes
     waiting.set(res, { clientId: caller.clientId, bytes })
     add(caller.clientId, bytes)
     res.once('close', () => remove(res))
-    cutWhile(() => (bytesByClient.get(caller.clientId) ?? 0) > MAX_BYTES_OF_KEY, caller.clientId)
-    cutWhile(() => totalBytes > MAX_BYTES)
+    while (isOverLimit(caller.clientId)) cutOldest(caller.clientId)
+    while (isOverTotal()) cutOldest(largestClient())
   }
 }
