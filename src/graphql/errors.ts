@@ -3,7 +3,7 @@ import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { errorHandler, recordError } from '../http/error-handler.ts'
 import type { LogError } from '../telemetry/error-log.ts'
-import { findTransport, isNamed } from './subscription/transports.ts'
+import { findTransport } from './subscription/transports.ts'
 
 /** Sends errors from before the execution as a GraphQL response. */
 export function graphqlErrorHandler(logError: LogError) {
@@ -20,17 +20,28 @@ function accepted(req: Request): string | false {
 }
 
 /**
- * The media type of a single result, and whether `Accept` names it, not a wildcard. A client that accepts only event
- * streams gets one; a client that accepts only Apollo's multipart protocol gets JSON.
+ * The media type of a single result. A client that accepts only event streams gets one; a client that accepts only
+ * Apollo's multipart protocol gets JSON.
  * @throws ApiError NOT_ACCEPTABLE
  */
-export function negotiate(req: Request): { type: string; explicit: boolean } {
+export function negotiate(req: Request): string {
   const type = accepted(req) || req.accepts('text/event-stream') || (findTransport(req) && 'application/json')
-  if (!type) {
-    const message = 'The response is application/graphql-response+json, application/json or text/event-stream.'
-    throw new ApiError('NOT_ACCEPTABLE', message)
+  if (type) return type
+  const message = 'The response is application/graphql-response+json, application/json or text/event-stream.'
+  throw new ApiError('NOT_ACCEPTABLE', message)
+}
+
+/** A request that is rejected before execution, with one code for all of its errors. */
+export class GraphQLRequestError extends Error {
+  readonly kind = 'rejected'
+  readonly code: ErrorCode
+  readonly errors: readonly GraphQLError[]
+
+  constructor(code: ErrorCode, ...errors: GraphQLError[]) {
+    super(errors[0]?.message)
+    this.code = code
+    this.errors = errors
   }
-  return { type, explicit: isNamed(req, type) }
 }
 
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */

@@ -1,15 +1,16 @@
 import type { Tracer } from '@opentelemetry/api'
-import type { Request, Response, Router } from 'express'
+import type { NextFunction, Request, Response, Router } from 'express'
 import { consumeForFailure } from '../auth/rate-limit.ts'
+import { jsonBody } from '../http/body.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
-import { sendJson } from '../http/send-json.ts'
-import { jsonBody } from '../http/body.ts'
 import { allowMethods, createRouter } from '../http/router.ts'
-import { negotiate, toGraphQLError } from './errors.ts'
-import { createExecute, type ExecuteDependencies, GraphQLRequestError, type Outcome } from './execute.ts'
+import { sendJson } from '../http/send-json.ts'
+import { GraphQLRequestError, negotiate, toGraphQLError } from './errors.ts'
+import { createExecute, type ExecuteDependencies, type Outcome } from './execute.ts'
 import { paramsOf } from './params.ts'
 import { sendSingleResult, sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
+import { isNamed } from './subscription/transports.ts'
 import { traceOperations } from './tracing.ts'
 
 export interface GraphQLRouterDependencies extends ExecuteDependencies, SendStreamDependencies {
@@ -17,43 +18,49 @@ export interface GraphQLRouterDependencies extends ExecuteDependencies, SendStre
   tracer?: Tracer | undefined
 }
 
+/** A response whose media type is negotiated. */
+export type NegotiatedResponse = Response<unknown, { mediaType: string }>
+
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
 export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependencies): Router {
   const { logError, keyLimiter } = dependencies
   const execute = createExecute(dependencies)
 
-  async function respond(req: Request, res: Response): Promise<void> {
-    const mediaType = negotiate(req)
-    const { toJson, errors, code, cost, subscription } = await execute(paramsOf(req), req, res).catch(
-      async (error: unknown): Promise<Outcome> => {
-        if (!(error instanceof GraphQLRequestError)) throw error
-        await consumeForFailure(keyLimiter, req, res)
-        return error
-      },
-    )
-    if (subscription) return sendStream(req, res, subscription, dependencies)
-    const failed = toJson === undefined
+  function toJson(outcome: Exclude<Outcome, { kind: 'stream' }>, req: Request): string {
+    const code = outcome.kind === 'rejected' ? outcome.code : undefined
+    const formatted = outcome.errors?.map((error) => toGraphQLError(error, code, logError, req))
+    const errors = formatted && `"errors":${JSON.stringify(formatted)}`
+    if (outcome.kind === 'rejected') return `{${errors}}`
+    const { cost } = outcome
+    const extensions = req.headers['graphql-cost'] === undefined ? '' : `,"extensions":${JSON.stringify({ cost })}`
+    return `{${errors ? `${errors},` : ''}"data":${outcome.dataJson()}${extensions}}`
+  }
+
+  async function respond(req: Request, res: NegotiatedResponse): Promise<void> {
+    const { mediaType } = res.locals
+    const outcome = await execute(paramsOf(req), req, res).catch(async (error: unknown) => {
+      if (!(error instanceof GraphQLRequestError)) throw error
+      await consumeForFailure(keyLimiter, req, res)
+      return error
+    })
+    if (outcome.kind === 'stream') return sendStream(req, res, outcome.subscription, dependencies)
+    const json = toJson(outcome, req)
+    if (mediaType === 'text/event-stream') return sendSingleResult(res, json)
     // Clients that name application/json expect a request error as 200 (GraphQL over HTTP, section 6.4.1).
-    res.status(failed && !(mediaType.type === 'application/json' && mediaType.explicit) ? 400 : 200)
-    const formatted = errors?.map((error) => toGraphQLError(error, code, logError, req))
-    const includeCost = req.headers['graphql-cost'] !== undefined && cost
-    const errorsMember = formatted ? `"errors":${JSON.stringify(formatted)}${failed ? '' : ','}` : ''
-    const dataMember = failed ? '' : `"data":${toJson()}`
-    const costMember = includeCost ? `,"extensions":${JSON.stringify({ cost })}` : ''
-    const json = `{${errorsMember}${dataMember}${costMember}}`
-    if (mediaType.type === 'text/event-stream') return sendSingleResult(res, json)
+    const isFailure = outcome.kind === 'rejected' && !(mediaType === 'application/json' && isNamed(req, mediaType))
+    res.status(isFailure ? 400 : 200)
     // Errors are not cached: many of them are temporary. Only queries come by GET.
-    if (req.method === 'POST' || errors) return sendJson(res, json, mediaType.type)
+    if (req.method === 'POST' || outcome.errors) return sendJson(res, json, mediaType)
     res.vary('Accept').vary('GraphQL-Cost')
-    sendCacheable(req, res, toCacheable(json, mediaType.type), mediaType.type)
+    sendCacheable(req, res, toCacheable(json, mediaType), mediaType)
   }
 
   const handle = tracer ? traceOperations(tracer, respond) : respond
   const router = createRouter()
   router
     .route('/')
-    .all((req, _res, next) => {
-      negotiate(req)
+    .all((req: Request, res: NegotiatedResponse, next: NextFunction) => {
+      res.locals.mediaType = negotiate(req)
       next()
     })
     .get(handle)

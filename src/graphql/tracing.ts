@@ -1,15 +1,13 @@
 import { SpanKind, type Tracer } from '@opentelemetry/api'
-import type { Request, Response } from 'express'
+import type { Request } from 'express'
 import { ERRORS, toApiError } from '../errors.ts'
 import { markSpanFailed } from '../http/tracing.ts'
-
-type Handler = (req: Request, res: Response) => Promise<void>
 
 /**
  * Creates a span for each operation, from parsing to the response (OpenTelemetry's conventions for GraphQL servers). Its
  * name is the operation type: operation names are chosen by clients and unbounded. It does not contain the document.
  */
-export function traceOperations(tracer: Tracer, handle: Handler): Handler {
+export function traceOperations<Res>(tracer: Tracer, handle: (req: Request, res: Res) => Promise<void>): typeof handle {
   return (req, res) =>
     tracer.startActiveSpan('GraphQL Operation', { kind: SpanKind.SERVER }, async (span) => {
       try {

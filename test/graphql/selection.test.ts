@@ -5,11 +5,7 @@ import { createFormats } from '../../src/graphql/subscription/events.ts'
 import { toSelection } from '../../src/graphql/subscription/selection.ts'
 import { SSE } from '../../src/graphql/subscription/transports.ts'
 import { schema } from '../../src/graphql/schema/index.ts'
-import { Deadline } from '../../src/http/deadline.ts'
 import { limits } from '../../src/graphql/limits.ts'
-
-const feed = { settledId: () => expect.unreachable(), follow: () => expect.unreachable() }
-const context = { animals: {} as never, feed, caller: undefined, deadline: new Deadline(60_000) } // no resolver uses animals
 
 const edge = (id: bigint, status: string | null = 'sold') => ({
   node: { id, name: `animal ${id}`, categoryId: 7n, status: status as 'sold' },
@@ -102,13 +98,13 @@ test('an event has the result of the document with its variables, as graphql-js 
         if (errors.length > 0) return // fragments in a cycle, for example
         compared++
         const variableValues = { w, ...optional, after: 'Y3Vyc29y', unused: 2n ** 60n }
-        const args = { schema, document, operationName: 'S', variableValues, contextValue: context }
+        const args = { schema, document, operationName: 'S', variableValues }
         const expected = executeSync({ ...args, rootValue: edge(5n) })
         if (expected.errors) {
           expect(() => selectionOf(query, variableValues)).toThrow('must not be null') // $x
           return
         }
-        const text = formatOf(selectionOf(query, variableValues), SSE)(edge(5n), context, toJson)
+        const text = formatOf(selectionOf(query, variableValues), SSE)(edge(5n), toJson)
         expect(text).toBe(SSE.result(toJson(expected), 'cursor 5'))
       },
     ),
@@ -146,8 +142,8 @@ test('an event is executed once for all streams with the same selection and tran
   const texts = [
     'subscription S { petCreated { node { id } } }',
     'subscription S($after: String) { petCreated(after: $after) { ...F } } fragment F on AnimalEdge { node { id } }',
-  ].map((query) => formatOf(selectionOf(query), SSE)(edge(1n), context, toJson))
+  ].map((query) => formatOf(selectionOf(query), SSE)(edge(1n), toJson))
   expect(texts[0]).toBe(texts[1])
-  formatOf(selectionOf('subscription S { petCreated { node { id name } } }'), SSE)(edge(1n), context, toJson)
+  formatOf(selectionOf('subscription S { petCreated { node { id name } } }'), SSE)(edge(1n), toJson)
   expect(executed).toBe(2)
 })

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { type DocumentNode, executeSync, type ExecutionResult, parse } from 'graphql'
 import { LRUCache } from 'lru-cache'
-import type { GraphQLContext } from '../schema/builder.ts'
 import { schema } from '../schema/index.ts'
 import type { CreatedEdge } from '../schema/subscription.ts'
 import type { Transport } from './transports.ts'
@@ -13,44 +12,29 @@ const EVENT_CACHE_MAX_CHARS = 4_000_000
 /** Bound of the cache of documents in characters of their texts; a syntax tree takes up to 100 times that. */
 const DOCUMENT_CACHE_MAX_CHARS = 50_000
 
-/** Formats the result of the execution as JSON. */
-type ToJson = (result: ExecutionResult) => string
-
-/** An event in the format of the transport. */
-export type Format = (edge: CreatedEdge, context: GraphQLContext, toJson: ToJson) => string
-
-interface Event {
-  selection: string
-  transport: Transport
-  edge: CreatedEdge
-  cursor: string
-  context: GraphQLContext
-  toJson: ToJson
-}
-
-/** @returns the format of a stream; an event is executed once for all streams with the same selection and transport */
-export function createFormats(): (selection: string, transport: Transport) => Format {
+/** @returns formats events; an event is executed once for all streams with the same selection and transport */
+export function createFormats() {
   const documents = new LRUCache<string, DocumentNode>({
     maxSize: DOCUMENT_CACHE_MAX_CHARS,
     sizeCalculation: (_document, text) => text.length,
     memoMethod: (text) => parse(text, { noLocation: true }),
   })
-  const events = new LRUCache<string, string, Event>({
+  const events = new LRUCache<string, string>({
     max: EVENT_CACHE_SIZE,
     maxSize: EVENT_CACHE_MAX_CHARS,
     sizeCalculation: (event, key) => key.length + event.length,
-    memoMethod(_key, _stale, { context: { selection, transport, edge, cursor, context, toJson } }) {
-      const document = documents.memo(selection)
-      const result = executeSync({ schema, document, contextValue: context, rootValue: edge })
-      return transport.result(toJson(result), cursor)
-    },
   })
 
-  return (selection, transport) => {
+  return (selection: string, transport: Transport) => {
     const name = hash('sha256', transport.name + selection, 'base64')
-    return (edge, context, toJson) => {
+    return (edge: CreatedEdge, toJson: (result: ExecutionResult) => string): string => {
       const cursor = edge.cursor() // of the same list, so it identifies the event
-      return events.memo(name + cursor, { context: { selection, transport, edge, cursor, context, toJson } })
+      const formatted = events.get(name + cursor)
+      if (formatted !== undefined) return formatted
+      const result = executeSync({ schema, document: documents.memo(selection), rootValue: edge })
+      const event = transport.result(toJson(result), cursor)
+      events.set(name + cursor, event)
+      return event
     }
   }
 }

@@ -1,20 +1,20 @@
 import type { Request, Response } from 'express'
-import type { DocumentNode, ExecutionResult, OperationDefinitionNode } from 'graphql'
-import { createSourceEventStream, getVariableValues, GraphQLError } from 'graphql'
+import { createSourceEventStream, type ExecutionResult, GraphQLError } from 'graphql'
 import type { Animals } from '../../animals/service.ts'
 import { keyOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import type { Feed } from '../../feed/feed.ts'
 import { callerOf } from '../../http/request.ts'
 import type { LogError } from '../../telemetry/error-log.ts'
-import { toGraphQLError } from '../errors.ts'
+import { GraphQLRequestError, toGraphQLError } from '../errors.ts'
+import type { Prepared } from '../prepare.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 import { schema } from '../schema/index.ts'
 import type { CreatedEdges } from '../schema/subscription.ts'
 import { createFormats } from './events.ts'
 import { toSelection } from './selection.ts'
 import type { Stream, Streams } from './streams.ts'
-import { requireTransport, type Transport } from './transports.ts'
+import type { Transport } from './transports.ts'
 
 /** Events that are ready are written together, up to this size: it is what an unread stream costs. */
 const PART_BYTES = 16 * 1024
@@ -26,31 +26,16 @@ export interface SubscribeDependencies {
   logError: LogError
 }
 
-/** Consecutive events of a stream, which are written together. */
-export interface Part {
-  data: Buffer
-  events: number
-}
-
 /** A subscription that has begun. */
 export interface Subscription {
   stream: Stream
   transport: Transport
-  /** The next events, as soon as there are some. @throws when the stream ends */
-  nextPart(): Promise<Part>
+  /** The next events, as soon as there are some, in the format of the transport. @throws when the stream ends */
+  nextPart(): Promise<{ data: Buffer; events: number }>
 }
 
-/** Begins a valid subscription. */
-export type Subscribe = (
-  document: DocumentNode,
-  operation: OperationDefinitionNode,
-  variables: Record<string, unknown>,
-  req: Request,
-  res: Response,
-) => Promise<Subscription | ExecutionResult>
-
-/** @returns begins a subscription, or returns the errors of its arguments */
-export function createSubscribe({ animals, feed, streams, logError }: SubscribeDependencies): Subscribe {
+/** @returns begins a valid subscription. It throws GraphQLRequestError for wrong arguments, ApiError for other causes */
+export function createSubscribe({ animals, feed, streams, logError }: SubscribeDependencies) {
   const formatOf = createFormats()
 
   /** What does not fit into a part is forgotten, and read again when the client has taken the part. */
@@ -60,13 +45,11 @@ export function createSubscribe({ animals, feed, streams, logError }: SubscribeD
       const formatted = errors?.map((error) => toGraphQLError(error, undefined, logError, req))
       return JSON.stringify({ errors: formatted, data })
     }
-    return async (): Promise<Part> => {
-      const page = await edges.next()
-      const context: GraphQLContext = { animals, feed, caller: undefined, deadline: req.deadline.fork() }
+    return async () => {
       const texts: string[] = []
       let size = 0
-      for (const edge of page) {
-        const text = format(edge, context, toJson)
+      for (const edge of await edges.next()) {
+        const text = format(edge, toJson)
         size += Buffer.byteLength(text)
         if (size > PART_BYTES && texts.length > 0) break
         texts.push(text)
@@ -76,10 +59,9 @@ export function createSubscribe({ animals, feed, streams, logError }: SubscribeD
     }
   }
 
-  return async (document, operation, variables, req, res) => {
-    const { coerced = {} } = getVariableValues(schema, operation.variableDefinitions ?? [], variables)
-    const selection = selectionOrError(document, operation, coerced)
-    if (selection instanceof GraphQLError) return { errors: [selection] }
+  return async (prepared: Prepared, transport: Transport, req: Request, res: Response): Promise<Subscription> => {
+    const { document, operation, variables } = prepared
+    const selection = selectionOf(prepared)
     const caller = callerOf(req)
     const stream = streams.open(res, caller, keyOf(req))
     const subscriber = { clientId: caller.clientId, signal: stream.signal, lastEventId: lastEventIdOf(req) }
@@ -90,19 +72,17 @@ export function createSubscribe({ animals, feed, streams, logError }: SubscribeD
       variableValues: variables,
       contextValue: { animals, feed, caller: undefined, deadline: req.deadline, subscriber } satisfies GraphQLContext,
     })
-    if (!(Symbol.asyncIterator in source)) return throwUnlessInvalid(source, req)
-    const transport = requireTransport(req)
-    const edges = source as CreatedEdges // of the only subscription field
+    if (!(Symbol.asyncIterator in source)) throw causeOf(source, req)
+    const edges = source as CreatedEdges // petCreated is the only subscription field
     return { stream, transport, nextPart: createNextPart(edges, selection, transport, req) }
   }
 }
 
-function selectionOrError(...args: Parameters<typeof toSelection>): string | GraphQLError {
+function selectionOf({ document, operation, coerced }: Prepared): string {
   try {
-    return toSelection(...args)
+    return toSelection(document, operation, coerced)
   } catch (error) {
-    if (error instanceof GraphQLError) return error
-    throw error
+    throw error instanceof GraphQLError ? new GraphQLRequestError('INVALID_ARGUMENT', error) : error
   }
 }
 
@@ -112,10 +92,10 @@ function lastEventIdOf({ headers }: Request): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** @returns the errors of the arguments; throws what has another cause, and an error of the header */
-function throwUnlessInvalid(result: ExecutionResult, req: Request): ExecutionResult {
-  const cause = result.errors?.[0]?.originalError
+/** Why a subscription could not begin: its arguments, or another cause, such as the header. */
+function causeOf({ errors = [] }: ExecutionResult, req: Request): Error {
+  const cause = errors[0]?.originalError
   const error = cause && toApiError(cause)
-  if (error && (error.code !== 'INVALID_ARGUMENT' || lastEventIdOf(req) !== undefined)) throw error
-  return result
+  if (error && (error.code !== 'INVALID_ARGUMENT' || lastEventIdOf(req) !== undefined)) return error
+  return new GraphQLRequestError('INVALID_ARGUMENT', ...errors)
 }

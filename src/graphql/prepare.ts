@@ -1,0 +1,111 @@
+import type { Request } from 'express'
+import type { DocumentNode, OperationDefinitionNode } from 'graphql'
+import { getOperationAST, GraphQLError, NoFragmentCyclesRule, OperationTypeNode } from 'graphql'
+import { UniqueFragmentNamesRule, validate } from 'graphql'
+import type { Scope } from '../auth/api-keys.ts'
+import { requireScope } from '../auth/authenticate.ts'
+import { ApiError } from '../errors.ts'
+import { type Analysis, analyze } from './analysis.ts'
+import type { Engine } from './engine.ts'
+import { GraphQLRequestError } from './errors.ts'
+import { checkLimits, limitExceeded } from './limits.ts'
+import type { GraphQLParams } from './params.ts'
+import { schema } from './schema/index.ts'
+import { checkRootDirectives } from './subscription/root-directives.ts'
+import { requireTransport, type Transport } from './subscription/transports.ts'
+import { resolveDocument, type TrustedDocuments } from './trusted-documents.ts'
+import { invalidVariables } from './variables.ts'
+
+/** A valid operation that its caller may execute. */
+export interface Prepared {
+  document: DocumentNode
+  operation: OperationDefinitionNode
+  /** As the client sent them: graphql-js coerces them again. */
+  variables: Record<string, unknown>
+  coerced: Record<string, unknown>
+  /** In points; the limit is the largest cost that this caller's operations may have. */
+  cost: { requested: number; limit: number }
+  /** Sends the events of a subscription; undefined for other operations. */
+  transport: Transport | undefined
+}
+
+/**
+ * Prepares requests: parses, authorizes, checks limits, validates, coerces variables, computes the cost.
+ * @returns a function that throws GraphQLRequestError, ApiError for requests that it rejects
+ */
+export function createPrepare(engine: Engine, trusted: TrustedDocuments, costLimit: number) {
+  const validOperations = new WeakMap<OperationDefinitionNode, Analysis>()
+
+  return (params: GraphQLParams, req: Request): Prepared => {
+    const document = parseDocument(engine, resolveDocument(trusted, params))
+    const operation = selectOperation(document, params.operationName)
+    req.operation = { type: operation.operation, name: operation.name?.value }
+    authorize(req, operation)
+    const transport = operation.operation === OperationTypeNode.SUBSCRIPTION ? requireTransport(req) : undefined
+
+    const analysis = validOperations.get(operation) ?? checkDocument(engine, document, operation)
+    validOperations.set(operation, analysis)
+
+    const variables = params.variables ?? {}
+    const coerced = engine.coerceVariables(operation, variables)
+    if (!coerced) throw new GraphQLRequestError('INVALID_ARGUMENT', invalidVariables(document, operation, variables))
+
+    const cost = { requested: analysis.cost(coerced), limit: costLimit }
+    if (cost.requested > cost.limit) throw invalid([limitExceeded('The cost', cost.requested, cost.limit)])
+    return { document, operation, variables, coerced, cost, transport }
+  }
+}
+
+function parseDocument(engine: Engine, text: string): DocumentNode {
+  try {
+    return engine.parse(text)
+  } catch (error) {
+    if (error instanceof GraphQLError) throw new GraphQLRequestError('GRAPHQL_PARSE_FAILED', error)
+    // The parser is recursive: deep nesting may exceed the stack before the limit of tokens.
+    if (!(error instanceof RangeError)) throw error
+    throw new GraphQLRequestError('GRAPHQL_PARSE_FAILED', new GraphQLError('The document is nested too deep.'))
+  }
+}
+
+function selectOperation(document: DocumentNode, operationName: string | null | undefined): OperationDefinitionNode {
+  const operation = getOperationAST(document, operationName)
+  if (operation && schema.getRootType(operation.operation)) return operation
+  const message = operation
+    ? `The schema has no ${operation.operation} operations.`
+    : 'operationName: must name an operation of the document'
+  throw new GraphQLRequestError('INVALID_ARGUMENT', new GraphQLError(message))
+}
+
+const SCOPES: Record<OperationTypeNode, Scope> = {
+  query: 'pets:read',
+  mutation: 'pets:write',
+  subscription: 'pets:read',
+}
+
+/** @throws ApiError METHOD_NOT_ALLOWED for an operation that must use POST, PERMISSION_DENIED without its scope */
+function authorize(req: Request, { operation }: OperationDefinitionNode): void {
+  if (req.method !== 'POST' && operation !== OperationTypeNode.QUERY) {
+    const message = `${operation === OperationTypeNode.MUTATION ? 'Mutations' : 'Subscriptions'} must use POST.`
+    throw new ApiError('METHOD_NOT_ALLOWED', message, { headers: { Allow: 'POST' } })
+  }
+  requireScope(req, SCOPES[operation])
+}
+
+function checkDocument(engine: Engine, document: DocumentNode, operation: OperationDefinitionNode): Analysis {
+  const analysis = analyze(document, operation)
+  // With fragments in a cycle, other rules take unbounded time. NoFragmentCyclesRule skips fragments with the same name.
+  if (!analysis) {
+    throw invalid(validate(schema, document, [UniqueFragmentNamesRule, NoFragmentCyclesRule], { maxErrors: 1 }))
+  }
+  const exceeded = checkLimits(analysis)
+  if (exceeded.length) throw invalid(exceeded)
+  const conditional = checkRootDirectives(document)
+  if (conditional.length) throw invalid(conditional)
+  const errors = engine.validate(document)
+  if (errors.length) throw invalid(errors)
+  return analysis
+}
+
+function invalid(errors: readonly GraphQLError[]): GraphQLRequestError {
+  return new GraphQLRequestError('GRAPHQL_VALIDATION_FAILED', ...errors)
+}
