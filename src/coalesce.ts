@@ -1,8 +1,7 @@
-/** How long a read waits for the previous one with the same key, in milliseconds: a read that hangs delays no other. */
-export const COALESCE_MAX_WAIT_MS = 100
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
-/** @returns the result of the read shared by all callers that arrived after the previous read for `key` started */
-type Coalesce<T> = (key: string, read: () => Promise<T>) => Promise<T>
+/** How long a read waits for the previous one with the same key, in milliseconds: a read that hangs delays no other. */
+const COALESCE_MAX_WAIT_MS = 100
 
 /**
  * Coalesces concurrent reads with the same key (single-flight with a fresh read).
@@ -11,7 +10,7 @@ type Coalesce<T> = (key: string, read: () => Promise<T>) => Promise<T>
  * they share the *next* one. So a result is never older than its request, on any number of instances. Nothing is cached:
  * an error reaches the callers of that read and no others.
  */
-export function createCoalescer<T>(): Coalesce<T> {
+export function createCoalescer<T>() {
   /** By key: the read that has not started. */
   const next = new Map<string, Promise<T>>()
   /** By key: settles when the read that started last ends, with or without an error. */
@@ -19,7 +18,7 @@ export function createCoalescer<T>(): Coalesce<T> {
 
   async function start(key: string, read: () => Promise<T>): Promise<T> {
     const previous = current.get(key)
-    await (previous ? Promise.race([previous, maxWait()]) : nextEventLoopTick())
+    await (previous ? Promise.race([previous, sleep(COALESCE_MAX_WAIT_MS, undefined, { ref: false })]) : nextTurn())
     next.delete(key)
     let end = () => {}
     const ended = new Promise<void>((resolve) => (end = resolve))
@@ -32,17 +31,9 @@ export function createCoalescer<T>(): Coalesce<T> {
     }
   }
 
-  return (key, read) => {
+  return (key: string, read: () => Promise<T>): Promise<T> => {
     const shared = next.get(key) ?? start(key, read)
     next.set(key, shared)
     return shared
   }
-}
-
-function nextEventLoopTick(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve))
-}
-
-function maxWait(): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, COALESCE_MAX_WAIT_MS).unref())
 }

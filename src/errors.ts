@@ -5,7 +5,6 @@ export interface ErrorDefinition {
   status: number
   /** What it means to a client, for the API's documents. */
   description: string
-  /** Headers that such a response may have. */
   headers?: readonly string[]
 }
 
@@ -58,12 +57,12 @@ export interface FieldError {
   message: string
 }
 
-/** An error as both APIs return it: code, message, status (specification §7), and the headers that HTTP requires. */
+/** An error as both APIs return it (specification §7), with the headers that HTTP requires. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly status: number
   readonly headers: Record<string, string>
-  /** The wrong members, for INVALID_ARGUMENT; in GraphQL clients get them. */
+  /** The wrong members, for INVALID_ARGUMENT: GraphQL has them in `extensions`. */
   readonly fields: FieldError[] | undefined
 
   /** @param message the description of the code by default */
@@ -98,7 +97,11 @@ export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): Ap
   if (isSchemaOutdated(error)) {
     return new ApiError('UNAVAILABLE', 'The database schema is out of date. Nothing was changed.', { cause: error })
   }
-  return fromUriError(error) ?? new ApiError('INTERNAL', 'Internal server error.', { cause: error })
+  if (error instanceof URIError) {
+    // Express's router throws it for a path that it cannot decode.
+    return new ApiError('INVALID_ARGUMENT', 'The URL contains an invalid percent-encoding.', { cause: error })
+  }
+  return new ApiError('INTERNAL', 'Internal server error.', { cause: error })
 }
 
 /** A read failed, or a write was certainly not executed. */
@@ -126,10 +129,4 @@ export function invalidArgument(issues: { path: PropertyKey[]; message: string }
 
 export function describeFields(fields: FieldError[]): string {
   return fields.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message)).join('; ')
-}
-
-/** Express's router throws a URIError for a path that it cannot decode. */
-function fromUriError(error: unknown): ApiError | undefined {
-  if (!(error instanceof URIError)) return undefined
-  return new ApiError('INVALID_ARGUMENT', 'The URL contains an invalid percent-encoding.', { cause: error })
 }

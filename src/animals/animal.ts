@@ -1,6 +1,5 @@
 import { z } from 'zod'
 
-/** Minimum and maximum int64. */
 export const INT64_MIN = -(2n ** 63n)
 export const INT64_MAX = 2n ** 63n - 1n
 
@@ -18,7 +17,6 @@ export const Int64 = z
 const AnimalId = Int64.meta({ description: 'Identifier, assigned by the service.', examples: [42] })
 const CategoryId = Int64.meta({ description: 'The category that the animal belongs to.', examples: [7] })
 
-/** Specification §2, PetStatus. */
 export const PetStatus = z
   .enum(['available', 'pending', 'sold'], { error: 'must be one of available, pending, sold' })
   .meta({ description: 'Availability. An animal that is created without a status has none.', examples: ['available'] })
@@ -27,8 +25,7 @@ export type PetStatus = z.infer<typeof PetStatus>
 /** Length of a name, in code points. */
 export const NAME_LENGTH = { min: 1, max: 255 }
 
-/** An animal's name, stored byte for byte. */
-export const Name = z
+const Name = z
   .string({ error: 'must be a string' })
   .refine((name) => name.isWellFormed() && !name.includes('\0'), {
     error: 'must be Unicode text without U+0000 and without lone surrogates',

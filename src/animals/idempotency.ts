@@ -17,7 +17,6 @@ export interface IdempotencyRequest {
 
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255
 
-/** A key consists of visible ASCII characters. */
 export const IdempotencyKey = z
   .string()
   .min(1)
@@ -77,42 +76,46 @@ const CLAIM_AND_INSERT = `
 /** A row of CLAIM_AND_INSERT: `createdId` is null unless the animal was created, the rest unless the key was used. */
 type Claim = { n: number; createdId: bigint | null } & ((Animal & { fingerprint: Buffer }) | { fingerprint: null })
 
-/** An animal to create once. */
 interface Claimant extends IdempotencyRequest {
   pet: NewPet
   fingerprint: Buffer
 }
 
-/** The animal, and whether an earlier request created it. */
 export interface Created {
   animal: Animal
+  /** Whether an earlier request created it. */
   replayed: boolean
 }
 
 /**
  * createPet with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A repeat returns the first animal; a
  * concurrent request with the same key is rejected instead of waiting on a connection.
- *
  * @returns a function that throws ApiError ABORTED while another request with the key is in flight,
  *   IDEMPOTENCY_KEY_REUSED when the key was used for another animal, INVALID_ARGUMENT for a malformed key
  */
 export function createOnce({ batch }: Statements) {
   const claim = batch({
     text: CLAIM_AND_INSERT,
-    toValues: (claimants: Claimant[]) => [JSON.stringify(withoutRepeats(claimants.map(toParameter)))],
+    toValues: (claimants: Claimant[]) => [JSON.stringify(toParameters(claimants))],
     toOutputs: toClaims,
   })
   return async ({ clientId, key }: IdempotencyRequest, pet: NewPet): Promise<Created> => {
     if (!IdempotencyKey.safeParse(key).success) throw malformedKey()
     const fingerprint = fingerprintOf(pet)
-    return toCreated(await claim({ clientId, key, pet, fingerprint }), pet, fingerprint)
+    const claimed = await claim({ clientId, key, pet, fingerprint })
+    if (claimed?.createdId != null) return { animal: toAnimal(claimed.createdId, pet), replayed: false }
+    if (!claimed?.fingerprint) throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
+    if (!fingerprint.equals(claimed.fingerprint)) {
+      throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body.')
+    }
+    return { animal: toAnimal(claimed.id, claimed), replayed: true }
   }
 }
 
 function toParameter({ clientId, key, pet, fingerprint }: Claimant, n: number) {
   return {
     n,
-    lock: String(hash('sha256', `${clientId} ${key}`, 'buffer').readBigInt64BE()),
+    lock: String(hash('sha256', keyId({ clientId, key }), 'buffer').readBigInt64BE()),
     api_key_id: String(clientId),
     key,
     fingerprint: fingerprint.toString('hex'),
@@ -120,48 +123,36 @@ function toParameter({ clientId, key, pet, fingerprint }: Claimant, n: number) {
   }
 }
 
-/** The first request with each key. */
-function withoutRepeats(parameters: ReturnType<typeof toParameter>[]) {
-  const keys = new Set<string>()
-  return parameters.filter((parameter) => {
-    const id = keyId(parameter.api_key_id, parameter.key)
-    return !keys.has(id) && keys.add(id)
+/** The first claimant of each key, with its number. */
+function toParameters(claimants: Claimant[]) {
+  const parameters = new Map<string, ReturnType<typeof toParameter>>()
+  claimants.forEach((claimant, n) => {
+    const id = keyId(claimant)
+    if (!parameters.has(id)) parameters.set(id, toParameter(claimant, n))
   })
+  return [...parameters.values()]
 }
 
 /** Repeats get what they would get while another instance has the key's lock: the animal only of a key that was used. */
 function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
   const byNumber = new Map(rows.map((row) => [row.n, row]))
   const used = new Map<string, Claim>()
-  return claimants.map(({ clientId, key }, n) => {
-    const id = keyId(clientId, key)
+  return claimants.map((claimant, n) => {
+    const id = keyId(claimant)
     const claim = byNumber.get(n) ?? used.get(id)
     if (claim?.fingerprint) used.set(id, claim)
     return claim
   })
 }
 
-function keyId(clientId: bigint | string, key: string): string {
+function keyId({ clientId, key }: IdempotencyRequest): string {
   return `${clientId} ${key}`
-}
-
-function toCreated(claim: Claim | undefined, pet: NewPet, fingerprint: Buffer): Created {
-  if (claim?.createdId != null) return { animal: toAnimal(claim.createdId, pet), replayed: false }
-  if (!claim?.fingerprint) throw keyInFlight()
-  if (!fingerprint.equals(claim.fingerprint)) {
-    throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body.')
-  }
-  return { animal: toAnimal(claim.id, claim), replayed: true }
 }
 
 function malformedKey(): ApiError {
   const message = `must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`
   const fields = [{ path: ['idempotencyKey'], message }]
   return new ApiError('INVALID_ARGUMENT', `Idempotency-Key: ${message}`, { fields })
-}
-
-function keyInFlight(): ApiError {
-  return new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
 }
 
 /**
@@ -180,15 +171,11 @@ export async function pruneIdempotencyKeys(prisma: PrismaClient): Promise<number
  * A hash of every member of NewPet, equal for equal animals whatever the formatting of the body. Absent members do not
  * count, so that a new optional member changes no stored fingerprint.
  */
-export function fingerprintOf(pet: NewPet): Buffer {
+function fingerprintOf(pet: NewPet): Buffer {
   const members = Object.keys(NewPet.shape)
     .sort()
     .map((field) => [field, pet[field as keyof NewPet]]) // a key of the type's own schema
     .filter(([, value]) => value !== undefined)
-  return hash('sha256', toText(members), 'buffer')
-}
-
-/** JSON with integers as strings, which PostgreSQL reads exactly. */
-function toText(value: unknown): string {
-  return JSON.stringify(value, (_name, member: unknown) => (typeof member === 'bigint' ? member.toString() : member))
+    .map(([field, value]) => [field, typeof value === 'bigint' ? value.toString() : value])
+  return hash('sha256', JSON.stringify(members), 'buffer')
 }

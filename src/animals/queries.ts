@@ -27,7 +27,15 @@ export const SELECT_LIST = Object.keys(Animal.shape)
   .map((field) => `animal.${columnOf(field)} AS "${field}"`)
   .join(', ')
 
-const SELECT_BY_IDS = `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id = ANY($1::bigint[])`
+/**
+ * Counts the animals of each status; NULL stands for all animals. PostgreSQL reads neither table in parallel, because both
+ * depend on the row of the filter: parallel workers would take the CPU from other statements.
+ */
+const COUNT = `
+  SELECT filter.status,
+    (SELECT count(*) FROM "public"."animal" WHERE filter.status IS NULL) +
+    (SELECT count(*) FROM "public"."animal" WHERE animal.status = filter.status) AS count
+  FROM unnest($1::pet_status[]) AS filter (status)`
 
 /** Draws the ids in the order of arrival: INSERT evaluates default values after ORDER BY. */
 const INSERT_ALL = `
@@ -81,8 +89,6 @@ interface PageQuery {
 /** A row of selectPages: the values of each member, or null on an empty page. */
 type PageRow = { n: number } & Record<keyof Animal, unknown[] | null>
 
-export type Queries = ReturnType<typeof createQueries>
-
 /** The queries of both APIs. Concurrent callers share a statement. */
 export function createQueries({ batch }: Statements) {
   const batchPages = (byStatus: boolean, backward: boolean) =>
@@ -105,9 +111,8 @@ export function createQueries({ batch }: Statements) {
       return page({ status, oldest, newest, size: limit + 1 })
     },
 
-    /** The animal with this id, if there is one. */
     byId: batch({
-      text: SELECT_BY_IDS,
+      text: `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id = ANY($1::bigint[])`,
       readOnly: true,
       toValues: (ids: bigint[]) => [`{${ids.join()}}`],
       toOutputs(animals: Animal[], ids) {
@@ -131,7 +136,20 @@ export function createQueries({ batch }: Statements) {
   }
 }
 
-/** The columns of NewPet, as a list in SQL. @param prefix of each column, such as `pet.` */
+/** @returns the number of animals, all or with a status; one statement counts for all callers that wait */
+export function createCount({ batch }: Statements): (status: PetStatus | undefined) => Promise<number> {
+  return batch({
+    text: COUNT,
+    maxSize: Number.MAX_SAFE_INTEGER,
+    toValues: (statuses) => [[...new Set(statuses.map((status) => status ?? null))]],
+    toOutputs(rows: { status: PetStatus | null; count: bigint }[], statuses) {
+      const counts = new Map(rows.map(({ status, count }) => [status, Number(count)]))
+      return statuses.map((status) => counts.get(status ?? null) ?? 0)
+    },
+  })
+}
+
+/** @param prefix of each column, such as `pet.` */
 export function insertedColumns(prefix = ''): string {
   return INSERTED_COLUMNS.map(({ column }) => prefix + column).join(', ')
 }
@@ -154,8 +172,8 @@ export function toAnimal(id: bigint | undefined, pet: { [Field in keyof NewPet]:
   return animal as Animal // has every member
 }
 
-function toParameter({ status, oldest, newest, size }: PageQuery, n: number) {
-  return { n, status, oldest: String(oldest), newest: String(newest), size }
+function toParameter({ oldest, newest, ...page }: PageQuery, n: number) {
+  return { n, ...page, oldest: String(oldest), newest: String(newest) }
 }
 
 function toPages(rows: PageRow[], pages: PageQuery[]): Animal[][] {
@@ -163,7 +181,6 @@ function toPages(rows: PageRow[], pages: PageQuery[]): Animal[][] {
   return pages.map((_page, n) => found.get(n) ?? [])
 }
 
-/** The animals of a page from its columns. */
 function toAnimals(row: PageRow): Animal[] {
   const members = Object.keys(Animal.shape) as (keyof Animal)[] // the keys of the type's own schema
   const animals: Record<string, unknown>[] = (row.id ?? []).map(() => ({}))
@@ -177,7 +194,6 @@ function toAnimals(row: PageRow): Animal[] {
   return animals as Animal[] // with every member
 }
 
-/** The column of a member. */
 export function columnOf(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

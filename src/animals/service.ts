@@ -2,15 +2,7 @@ import type { Statements } from '../database/statements.ts'
 import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64 } from './animal.ts'
 import { type Created, createOnce, type IdempotencyRequest } from './idempotency.ts'
-import { createCount } from './count.ts'
-import { createQueries, type ListQuery } from './queries.ts'
-
-export interface Page {
-  /** Newest first, in both directions. */
-  animals: Animal[]
-  /** Whether there are more in the direction of the query. */
-  hasMore: boolean
-}
+import { createCount, createQueries, type ListQuery } from './queries.ts'
 
 export type Animals = ReturnType<typeof createAnimals>
 
@@ -23,16 +15,13 @@ export function createAnimals(statements: Statements, counts: Statements) {
   const queries = createQueries(statements)
   const createKeyed = createOnce(statements)
 
-  /** listPets (§4.1): one page. The time that it takes does not depend on the position of the page. */
-  async function list(query: ListQuery): Promise<Page> {
+  /** listPets (§4.1): one page, newest first in both directions. `hasMore` is in the direction of the query. */
+  async function list(query: ListQuery): Promise<{ animals: Animal[]; hasMore: boolean }> {
     const found = await queries.list(query)
     const animals = found.slice(0, query.limit)
     if (query.backward) animals.reverse()
     return { animals, hasMore: found.length > query.limit }
   }
-
-  /** Takes time in proportion to the result. */
-  const count = createCount(counts)
 
   /**
    * getPet (§4.3).
@@ -61,5 +50,5 @@ export function createAnimals(statements: Statements, counts: Statements) {
     }
   }
 
-  return { list, count, get, create }
+  return { list, count: createCount(counts), get, create }
 }

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { context, ROOT_CONTEXT } from '@opentelemetry/api'
 import type { Pool } from 'pg'
-import { createRunStatement } from '../database/statements.ts'
-import { createFollow, type Follower, type FollowOptions, type Listener } from './follow.ts'
-import { createGapReader, type GapReader } from './gap-reader.ts'
-import { RecentAnimals } from './recent.ts'
 import type { Animals } from '../animals/service.ts'
+import { createRunStatement } from '../database/statements.ts'
+import { createFollow, RETRY_MS } from './follow.ts'
+import { createGapReader } from './gap-reader.ts'
+import { RecentAnimals } from './recent.ts'
 import { createSettledId } from './settled.ts'
 
 /** The least pause between two reads, in milliseconds, however many animals this process adds. */
@@ -14,25 +14,6 @@ const MIN_PAUSE_MS = 10
 /** How many followers are woken in one turn of the event loop. */
 const WAKE_SIZE = 100
 
-/** Pause after a failed read, in milliseconds. */
-const RETRY_MS = 500
-
-/** New animals, in order of id, without a gap: see docs/decisions/0025-the-table-is-the-log.md. */
-export interface Feed {
-  /**
-   * A settled id: every animal up to it is visible, or will never be. A page that is read later and `follow` from this
-   * id miss nothing between them.
-   */
-  settledId(): Promise<bigint>
-  /** Follows the feed after an id. */
-  follow(after: bigint, options: FollowOptions): Follower
-  /** Reads at once: this process has added an animal. */
-  wake(): void
-  /** The state of the feed, for metrics. */
-  readonly reader: Pick<GapReader, 'gapWaits' | 'lagMs'>
-  stop(): Promise<void>
-}
-
 interface FeedOptions {
   /** How long to wait for transactions to find a settled id, in milliseconds. */
   maxWaitMs: number
@@ -40,25 +21,36 @@ interface FeedOptions {
   onError(error: unknown): void
 }
 
-/** Reads new animals while there are followers, in one loop for all of them: the table is the log. */
-export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Feed {
+export type Feed = ReturnType<typeof createFeed>
+
+/**
+ * New animals, in order of id, without a gap: see docs/decisions/0025-the-table-is-the-log.md. They are read while there
+ * are followers, in one loop for all of them.
+ */
+export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
   const run = createRunStatement(pool)
   const reader = createGapReader(run)
   const settled = createSettledId(run, maxWaitMs)
-  const listeners = createListeners()
+  const followers = new Set<() => void>()
   const { pause, wake } = createPause()
-  /** Undefined without listeners, and until the first settled id is known. */
+  /** Undefined without followers, and until the first settled id is known. */
   let recent: RecentAnimals | undefined
   let loop: Promise<void> | undefined
 
   async function readWhileFollowed(): Promise<void> {
-    while (listeners.size > 0) {
+    let known: bigint | undefined
+    while (followers.size > 0) {
       try {
         const animals = (recent ??= new RecentAnimals(await settled.find()))
-        // It may have read some before it failed.
-        const pauseMs = await reader.read(animals).finally(() => listeners.wake(animals.end))
+        let wakeMs = 0
+        const pauseMs = await reader.read(animals).finally(async () => {
+          // It may have read some before it failed.
+          if (animals.end !== known) wakeMs = await wakeAll(followers)
+          known = animals.end
+        })
         settled.remember(animals.end)
-        const leastMs = Math.max(listeners.wakeMs, pauseMs && MIN_PAUSE_MS)
+        // It pauses for as long as it took to wake, so that half of the time is left to requests.
+        const leastMs = Math.max(wakeMs, pauseMs && MIN_PAUSE_MS)
         // A gap is not closed sooner by what this process adds.
         await (reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : pause(pauseMs, leastMs))
       } catch (error) {
@@ -69,23 +61,27 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions): Fee
     recent = undefined
     loop = undefined
     reader.reset()
-    listeners.reset()
   }
 
-  function listen(listener: Listener): () => void {
-    listeners.add(listener)
+  function listen(onNewAnimals: () => void): () => void {
+    followers.add(onNewAnimals)
     // Outside the context of the request: its span is not the parent of the statements.
     loop ??= context.with(ROOT_CONTEXT, readWhileFollowed)
-    return () => listeners.delete(listener)
+    return () => void followers.delete(onNewAnimals)
   }
 
   return {
+    /**
+     * A settled id: every animal up to it is visible, or will never be. A page that is read later and `follow` from this
+     * id miss nothing between them.
+     */
     settledId: async () => recent?.end ?? settled.find(),
     follow: createFollow({ run, listen, recent: () => recent, onError }),
+    /** Reads at once: this process has added an animal. */
     wake,
     reader,
     async stop() {
-      listeners.clear()
+      followers.clear()
       wake()
       await loop
     },
@@ -111,37 +107,13 @@ function createPause() {
   }
 }
 
-/** The followers of the feed. */
-function createListeners() {
-  const all = new Set<Listener>()
-  /** The end of the feed when they were last woken. */
-  let known: bigint | undefined
-  let wakeMs = 0
-  return {
-    get size() {
-      return all.size
-    },
-    /** How long the last `wake` took. The feed pauses as long, so that half of the time is left to requests. */
-    get wakeMs() {
-      return wakeMs
-    },
-    add: (listener: Listener) => void all.add(listener),
-    delete: (listener: Listener) => void all.delete(listener),
-    clear: () => all.clear(),
-    /** The next `wake` wakes all, wherever the feed is. */
-    reset: () => void (known = undefined),
-    /** Wakes all if the feed has advanced, some at a time, so that requests wait for a few of them only. */
-    async wake(end: bigint): Promise<void> {
-      wakeMs = 0
-      if (end === known) return
-      known = end
-      const sinceMs = performance.now()
-      const waiting = [...all]
-      for (let n = 0; n < waiting.length; n += WAKE_SIZE) {
-        for (const { wake } of waiting.slice(n, n + WAKE_SIZE)) wake()
-        await nextTurn()
-      }
-      wakeMs = performance.now() - sinceMs
-    },
+/** Wakes some followers at a time, so that requests wait for a few of them only. @returns how long it took */
+async function wakeAll(followers: Set<() => void>): Promise<number> {
+  const sinceMs = performance.now()
+  const waiting = [...followers]
+  for (let n = 0; n < waiting.length; n += WAKE_SIZE) {
+    for (const wake of waiting.slice(n, n + WAKE_SIZE)) wake()
+    await nextTurn()
   }
+  return performance.now() - sinceMs
 }

@@ -13,18 +13,10 @@ const PAGE_SIZE = 100
 /** Pages of the table that are kept for other followers, and for how long: many may resume at the same position. */
 const CACHED_PAGES = { max: 2, ttl: 1_000 }
 
-/** Pause after a failed read of the table, in milliseconds. */
-const RETRY_MS = 500
+/** Pause after a failed read, in milliseconds. */
+export const RETRY_MS = 500
 
-/** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
-export interface Follower {
-  /** `next` continues after this id: set it to that of each animal that needs not be read again. */
-  position: bigint
-  /** The next animals, oldest first, as soon as there are some. @throws the reason of the signal when it is aborted */
-  next(): Promise<Animal[]>
-}
-
-export interface FollowOptions {
+interface FollowOptions {
   status?: PetStatus | undefined
   /** Clients that are far behind take turns. */
   clientId: bigint
@@ -32,15 +24,10 @@ export interface FollowOptions {
   signal: AbortSignal
 }
 
-/** Called when there are new animals. */
-export interface Listener {
-  wake(): void
-}
-
 interface FollowDependencies {
   run: RunStatement
-  /** Keeps the feed running. @returns ends that */
-  listen(listener: Listener): () => void
+  /** Keeps the feed running, and calls the function when there are new animals. @returns ends that */
+  listen(onNewAnimals: () => void): () => void
   /** The animals that the feed has read last; undefined until it knows a settled id. */
   recent(): RecentAnimals | undefined
   onError(error: unknown): void
@@ -66,17 +53,27 @@ const SELECT_SETTLED_WITH_STATUS = `SELECT ${SELECT_LIST} FROM "public"."animal"
   WHERE (status, id) > ($3::pet_status, $1) AND (status, id) <= ($3::pet_status, $2)
   ORDER BY status, id LIMIT ${PAGE_SIZE}`
 
-/** @returns begins to follow the feed after an id */
+/** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
 export function createFollow({ run, listen, recent, onError }: FollowDependencies) {
   const takeTurn = createTurns()
-  const readPage = createReadPage(run)
+  const tablePages = new LRUCache<string, FollowPage, PageQuery>({
+    ...CACHED_PAGES,
+    fetchMethod: (_key, _stale, { context }) => readTable(run, context),
+  })
 
-  return (after: bigint, { status, clientId, signal }: FollowOptions): Follower => {
-    const listener: Listener = { wake() {} }
-    const stopListening = listen(listener)
+  function readPage(feed: RecentAnimals, position: bigint, status: PetStatus | undefined) {
+    const animals = feed.after(position, PAGE_SIZE)
+    if (!animals)
+      return tablePages.forceFetch(`${status}:${position}`, { context: { position, end: feed.end, status } })
+    return { animals: animals.filter((one) => !status || one.status === status), end: endOf(animals, feed.end) }
+  }
+
+  return (after: bigint, { status, clientId, signal }: FollowOptions) => {
+    let wake = () => {}
+    const stopListening = listen(() => wake())
     addAbortListener(signal, () => {
       stopListening()
-      listener.wake()
+      wake()
     })
 
     async function read(feed: RecentAnimals, position: bigint): Promise<FollowPage> {
@@ -87,20 +84,22 @@ export function createFollow({ run, listen, recent, onError }: FollowDependencie
       })
     }
 
-    const follower: Follower = {
+    return {
+      /** `next` continues after this id: set it to that of each animal that needs not be read again. */
       position: after,
-      async next() {
+      /** The next animals, oldest first, as soon as there are some. @throws the reason of the signal when it is aborted */
+      async next(): Promise<Animal[]> {
         for (;;) {
           signal.throwIfAborted()
           const feed = recent()
-          if (!feed || follower.position >= feed.end) {
-            await new Promise<void>((resolve) => (listener.wake = resolve))
+          if (!feed || this.position >= feed.end) {
+            await new Promise<void>((resolve) => (wake = resolve))
             continue
           }
           try {
-            const { animals, end } = await read(feed, follower.position)
+            const { animals, end } = await read(feed, this.position)
             if (animals.length > 0) return animals
-            follower.position = end
+            this.position = end
           } catch (error) {
             signal.throwIfAborted()
             onError(error)
@@ -109,21 +108,6 @@ export function createFollow({ run, listen, recent, onError }: FollowDependencie
         }
       },
     }
-    return follower
-  }
-}
-
-/** @returns reads a page of what the feed keeps, or else of the table */
-function createReadPage(run: RunStatement) {
-  const tablePages = new LRUCache<string, FollowPage, PageQuery>({
-    ...CACHED_PAGES,
-    fetchMethod: (_key, _stale, { context }) => readTable(run, context),
-  })
-  return async (feed: RecentAnimals, position: bigint, status: PetStatus | undefined): Promise<FollowPage> => {
-    const animals = feed.after(position, PAGE_SIZE)
-    if (animals)
-      return { animals: animals.filter((one) => !status || one.status === status), end: endOf(animals, feed) }
-    return tablePages.forceFetch(`${status}:${position}`, { context: { position, end: feed.end, status } })
   }
 }
 
@@ -131,10 +115,10 @@ async function readTable(run: RunStatement, { position, end, status }: PageQuery
   const animals = status
     ? await run<Animal>(SELECT_SETTLED_WITH_STATUS, [position, end, status])
     : await run<Animal>(SELECT_SETTLED, [position, end])
-  return { animals, end: endOf(animals, { end }) }
+  return { animals, end: endOf(animals, end) }
 }
 
-/** @param settled of what was read; a full page ends before */
-function endOf(animals: Animal[], settled: { end: bigint }): bigint {
-  return animals.length < PAGE_SIZE ? settled.end : (animals.at(-1)?.id ?? settled.end)
+/** @param settledId of what was read; a full page ends before */
+function endOf(animals: Animal[], settledId: bigint): bigint {
+  return animals.length < PAGE_SIZE ? settledId : (animals.at(-1)?.id ?? settledId)
 }

@@ -2,7 +2,7 @@ import type { RunStatement } from '../database/statements.ts'
 import type { Animal } from '../animals/animal.ts'
 import { SELECT_LIST } from '../animals/queries.ts'
 import type { RecentAnimals } from './recent.ts'
-import { pauseAfter, readNewest, readWriters, waitForWriters, type WriterWait } from './settled.ts'
+import { pauseAfter, readNewest, readWriters, waitForWriters } from './settled.ts'
 
 /** How often new animals are read, in milliseconds: with the verification of keys less than ten queries a second. */
 const POLL_MS = 105
@@ -18,10 +18,8 @@ interface Gap {
   sinceMs: number
   /** The newest id that was visible when the gap was seen, so that one wait is for all gaps below it. */
   newest: bigint
-  wait: WriterWait
+  wait: ReturnType<typeof waitForWriters>
 }
-
-export type GapReader = ReturnType<typeof createGapReader>
 
 /** Reads new animals in order of id. At a gap it waits for the transactions that may fill it. */
 export function createGapReader(run: RunStatement) {
@@ -62,7 +60,6 @@ export function createGapReader(run: RunStatement) {
   return {
     read,
     reset: () => void (gap = undefined),
-    /** Waits for gaps since the start. */
     get gapWaits() {
       return gapWaits
     },

@@ -26,21 +26,14 @@ const READ_WRITERS = `SELECT ${WRITERS}`
 // In one statement: the locks are read after its snapshot was taken.
 const READ_NEWEST = `SELECT coalesce((SELECT max(id) FROM "public"."animal"), 0) AS newest, ${WRITERS}`
 
-/** The newest visible id, and the transactions that may still make lower ids visible. */
-export interface Newest {
-  newest: bigint
-  writers: string[]
-}
-
-/** Transactions that hold the lock of an INSERT. */
+/** The transactions that hold the lock of an INSERT. */
 type Writers = { writers: string[]; isStandby: boolean }
 
-/** @throws Error on a standby, the database's error */
-export async function readNewest(run: RunStatement): Promise<Newest> {
-  return onPrimary(await run<Newest & Writers>(READ_NEWEST, []))
+/** The newest visible id, and the transactions that may still make lower ids visible. */
+export async function readNewest(run: RunStatement) {
+  return onPrimary(await run<Writers & { newest: bigint }>(READ_NEWEST, []))
 }
 
-/** @throws Error on a standby, the database's error */
 export async function readWriters(run: RunStatement): Promise<string[]> {
   return onPrimary(await run<Writers>(READ_WRITERS, [])).writers
 }
@@ -54,27 +47,20 @@ function onPrimary<Row extends Writers>([row]: Row[]): Row {
 const isPrepared = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
 
 /** Waits for transactions that held the lock at one moment, not for those that have begun since. */
-export interface WriterWait {
-  /** Whether all of them have ended. */
-  readonly isOver: boolean
-  /** @param writers who holds the lock now */
-  update(writers: string[]): void
-}
-
-export function waitForWriters(initial: string[]): WriterWait {
-  let awaited = new Set(initial)
-  let previous = new Set(initial)
+export function waitForWriters(initial: string[]) {
+  let awaited = initial
+  let previous = initial
   return {
     get isOver() {
-      return awaited.size === 0
+      return awaited.length === 0
     },
-    update(writers) {
-      const current = new Set(writers)
-      const gone = [...awaited].filter((writer) => !current.has(writer))
-      awaited = new Set([...awaited].filter((writer) => current.has(writer)))
+    /** @param current who holds the lock now */
+    update(current: string[]): void {
+      const gone = awaited.filter((writer) => !current.includes(writer))
+      awaited = awaited.filter((writer) => current.includes(writer))
       // One that is gone may not have ended, but hold the lock under a new id.
       if (gone.some((writer) => !isPrepared(writer))) {
-        for (const writer of current) if (isPrepared(writer) && !previous.has(writer)) awaited.add(writer)
+        awaited.push(...current.filter((writer) => isPrepared(writer) && !previous.includes(writer)))
       }
       previous = current
     },
@@ -87,9 +73,7 @@ export function pauseAfter(waitedMs: number): number {
 }
 
 /**
- * Finds a settled id: every animal up to it is visible, or will never be. Waits for the transactions that are adding
- * animals.
- * @param maxWaitMs how long to wait for them
+ * Waits for the transactions that are adding animals.
  * @param fallback an earlier result, which holds for ever: it is returned if a transaction takes long
  * @throws ApiError UNAVAILABLE when a transaction takes longer than `maxWaitMs` and there is no fallback
  */
@@ -110,15 +94,12 @@ async function settle(run: RunStatement, maxWaitMs: number, fallback?: bigint): 
   return newest
 }
 
-/**
- * Finds and remembers settled ids.
- * @param maxWaitMs how long `find` waits for transactions, in milliseconds
- */
+/** Finds and remembers settled ids: every animal up to such an id is visible, or will never be. */
 export function createSettledId(run: RunStatement, maxWaitMs: number) {
   let last: bigint | undefined
   let pending: Promise<bigint> | undefined
   return {
-    /** Concurrent callers share the result: a settled id stays one. @throws ApiError UNAVAILABLE, the database's error */
+    /** Concurrent callers share the result: a settled id stays one. */
     find(): Promise<bigint> {
       pending ??= settle(run, maxWaitMs, last)
         .then((id) => (last = id))

@@ -1,11 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { context } from '@opentelemetry/api'
 
-/** Executes work when it is its client's turn. */
-export type TakeTurn = <T>(clientId: bigint, work: () => Promise<T>) => Promise<T>
-
 /** Clients take turns with one piece of work each, however much of one client waits (round robin). */
-export function createTurns(): TakeTurn {
+export function createTurns() {
   const queues = new Map<bigint, (() => Promise<void>)[]>()
   let isRunning = false
 
@@ -14,7 +11,7 @@ export function createTurns(): TakeTurn {
     // A Map is iterated in the order of insertion, with what is inserted meanwhile.
     for (const [clientId, queue] of queues) {
       queues.delete(clientId)
-      const [execute] = queue.splice(0, 1)
+      const execute = queue.shift()
       if (queue.length > 0) queues.set(clientId, queue)
       await execute?.()
       await nextTick() // what follows from the work is part of the turn, and requests are served between two turns
@@ -22,7 +19,7 @@ export function createTurns(): TakeTurn {
     isRunning = false
   }
 
-  return (clientId, work) =>
+  return <T>(clientId: bigint, work: () => Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
       const queue = queues.get(clientId) ?? []
       // In the context of the client's request: its span is the parent of the statements.

@@ -12,45 +12,36 @@ const INTROSPECTION_COST = 10
 type Cost = (variables: Record<string, unknown>) => number
 
 /** What is known of an operation without its variables. */
-export interface Analysis extends QueryStats {
-  /**
-   * The sum of what the fields declare, with fragments expanded, at least 1; for a valid operation within the limits.
-   * Arguments are coerced as in execution; a field with invalid ones costs 0. Fields under `@skip` and `@include` count.
-   */
-  cost: Cost
-}
+export type Analysis = NonNullable<ReturnType<typeof analyze>>
 
 /** The type of a selection set; undefined where the document does not match the schema. */
 type Type = GraphQLNamedType | undefined
 
-/** Measures of a selection set with its fragments expanded at every spread. */
-interface Expanded {
-  depth: number
-  aliases: number
-  /** Fields at the top of the selection set. */
-  fields: number
-  /** Fields, spreads and inline fragments at every level. */
-  selections: number
-  cost: Cost
-}
+const FREE: Cost = () => 0
 
-const EMPTY: Expanded = { depth: 0, aliases: 0, fields: 0, selections: 0, cost: () => 0 }
+/** Measures of a selection set with its fragments expanded: `fields` at the top of it, `selections` at every level. */
+const EMPTY = { depth: 0, aliases: 0, fields: 0, selections: 0, cost: FREE }
+type Expanded = typeof EMPTY
 
 /**
  * Analyzes an operation in O(document size). Depth, aliases and root fields are those of the operation with its fragments
  * expanded at every spread; fields, fragments, directives and the longest alias are measured as written. Selections
  * (fields, fragment spreads and inline fragments) are those of the largest operation or fragment of the document,
  * expanded: they bound the work of validation, execution and `cost`, which expand fragments at each spread.
+ *
+ * `cost` is the sum of what the fields declare, at least 1; for a valid operation within the limits. Arguments are coerced
+ * as in execution; a field with invalid ones costs 0. Fields under `@skip` and `@include` count.
  * @returns undefined when fragments spread each other in a cycle
  */
-export function analyze({ definitions }: DocumentNode, operation: OperationDefinitionNode): Analysis | undefined {
+export function analyze({ definitions }: DocumentNode, operation: OperationDefinitionNode) {
   const executable = definitions.filter((definition) => 'selectionSet' in definition)
   const walk = new DocumentWalk(executable)
   const { depth, aliases, fields: rootFields, cost } = walk.measureDefinition(operation)
   const selections = Math.max(...executable.map((definition) => walk.measureDefinition(definition).selections))
   if (walk.hasCycle) return undefined
-  const stats = { ...walk.written, fragments: walk.fragments.size, depth, aliases, rootFields, selections }
-  return { ...stats, cost: (variables) => Math.max(1, cost(variables)) }
+  const expanded = { depth, aliases, rootFields, selections }
+  const stats: QueryStats = { ...walk.written, fragments: walk.fragments.size, ...expanded }
+  return { ...stats, cost: (variables: Record<string, unknown>) => Math.max(1, cost(variables)) }
 }
 
 /** Walks each definition of a document once, however often it is spread. */
@@ -88,7 +79,7 @@ class DocumentWalk {
       total.aliases += within.aliases + (isField && node.alias ? 1 : 0)
       total.fields += isField ? 1 : within.fields
       total.selections += within.selections + 1
-      costs.push(within.cost, isField ? costOf(node, parent) : () => 0)
+      costs.push(within.cost, isField ? costOf(node, parent) : FREE)
     }
     return { ...total, cost: (variables) => costs.reduce((sum, cost) => sum + cost(variables), 0) }
   }
@@ -116,7 +107,6 @@ function fieldOf({ name }: FieldNode, parent: Type) {
   return isObjectType(parent) ? parent.getFields()[name.value] : undefined
 }
 
-/** The cost that a field declares. */
 function costOf(node: FieldNode, parent: Type): Cost {
   if (['__schema', '__type'].includes(node.name.value)) return () => INTROSPECTION_COST
   const field = fieldOf(node, parent)

@@ -6,13 +6,10 @@ import { limits } from './limits.ts'
 import type { GraphQLContext } from './schema/builder.ts'
 import { schema } from './schema/index.ts'
 
-/** Validation stops at this many errors. */
-const MAX_VALIDATION_ERRORS = 5
-
 /** Bound of the parser and validation caches in bytes: about 100 documents of 200 tokens. */
 const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
 
-/** What a token takes in a syntax tree, in bytes. */
+/** Size of a token in a syntax tree. */
 const TOKEN_BYTES = 200
 
 export type Engine = ReturnType<typeof createEngine>
@@ -41,14 +38,13 @@ export function createEngine() {
       return parse(text, { maxTokens: limits.tokens })
     },
     validate(document: DocumentNode): readonly GraphQLError[] {
-      return validate(schema, document, undefined, { maxErrors: MAX_VALIDATION_ERRORS })
+      return validate(schema, document, undefined, { maxErrors: 5 })
     },
     /** @returns undefined when a variable does not fit its type: invalidVariables says what is wrong */
     coerceVariables({ variableDefinitions = [] }: OperationDefinitionNode, variables: Record<string, unknown> = {}) {
       // Each error would describe the whole value, so coercion stops at the first.
       return getVariableValues(schema, variableDefinitions, variables, { maxErrors: 0 }).coerced
     },
-    /** Executes a valid operation of a document. */
     execute(
       document: DocumentNode,
       operation: OperationDefinitionNode,
@@ -60,7 +56,6 @@ export function createEngine() {
   }
 }
 
-/** A cache by document text, bounded in entries and in bytes. */
 function boundedCache<T extends object>() {
   return new LRUCache<string, T>({
     max: 1_000,

@@ -28,14 +28,12 @@ const LIMIT_LABELS: Record<keyof QueryStats, string> = {
   selections: 'The number of selections with fragments expanded',
 }
 
-/** @returns an error for each exceeded limit, with the limit and the measured value */
 export function checkLimits(stats: QueryStats): GraphQLError[] {
   return (Object.keys(LIMIT_LABELS) as (keyof QueryStats)[]) // the keys of the type's own record
     .filter((name) => stats[name] > limits[name])
     .map((name) => limitExceeded(LIMIT_LABELS[name], stats[name], limits[name]))
 }
 
-/** The error for an exceeded limit. @param label the measure, as the start of a sentence */
 export function limitExceeded(label: string, value: number, limit: number): GraphQLError {
   return new GraphQLError(`${label} is ${value}; the limit is ${limit}.`)
 }

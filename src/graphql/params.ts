@@ -20,22 +20,17 @@ const Params = z.object(
 /** The parameters of a GraphQL over HTTP request: a document or the id of a trusted one, variables, operation name. */
 export type GraphQLParams = Omit<z.infer<typeof Params>, 'extensions'>
 
-/** The parameters of a request. @throws ZodError, ApiError INVALID_ARGUMENT for a request that is no GraphQL request */
+/** @throws ZodError, ApiError INVALID_ARGUMENT for a request that is no GraphQL request */
 export function paramsOf({ method, body, query }: Request): GraphQLParams {
-  return method === 'POST' ? paramsFromBody(body) : paramsFromQuery(query)
-}
-
-/** The parameters of a GET. @throws ZodError, ApiError INVALID_ARGUMENT for invalid parameters */
-function paramsFromQuery({ variables, operationName, extensions, ...params }: Request['query']): GraphQLParams {
+  if (method === 'POST') return paramsFromBody(body)
   return paramsFromBody({
-    ...params,
-    operationName: operationName === '' ? undefined : operationName,
-    variables: parseParameter('variables', variables),
-    extensions: parseParameter('extensions', extensions),
+    ...query,
+    operationName: query.operationName === '' ? undefined : query.operationName,
+    variables: parseParameter('variables', query.variables),
+    extensions: parseParameter('extensions', query.extensions),
   })
 }
 
-/** The parameters of a POST. @throws ZodError, ApiError INVALID_ARGUMENT for a body that is not a GraphQL request */
 export function paramsFromBody(body: unknown): GraphQLParams {
   const { extensions, ...params } = Params.parse(body)
   const documentId = params.documentId ?? extensions?.persistedQuery?.sha256Hash
@@ -52,7 +47,6 @@ function parseParameter(name: string, json: unknown): unknown {
   throw new ApiError('INVALID_ARGUMENT', `${name}: must be a JSON object`)
 }
 
-/** Whether a value is an object, not an array. */
 export function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

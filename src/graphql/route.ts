@@ -6,9 +6,11 @@ import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
 import { allowMethods, createRouter } from '../http/router.ts'
 import { sendJson } from '../http/send-json.ts'
+import { staticText } from '../http/static.ts'
 import { GraphQLRequestError, negotiate, toGraphQLError } from './errors.ts'
 import { createExecute, type ExecuteDependencies, type Outcome } from './execute.ts'
 import { paramsOf } from './params.ts'
+import { printedSchema } from './schema/index.ts'
 import { sendSingleResult, sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
 import { isNamed } from './subscription/transports.ts'
 import { traceOperations } from './tracing.ts'
@@ -67,5 +69,15 @@ export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependen
     .post(jsonBody, handle)
     .all(allowMethods('GET', 'HEAD', 'POST'))
   router.use(notFound)
+  return router
+}
+
+/** `/schema.graphql`: the schema for code generators, which need no key and no introspection. */
+export function schemaRouter(): Router {
+  const router = createRouter()
+  router
+    .route('/schema.graphql')
+    .get(staticText({ 'Content-Type': 'text/plain; charset=utf-8' }, printedSchema()))
+    .all(allowMethods('GET', 'HEAD'))
   return router
 }

@@ -11,7 +11,7 @@ import type { GraphQLParams } from './params.ts'
  */
 export interface TrustedDocuments {
   mode: 'off' | 'allow' | 'only'
-  /** Document text by its SHA-256 in hexadecimal. */
+  /** Texts by their SHA-256 in hexadecimal. */
   byHash: ReadonlyMap<string, string>
 }
 

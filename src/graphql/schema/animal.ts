@@ -4,7 +4,7 @@ import { toCursor } from '../../animals/cursor.ts'
 import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../animals/idempotency.ts'
 import type { ListQuery } from '../../animals/queries.ts'
 import { invalidArgument } from '../../errors.ts'
-import { builder, type GraphQLContext, requireCaller, type Types } from './builder.ts'
+import { builder, type GraphQLContext, type Types } from './builder.ts'
 import { pageSizeOf, toListQuery } from './list-query.ts'
 import { type Connection, type ConnectionPage, lazy, PageInfo, selectsField } from './connection.ts'
 
@@ -62,7 +62,6 @@ const AnimalType = builder.objectRef<Animal>('Animal').implement({
   }),
 })
 
-/** The input NewPet as the contract takes it. */
 function toContract(input: Partial<Record<keyof NewPet, unknown>>): unknown {
   return mapPetFields(({ toContract: convert = (value) => value }, name) => convert(input[name]) ?? undefined)
 }
@@ -182,8 +181,9 @@ builder.mutationFields((t) => ({
     async resolve(_root, { input, idempotencyKey: key }, context) {
       const { data: pet, error } = NewPet.safeParse(toContract(input))
       if (error) throw invalidArgument(error.issues, ['input'])
-      const once = key == null ? undefined : { clientId: requireCaller(context).clientId, key }
-      const { animals, deadline } = context
+      const { animals, caller, deadline } = context
+      if (!caller) throw new Error('Only mutations have a caller')
+      const once = key == null ? undefined : { clientId: caller.clientId, key }
       const created = await deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
       return created.animal
     },

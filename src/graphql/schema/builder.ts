@@ -18,7 +18,6 @@ declare module 'graphql' {
   }
 }
 
-/** The context of resolvers. */
 export interface GraphQLContext {
   animals: Animals
   feed: Pick<Feed, 'settledId' | 'follow'>
@@ -26,29 +25,16 @@ export interface GraphQLContext {
   caller: Caller | undefined
   /** Every wait for the database goes through it. */
   deadline: Deadline
-  /** Only while a subscription begins. */
+  /** Who receives the events; only while a subscription begins. */
   subscriber?: Subscriber
 }
 
-/** Who receives the events of a subscription. */
-export interface Subscriber {
+interface Subscriber {
   clientId: bigint
   /** Aborted when the stream ends. */
   signal: AbortSignal
   /** The header `Last-Event-ID`: the cursor of the last event that the client has received. */
   lastEventId: string | undefined
-}
-
-/** The subscriber of a subscription. @throws Error in other operations */
-export function requireSubscriber({ subscriber }: GraphQLContext): Subscriber {
-  if (!subscriber) throw new Error('Only subscriptions have a subscriber')
-  return subscriber
-}
-
-/** The caller of a mutation. @throws Error in a query */
-export function requireCaller({ caller }: GraphQLContext): Caller {
-  if (!caller) throw new Error('Only mutations have a caller')
-  return caller
 }
 
 export type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never

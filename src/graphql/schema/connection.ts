@@ -1,11 +1,10 @@
 import { type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql'
 import { builder } from './builder.ts'
 
-/** A list as the resolvers pass it on: nothing is read before a field of it is selected. */
+/** A list: each part of it is read, once, when a field of it is selected. */
 export interface Connection<Node> {
-  /** Reads the page, once. */
   page(): Promise<ConnectionPage<Node>>
-  /** Counts the whole list, once. */
+  /** Counts the whole list. */
   count(): Promise<number>
 }
 

@@ -12,14 +12,8 @@ const ListArgs = z.object({
   before: z.string().nullish(),
 })
 
-/** The page size: `first`, else `last`, else the default. Null counts as absent. */
-export function pageSizeOf({
-  first,
-  last,
-}: {
-  first?: number | null | undefined
-  last?: number | null | undefined
-}): number {
+/** Null counts as absent. */
+export function pageSizeOf({ first, last }: Pick<z.input<typeof ListArgs>, 'first' | 'last'>): number {
   return first ?? last ?? PAGE_SIZE.default
 }
 

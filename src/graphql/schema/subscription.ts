@@ -1,7 +1,7 @@
 import type { Animal, PetStatus } from '../../animals/animal.ts'
 import { parseCursor, toCursor } from '../../animals/cursor.ts'
 import { AnimalEdge, Status } from './animal.ts'
-import { builder, type GraphQLContext, requireSubscriber } from './builder.ts'
+import { builder, type GraphQLContext } from './builder.ts'
 
 /** An animal and its cursor, as AnimalEdge takes them. */
 export interface CreatedEdge {
@@ -10,12 +10,7 @@ export interface CreatedEdge {
 }
 
 /** The events of a subscription. It keeps a position, and nothing that was read. */
-export interface CreatedEdges extends AsyncIterable<CreatedEdge> {
-  /** The next edges, oldest first, as soon as there are some. */
-  next(): Promise<CreatedEdge[]>
-  /** `next` continues after this edge. */
-  continueAfter(edge: CreatedEdge): void
-}
+export type CreatedEdges = Awaited<ReturnType<typeof subscribeToCreated>>
 
 interface CreatedArgs {
   after?: string | null | undefined
@@ -40,30 +35,28 @@ builder.subscriptionFields((t) => ({
   }),
 }))
 
-async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext): Promise<CreatedEdges> {
-  const { clientId, signal } = requireSubscriber(context)
+async function subscribeToCreated({ after, ...args }: CreatedArgs, { deadline, feed, subscriber }: GraphQLContext) {
+  if (!subscriber) throw new Error('Only subscriptions have a subscriber')
+  const { clientId, signal, lastEventId } = subscriber
   const status = args.status ?? undefined
-  const position = positionOf(args, context) ?? (await context.deadline.run(() => context.feed.settledId()))
-  const follower = context.feed.follow(position, { status, clientId, signal })
-  const toEdge = (node: Animal): CreatedEdge => ({ node, cursor: () => toCursor(node.id, status) })
-  const edges: CreatedEdges = {
-    next: async () => (await follower.next()).map(toEdge),
-    continueAfter: ({ node }) => void (follower.position = node.id),
-    async *[Symbol.asyncIterator]() {
-      for (;;) {
-        for (const edge of await edges.next()) {
-          edges.continueAfter(edge)
-          yield edge
-        }
-      }
+  const follower = feed.follow(await findPosition(), { status, clientId, signal })
+
+  async function findPosition(): Promise<bigint> {
+    // On a retry the body is the same as before, so the header takes precedence.
+    if (lastEventId) return parseCursor(lastEventId, status, 'Last-Event-ID')
+    return after == null ? deadline.run(() => feed.settledId()) : parseCursor(after, status, 'after')
+  }
+
+  return {
+    /** The next edges, oldest first, as soon as there are some. */
+    async next(): Promise<CreatedEdge[]> {
+      return (await follower.next()).map((node) => ({ node, cursor: () => toCursor(node.id, status) }))
+    },
+    /** `next` continues after this edge. */
+    continueAfter: ({ node }: CreatedEdge) => void (follower.position = node.id),
+    /** graphql-js requires an iterable, and does not iterate it. */
+    [Symbol.asyncIterator](): AsyncIterator<CreatedEdge> {
+      throw new Error('The events are read by pages')
     },
   }
-  return edges
-}
-
-/** The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. */
-function positionOf({ after, status }: CreatedArgs, context: GraphQLContext): bigint | undefined {
-  const { lastEventId } = requireSubscriber(context)
-  if (lastEventId) return parseCursor(lastEventId, status ?? undefined, 'Last-Event-ID')
-  return after == null ? undefined : parseCursor(after, status ?? undefined, 'after')
 }

@@ -6,7 +6,6 @@ import { toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
 import type { LogError } from '../../telemetry/error-log.ts'
 import { copyOf } from './selection.ts'
-import type { Stream } from './streams.ts'
 import type { Subscription } from './subscribe.ts'
 import { SSE, type Transport } from './transports.ts'
 
@@ -38,26 +37,21 @@ export async function sendStream(
   { config, logError }: SendStreamDependencies,
 ): Promise<void> {
   if (res.destroyed) return // the client has not waited for the beginning
-  const record = {
-    events: 0,
-    beganMs: req.deadline.elapsedMs,
-    get endReason() {
-      return stream.endReason
-    },
-  }
-  req.stream = record
+  stream.beganMs = req.deadline.elapsedMs
+  req.stream = stream
   beginStream(res, transport)
   req.socket.setTimeout(0) // the server's timeout may be shorter than a pause between events
   res.write(transport.begin)
   const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
-  release(req)
+  releaseRequest(req)
   try {
     for (;;) {
       const { data, events } = await nextPart()
       stream.signal.throwIfAborted()
-      record.events += events
-      stream.countEvents(events)
-      if (!res.write(data)) await drained(req, res, stream, config.STREAM_WRITE_TIMEOUT_MS)
+      stream.events += events
+      if (res.write(data)) continue
+      const stop = closeWhenIdle(req, res, config.STREAM_WRITE_TIMEOUT_MS, () => stream.end('slow'))
+      await once(res, 'drain', { signal: stream.signal }).finally(stop)
     }
   } catch (error) {
     if (!stream.signal.aborted) recordError(logError, toApiError(error), req)
@@ -67,7 +61,12 @@ export async function sendStream(
   }
   if (res.destroyed) return
   closeWhenIdle(req, res, config.STREAM_WRITE_TIMEOUT_MS) // the end must be taken, too: until then the stream counts as open
-  endStream(req, res, stream, transport, logError)
+  // Without `complete`, so that clients reconnect, unless they cannot continue.
+  if (stream.endReason !== 'unauthenticated') return void res.end()
+  recordError(logError, invalidKey, req)
+  const { code, message, status } = invalidKey
+  const json = JSON.stringify({ errors: [{ message, extensions: { code, status } }] })
+  res.end(transport.result(json) + transport.complete)
 }
 
 function beginStream(res: Response, { contentType }: Transport): void {
@@ -79,7 +78,7 @@ function beginStream(res: Response, { contentType }: Transport): void {
 }
 
 /** Forgets what the rest of the stream does not need, since the response keeps its request. */
-function release(req: Request): void {
+function releaseRequest(req: Request): void {
   req.removeAllListeners() // those that read the body keep it
   delete req.body
   delete req.bodyText
@@ -88,25 +87,6 @@ function release(req: Request): void {
   req.headersDistinct = {}
   req.rawHeaders = []
   if (req.operation?.name) req.operation.name = copyOf(req.operation.name.slice(0, MAX_NAME_LENGTH))
-}
-
-/** Without `complete`, so that clients reconnect, unless they cannot continue. */
-function endStream(req: Request, res: Response, stream: Stream, transport: Transport, logError: LogError): void {
-  if (stream.endReason !== 'unauthenticated') return void res.end()
-  recordError(logError, invalidKey, req)
-  const { code, message, status } = invalidKey
-  const json = JSON.stringify({ errors: [{ message, extensions: { code, status } }] })
-  res.end(transport.result(json) + transport.complete)
-}
-
-/** Waits until the client has taken what was written. Closes the connection when it takes nothing for too long. */
-async function drained(req: Request, res: Response, stream: Stream, timeoutMs: number): Promise<void> {
-  const stop = closeWhenIdle(req, res, timeoutMs, () => stream.end('slow'))
-  try {
-    await once(res, 'drain', { signal: stream.signal })
-  } finally {
-    stop()
-  }
 }
 
 /** Closes the connection when its client takes nothing for too long. @returns ends that */

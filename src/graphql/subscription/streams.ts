@@ -7,56 +7,54 @@ import { ApiError } from '../../errors.ts'
 /** How often the keys of streams are verified, in milliseconds: with KEY_CACHE_MS less than five seconds. */
 const VERIFY_MS = 2_000
 
-/** Why a stream has ended. */
 export type EndReason = 'client' | 'slow' | 'unauthenticated' | 'shutdown' | 'error'
 
 /** The response to a subscription. */
-export interface Stream {
+export class Stream {
+  events = 0
+  /** When the response began, in milliseconds after the request. */
+  beganMs = 0
+  endReason: EndReason | undefined
+  readonly #controller = new AbortController()
+
   /** Aborted when the stream ends. */
-  readonly signal: AbortSignal
-  readonly endReason: EndReason | undefined
-  /** Does nothing after the first call. */
-  end(reason: EndReason): void
-  countEvents(count: number): void
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** The first reason counts. */
+  end(reason: EndReason): void {
+    this.endReason ??= reason
+    this.#controller.abort()
+  }
 }
 
 /** All open streams of the process. */
-export interface Streams {
-  /**
-   * Opens a stream, until its response is closed.
-   * @throws ApiError RESOURCE_EXHAUSTED, UNAVAILABLE when too many of the client, or of all, are open
-   */
-  open(res: Response, caller: Caller, key: KeyHash): Stream
-  /** Ends all streams, also new ones, at random moments within `ms`, so that not all clients reconnect at once. */
-  drain(ms: number): void
-  readonly size: number
-  /** Events that were sent since the start. */
-  readonly events: number
-  /** Streams that have ended since the start, by reason. */
-  readonly ended: Readonly<Record<EndReason, number>>
-}
+export type Streams = ReturnType<typeof createStreams>
 
 type StreamLimits = Pick<Config, 'STREAM_LIMIT' | 'STREAM_LIMIT_PER_KEY'>
 
 /** @param verifyKey whether the key of a caller is still valid */
-export function createStreams(
-  limits: StreamLimits,
-  verifyKey: (key: KeyHash, caller: Caller) => Promise<boolean>,
-): Streams {
+export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, caller: Caller) => Promise<boolean>) {
   const all = new Map<Stream, { key: KeyHash; caller: Caller }>()
-  const reserve = limitStreams(limits)
+  const reserve = createReservations(limits)
   const ended: Record<EndReason, number> = { client: 0, slow: 0, unauthenticated: 0, shutdown: 0, error: 0 }
-  let events = 0
+  let closedEvents = 0
   let drainedAtMs: number | undefined
 
+  /**
+   * Opens a stream, until its response is closed.
+   * @throws ApiError RESOURCE_EXHAUSTED, UNAVAILABLE when too many of the client, or of all, are open
+   */
   function open(res: Response, caller: Caller, key: KeyHash): Stream {
     const release = reserve(caller.clientId)
-    const stream = createStream((count) => void (events += count))
+    const stream = new Stream()
     all.set(stream, { key, caller })
     if (drainedAtMs !== undefined) endWithin(stream, drainedAtMs - performance.now())
     const close = () => {
       stream.end('client')
       all.delete(stream)
+      closedEvents += stream.events
       release()
       if (res.req.stream && stream.endReason) ended[stream.endReason]++
     }
@@ -66,8 +64,7 @@ export function createStreams(
     return stream
   }
 
-  /** Ends the streams whose keys are no longer valid. */
-  function verifyAll(): void {
+  function endWithoutKey(): void {
     const results = new Map<bigint, Promise<boolean>>()
     for (const [stream, { key, caller }] of all) {
       const result = results.get(caller.keyId) ?? verifyKey(key, caller)
@@ -75,47 +72,37 @@ export function createStreams(
       void result.then((isValid) => isValid || stream.end('unauthenticated'))
     }
   }
-  setInterval(verifyAll, VERIFY_MS).unref()
+  setInterval(endWithoutKey, VERIFY_MS).unref()
 
   return {
     open,
-    drain(ms) {
+    /** Ends all streams, also new ones, at random moments within `ms`, so that not all clients reconnect at once. */
+    drain(ms: number): void {
       drainedAtMs = performance.now() + ms
       for (const stream of all.keys()) endWithin(stream, ms)
     },
     get size() {
       return all.size
     },
+    /** Events that were sent since the start. */
     get events() {
-      return events
+      return [...all.keys()].reduce((sum, stream) => sum + stream.events, closedEvents)
     },
-    ended,
+    /** Streams that have ended since the start, by reason. */
+    ended: ended as Readonly<typeof ended>,
   }
 }
 
-function createStream(countEvents: Stream['countEvents']): Stream {
-  const controller = new AbortController()
-  let endReason: EndReason | undefined
-  return {
-    signal: controller.signal,
-    get endReason() {
-      return endReason
-    },
-    end(reason) {
-      endReason ??= reason
-      controller.abort()
-    },
-    countEvents,
-  }
-}
-
-/** @returns counts a stream of a client, and returns a function that releases it */
-function limitStreams({ STREAM_LIMIT, STREAM_LIMIT_PER_KEY }: StreamLimits): (clientId: bigint) => () => void {
+/** Counts streams within the limits. @returns a function that counts one of a client, and returns its release */
+function createReservations({ STREAM_LIMIT, STREAM_LIMIT_PER_KEY }: StreamLimits) {
   const byClient = new Map<bigint, number>()
   let size = 0
-  return (clientId) => {
+  return (clientId: bigint) => {
     const own = byClient.get(clientId) ?? 0
-    if (STREAM_LIMIT_PER_KEY && own >= STREAM_LIMIT_PER_KEY) throw tooManyOfKey(STREAM_LIMIT_PER_KEY)
+    if (STREAM_LIMIT_PER_KEY && own >= STREAM_LIMIT_PER_KEY) {
+      const message = `This key has ${STREAM_LIMIT_PER_KEY} open subscriptions, the limit of one process.`
+      throw new ApiError('RESOURCE_EXHAUSTED', message, { headers: { 'Retry-After': '1' } })
+    }
     if (STREAM_LIMIT && size >= STREAM_LIMIT) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
     byClient.set(clientId, own + 1)
     size++
@@ -126,11 +113,6 @@ function limitStreams({ STREAM_LIMIT, STREAM_LIMIT_PER_KEY }: StreamLimits): (cl
       size--
     }
   }
-}
-
-function tooManyOfKey(limit: number): ApiError {
-  const message = `This key has ${limit} open subscriptions, the limit of one process.`
-  return new ApiError('RESOURCE_EXHAUSTED', message, { headers: { 'Retry-After': '1' } })
 }
 
 function endWithin(stream: Stream, ms: number): void {

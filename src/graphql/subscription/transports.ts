@@ -5,7 +5,6 @@ import { ApiError } from '../../errors.ts'
 export interface Transport {
   name: string
   contentType: string
-  /** Begins the response. */
   begin: string
   /** Keeps proxies from closing an idle connection. */
   heartbeat: string
@@ -61,7 +60,7 @@ export function isNamed(req: Request, type: string): boolean {
   return req.accepts().some((accepted) => accepted.toLowerCase() === name)
 }
 
-/** The transport of a subscription. @throws ApiError NOT_ACCEPTABLE */
+/** @throws ApiError NOT_ACCEPTABLE */
 export function requireTransport(req: Request): Transport {
   const transport = findTransport(req)
   if (transport) return transport
