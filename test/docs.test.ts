@@ -5,6 +5,7 @@ import { buildSchema, parse, validate } from 'graphql'
 import { format, resolveConfig } from 'prettier'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
+import { Animal } from '../src/animals/animal.ts'
 import { Environment } from '../src/environment.ts'
 import { ERRORS } from '../src/errors.ts'
 import { limits } from '../src/graphql/limits.ts'
@@ -144,6 +145,13 @@ test('docs/rest-api.md lists every error code with its status', () => {
   ])
   const codes = Object.entries(ERRORS).map(([code, { status }]) => [code, status] as const)
   expect(documented).toEqual(codes.sort(([, a], [, b]) => a - b))
+})
+
+test.for([
+  ['docs/rest-api.md', '## Animals'],
+  ['docs/specification.md', '### Animal (the Pet resource)'],
+] as const)('%s has a row for every member of an animal', ([file, heading]) => {
+  expect(tableAfter(file, heading).map(([member]) => member)).toEqual(Object.keys(Animal.shape))
 })
 
 test('docs/graphql-api.md lists every GraphQL limit with its value', () => {

@@ -11,14 +11,14 @@ import { collectLog, recordKey } from '../support/output.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Sends a request to the service with a field `color`, which is added as described in docs/architecture.md. */
+/** Sends a request to the service with a field `testfield`, which is added as described in docs/architecture.md. */
 const test = base.extend<{ send(path: string, body?: object, headers?: HeadersInit): Promise<Response> }>({
   // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
   // oxlint-disable-next-line no-empty-pattern
   async send({}, use) {
-    const copy = copyWithColor()
+    const copy = copyWithField()
     const databaseUrl = await cloneDatabase()
-    expect(await createMigration(copy, databaseUrl, 'add_color')).toMatch(/^\d{14}_add_color$/)
+    expect(await createMigration(copy, databaseUrl, 'add_testfield')).toMatch(/^\d{14}_add_testfield$/)
     const { migrate } = (await import(
       join(copy, 'src/database/migrate.ts')
     )) as typeof import('../../src/database/migrate.ts')
@@ -54,18 +54,18 @@ async function createMigration(copy: string, databaseUrl: string, name: string):
 }
 
 /** @returns a folder inside the repository, so that packages are found, and below dist/, which git ignores */
-function copyWithColor(): string {
+function copyWithField(): string {
   const copy = mkdtempSync(join(root, 'dist/test-new-field-'))
   for (const name of ['src', 'prisma', 'package.json', 'tsconfig.json'])
     cpSync(join(root, name), join(copy, name), { recursive: true })
   mkdirSync(join(copy, 'dist'))
   symlinkSync(join(root, 'dist/public'), join(copy, 'dist/public'))
-  insert(join(copy, 'prisma/schema.prisma'), 'model Animal {', '\n  color String?')
-  insert(join(copy, 'src/animals/animal.ts'), 'const fields = {', 'color: z.string().optional(),')
+  insert(join(copy, 'prisma/schema.prisma'), 'model Animal {', '\n  testfield String?')
+  insert(join(copy, 'src/animals/animal.ts'), 'const fields = {', 'testfield: z.string().optional(),')
   insert(
     join(copy, 'src/graphql/schema/animal.ts'),
     'const PET_FIELDS: Record<keyof NewPet, PetField> = {',
-    "color: { output: (t) => t.exposeString('color', { nullable: true }), input: (t) => t.string() },",
+    "testfield: { output: (t) => t.exposeString('testfield', { nullable: true }), input: (t) => t.string() },",
   )
   return copy
 }
@@ -77,34 +77,40 @@ function insert(file: string, after: string, text: string): void {
 }
 
 test('a new field is three edits: the database, the contract and one entry in GraphQL', async ({ send }) => {
-  const pet = { name: 'Rex', categoryId: 7, color: 'red' }
+  const pet = { name: 'Rex', categoryId: 7, testfield: 'red' }
   const created = await send('/v1/pets', pet)
   expect([created.status, await created.json()]).toEqual([201, { id: 1, ...pet }])
 
   const headers = { 'Idempotency-Key': 'k' }
-  expect(await (await send('/v1/pets', { ...pet, color: 'blue' }, headers)).json()).toMatchObject({ color: 'blue' })
-  expect(await (await send('/v1/pets', { ...pet, color: 'blue' }, headers)).json()).toMatchObject({ color: 'blue' })
-  expect((await send('/v1/pets', { ...pet, color: 'green' }, headers)).status, 'the key with another color').toBe(422)
+  expect(await (await send('/v1/pets', { ...pet, testfield: 'blue' }, headers)).json()).toMatchObject({
+    testfield: 'blue',
+  })
+  expect(await (await send('/v1/pets', { ...pet, testfield: 'blue' }, headers)).json()).toMatchObject({
+    testfield: 'blue',
+  })
+  expect((await send('/v1/pets', { ...pet, testfield: 'green' }, headers)).status, 'the key with another value').toBe(
+    422,
+  )
 
-  const mutation = 'mutation ($input: NewPet!) { createPet(input: $input) { id color } }'
-  const input = { name: 'Tom', categoryId: '7', color: 'black' }
+  const mutation = 'mutation ($input: NewPet!) { createPet(input: $input) { id testfield } }'
+  const input = { name: 'Tom', categoryId: '7', testfield: 'black' }
   const mutated = await send('/graphql', { query: mutation, variables: { input } })
-  expect(await mutated.json()).toEqual({ data: { createPet: { id: expect.any(String), color: 'black' } } })
+  expect(await mutated.json()).toEqual({ data: { createPet: { id: expect.any(String), testfield: 'black' } } })
 
-  const colors = ['black', 'blue', 'red']
-  const listed = (await (await send('/v1/pets')).json()) as { color: string }[]
-  expect(listed.map(({ color }) => color)).toEqual(colors)
+  const values = ['black', 'blue', 'red']
+  const listed = (await (await send('/v1/pets')).json()) as { testfield: string }[]
+  expect(listed.map(({ testfield }) => testfield)).toEqual(values)
   expect(await (await send('/v1/pets/1')).json()).toEqual({ id: 1, ...pet })
-  const nodes = await (await send('/graphql', { query: '{ pets { nodes { color } } }' })).json()
-  expect(nodes).toEqual({ data: { pets: { nodes: colors.map((color) => ({ color })) } } })
+  const nodes = await (await send('/graphql', { query: '{ pets { nodes { testfield } } }' })).json()
+  expect(nodes).toEqual({ data: { pets: { nodes: values.map((testfield) => ({ testfield })) } } })
 
   const { components } = (await (await send('/openapi.json')).json()) as {
     components: { schemas: Record<'Animal' | 'NewPet', { properties: object }> }
   }
-  expect(components.schemas.Animal.properties).toHaveProperty('color', { type: 'string' })
-  expect(components.schemas.NewPet.properties).toHaveProperty('color', { type: 'string' })
+  expect(components.schemas.Animal.properties).toHaveProperty('testfield', { type: 'string' })
+  expect(components.schemas.NewPet.properties).toHaveProperty('testfield', { type: 'string' })
   const fieldsOf =
     '{ Animal: __type(name: "Animal") { fields { name } } NewPet: __type(name: "NewPet") { inputFields { name } } }'
   const types = JSON.stringify(await (await send('/graphql', { query: fieldsOf })).json())
-  expect(types.match(/"color"/g)).toHaveLength(2)
+  expect(types.match(/"testfield"/g)).toHaveLength(2)
 })

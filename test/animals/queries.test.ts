@@ -74,6 +74,7 @@ describe('each statement returns what Prisma returns, to each of its callers', (
   test('create', async ({ service: owner }) => {
     const { prisma, statements } = owner.database
     const { create } = createQueries(statements)
+    const absent = Object.fromEntries(Object.keys(Animal.shape).map((member) => [member, null]))
     const pet = fc.record({
       name: fc.string({ unit: 'grapheme', minLength: 1 }).filter((name) => !name.includes('\0')),
       categoryId: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
@@ -82,7 +83,9 @@ describe('each statement returns what Prisma returns, to each of its callers', (
     await fc.assert(
       fc.asyncProperty(fc.array(pet, { maxLength: 120 }), async (pets) => {
         const created = await Promise.all(pets.map(create))
-        expect(created).toEqual(pets.map((pet, n) => ({ ...pet, status: pet.status ?? null, id: created[n]?.id })))
+        expect(created).toEqual(
+          pets.map((pet, n) => ({ ...absent, ...pet, status: pet.status ?? null, id: created[n]?.id })),
+        )
         const ids = created.map(({ id }) => id)
         const stored = await prisma.animal.findMany({ where: { id: { in: ids } }, orderBy: { id: 'asc' } })
         expect(stored).toEqual(created.toSorted(inOrderOfId))

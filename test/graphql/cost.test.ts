@@ -1,7 +1,8 @@
 import { inspect } from 'node:util'
 import { getOperationAST } from 'graphql'
 import { expect, test } from 'vitest'
-import type { Animal } from '../../src/animals/animal.ts'
+import { type Animal, PetStatus } from '../../src/animals/animal.ts'
+import { toAnimal } from '../../src/animals/queries.ts'
 import type { Animals } from '../../src/animals/service.ts'
 import { ApiError } from '../../src/errors.ts'
 import type { GraphQLContext } from '../../src/graphql/schema/builder.ts'
@@ -21,12 +22,9 @@ const EXECUTIONS = 3
 
 /** Animals in memory, since the documents are many; counts the animals that were returned. */
 function createStore() {
-  const animals: Animal[] = [1n, 2n, 3n, 4n, 5n, 6n, 7n].map((id) => ({
-    id,
-    name: `animal ${id}`,
-    categoryId: id,
-    status: (['available', 'pending', 'sold', null] as const)[Number(id % 4n)] ?? null,
-  }))
+  const animals: Animal[] = [1n, 2n, 3n, 4n, 5n, 6n, 7n].map((id) =>
+    toAnimal(id, { name: `animal ${id}`, categoryId: id, status: PetStatus.options[Number(id % 4n)] }),
+  )
   const counts = { rows: 0 }
   const service: Animals = {
     async list({ status, limit, olderThan, newerThan, backward = false }) {
@@ -45,8 +43,8 @@ function createStore() {
       counts.rows += 1
       return animal
     },
-    async create({ status = null, ...pet }) {
-      const animal = { id: BigInt(animals.length + 1), ...pet, status }
+    async create(pet) {
+      const animal = toAnimal(BigInt(animals.length + 1), pet)
       animals.push(animal)
       counts.rows += 1
       return { animal, replayed: false }
