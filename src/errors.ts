@@ -78,7 +78,7 @@ export class ApiError extends Error {
     this.headers = options.headers ?? (code === 'UNAVAILABLE' || code === 'ABORTED' ? { 'Retry-After': '1' } : {})
   }
 
-  /** The Error body of the specification: these three members and nothing else. */
+  /** These three members and nothing else (specification §7). */
   get body() {
     return { code: this.code, message: this.message, status: this.status }
   }
@@ -109,17 +109,12 @@ export function databaseUnavailable(cause: unknown): ApiError {
   return new ApiError('UNAVAILABLE', 'The database is not available. Nothing was changed.', { cause })
 }
 
-/** A write was sent and its response never came. */
 export function outcomeUnknown(cause: unknown): ApiError {
   const message = 'The outcome of the write is unknown: retry with the same Idempotency-Key.'
   return new ApiError('DEADLINE_EXCEEDED', message, { cause })
 }
 
-/**
- * The error INVALID_ARGUMENT: "name: must be …; categoryId: must be …" names every wrong member, in the given order.
- * @param issues of zod, or our own
- * @param argument the GraphQL argument that contains the members
- */
+/** "name: must be …; categoryId: must be …" names every wrong member. @param argument that has the members in GraphQL */
 export function invalidArgument(issues: { path: PropertyKey[]; message: string }[], argument: string[] = []): ApiError {
   const fields = issues.map(({ path, message }) => ({ path: path.map(String), message }))
   return new ApiError('INVALID_ARGUMENT', describeFields(fields), {

@@ -6,11 +6,7 @@ export function toCursor(id: bigint, filter: string = 'all'): string {
   return Buffer.from(`${filter}:${id}`).toString('base64url')
 }
 
-/**
- * @param argument name of the parameter or argument, for the message
- * @returns the id in the cursor
- * @throws ApiError INVALID_ARGUMENT for text that toCursor does not return for this filter
- */
+/** @throws ApiError INVALID_ARGUMENT, which names the argument, for text that toCursor does not return for this filter */
 export function parseCursor(cursor: string, filter: string | undefined, argument: string): bigint {
   const [, id = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split(':')
   const position = parseInt64(id)

@@ -9,7 +9,6 @@ import { insertedColumns, SELECT_LIST, toAnimal, toRow } from './queries.ts'
 /** How long a key is kept, in hours. After that, the same key creates another animal. */
 export const IDEMPOTENCY_HOURS = 24
 
-/** The client that sends an Idempotency-Key, and the key that it chose. */
 export interface IdempotencyRequest {
   clientId: bigint
   key: string
@@ -100,7 +99,11 @@ export function createOnce({ batch }: Statements) {
     toOutputs: toClaims,
   })
   return async ({ clientId, key }: IdempotencyRequest, pet: NewPet): Promise<Created> => {
-    if (!IdempotencyKey.safeParse(key).success) throw malformedKey()
+    if (!IdempotencyKey.safeParse(key).success) {
+      const message = `must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`
+      const fields = [{ path: ['idempotencyKey'], message }]
+      throw new ApiError('INVALID_ARGUMENT', `Idempotency-Key: ${message}`, { fields })
+    }
     const fingerprint = fingerprintOf(pet)
     const claimed = await claim({ clientId, key, pet, fingerprint })
     if (claimed?.createdId != null) return { animal: toAnimal(claimed.createdId, pet), replayed: false }
@@ -112,25 +115,17 @@ export function createOnce({ batch }: Statements) {
   }
 }
 
-function toParameter({ clientId, key, pet, fingerprint }: Claimant, n: number) {
-  return {
-    n,
-    lock: String(hash('sha256', keyId({ clientId, key }), 'buffer').readBigInt64BE()),
-    api_key_id: String(clientId),
-    key,
-    fingerprint: fingerprint.toString('hex'),
-    pet: toRow(pet),
-  }
-}
-
 /** The first claimant of each key, with its number. */
 function toParameters(claimants: Claimant[]) {
-  const parameters = new Map<string, ReturnType<typeof toParameter>>()
-  claimants.forEach((claimant, n) => {
+  const seen = new Set<string>()
+  return claimants.flatMap((claimant, n) => {
+    const { clientId, key, fingerprint, pet } = claimant
     const id = keyId(claimant)
-    if (!parameters.has(id)) parameters.set(id, toParameter(claimant, n))
+    if (seen.has(id)) return []
+    seen.add(id)
+    const lock = String(hash('sha256', id, 'buffer').readBigInt64BE())
+    return [{ n, lock, api_key_id: String(clientId), key, fingerprint: fingerprint.toString('hex'), pet: toRow(pet) }]
   })
-  return [...parameters.values()]
 }
 
 /** Repeats get what they would get while another instance has the key's lock: the animal only of a key that was used. */
@@ -149,16 +144,9 @@ function keyId({ clientId, key }: IdempotencyRequest): string {
   return `${clientId} ${key}`
 }
 
-function malformedKey(): ApiError {
-  const message = `must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`
-  const fields = [{ path: ['idempotencyKey'], message }]
-  return new ApiError('INVALID_ARGUMENT', `Idempotency-Key: ${message}`, { fields })
-}
-
 /**
  * Deletes expired keys, by the database's clock like createOnce. It skips keys that are being claimed again, because a
- * statement that waited for several of them could deadlock with this one.
- * @returns their number
+ * statement that waited for several of them could deadlock with this one. @returns their number
  */
 export async function pruneIdempotencyKeys(prisma: PrismaClient): Promise<number> {
   return prisma.$executeRawUnsafe(`

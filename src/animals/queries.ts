@@ -7,7 +7,6 @@ export interface ListQuery {
   limit: number
   olderThan?: bigint | undefined
   newerThan?: bigint | undefined
-  /** Start at the oldest. */
   backward?: boolean
 }
 
@@ -22,7 +21,6 @@ const INT64_MEMBERS = new Set(
   Object.entries(Animal.shape).flatMap(([field, schema]) => (schema.safeParse(0n).success ? [field] : [])),
 )
 
-/** Every member of Animal, for SELECT and RETURNING. */
 export const SELECT_LIST = Object.keys(Animal.shape)
   .map((field) => `animal.${columnOf(field)} AS "${field}"`)
   .join(', ')
@@ -78,7 +76,6 @@ function selectPages(byStatus: boolean, backward: boolean): string {
     ) AS animals`
 }
 
-/** A page that selectPages selects; the ids are inclusive. */
 interface PageQuery {
   status: PetStatus | undefined
   oldest: bigint
@@ -89,7 +86,6 @@ interface PageQuery {
 /** A row of selectPages: the values of each member, or null on an empty page. */
 type PageRow = { n: number } & Record<keyof Animal, unknown[] | null>
 
-/** The queries of both APIs. Concurrent callers share a statement. */
 export function createQueries({ batch }: Statements) {
   const batchPages = (byStatus: boolean, backward: boolean) =>
     batch({
@@ -121,7 +117,6 @@ export function createQueries({ batch }: Statements) {
       },
     }),
 
-    /** Inserts an animal. @returns the row, after the commit */
     create: batch({
       text: INSERT_ALL,
       toValues: (pets: NewPet[]) => [JSON.stringify(pets.map(toRow))],
@@ -136,7 +131,6 @@ export function createQueries({ batch }: Statements) {
   }
 }
 
-/** @returns the number of animals, all or with a status; one statement counts for all callers that wait */
 export function createCount({ batch }: Statements): (status: PetStatus | undefined) => Promise<number> {
   return batch({
     text: COUNT,

@@ -23,11 +23,7 @@ export function createAnimals(statements: Statements, counts: Statements) {
     return { animals, hasMore: found.length > query.limit }
   }
 
-  /**
-   * getPet (§4.3).
-   * @param petId as the client sent it
-   * @throws ApiError NOT_FOUND when no animal has this id or it is not an int64
-   */
+  /** getPet (§4.3). @throws ApiError NOT_FOUND when no animal has this id, or it is not an int64 */
   async function get(petId: string): Promise<Animal> {
     const id = parseInt64(petId)
     const animal = id === undefined ? undefined : await queries.byId(id)
@@ -36,8 +32,7 @@ export function createAnimals(statements: Statements, counts: Statements) {
   }
 
   /**
-   * createPet (§4.2). Resolves after the commit.
-   * @param once repeats of the request return the animal that the first one created
+   * createPet (§4.2). Resolves after the commit. With `once`, repeats return the animal that the first request created.
    * @throws ApiError UNAVAILABLE when the animal was certainly not created, DEADLINE_EXCEEDED when the outcome is
    *   unknown, and with `once` the errors of createOnce
    */

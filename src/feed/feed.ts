@@ -11,7 +11,7 @@ import { createSettledId } from './settled.ts'
 /** The least pause between two reads, in milliseconds, however many animals this process adds. */
 const MIN_PAUSE_MS = 10
 
-/** How many followers are woken in one turn of the event loop. */
+/** Followers that are woken in one turn of the event loop. */
 const WAKE_SIZE = 100
 
 interface FeedOptions {
@@ -93,7 +93,6 @@ export function wakeAfterCreate(animals: Animals, { wake }: Feed): Animals {
   return { ...animals, create: (...args) => animals.create(...args).finally(wake) }
 }
 
-/** A pause that can be ended early. */
 function createPause() {
   let waker = new AbortController()
   return {

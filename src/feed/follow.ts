@@ -7,7 +7,6 @@ import type { RunStatement } from '../database/statements.ts'
 import type { RecentAnimals } from './recent.ts'
 import { createTurns } from './turns.ts'
 
-/** Maximum number of animals that are read for a follower at a time. */
 const PAGE_SIZE = 100
 
 /** Pages of the table that are kept for other followers, and for how long: many may resume at the same position. */
@@ -20,7 +19,6 @@ interface FollowOptions {
   status?: PetStatus | undefined
   /** Clients that are far behind take turns. */
   clientId: bigint
-  /** Ends it. */
   signal: AbortSignal
 }
 
@@ -77,7 +75,8 @@ export function createFollow({ run, listen, recent, onError }: FollowDependencie
     })
 
     async function read(feed: RecentAnimals, position: bigint): Promise<FollowPage> {
-      if (feed.isWithin(position, PAGE_SIZE)) return readPage(feed, position, status)
+      const isNear = (feed.after(position, PAGE_SIZE)?.length ?? PAGE_SIZE) < PAGE_SIZE
+      if (isNear) return readPage(feed, position, status)
       return takeTurn(clientId, async () => {
         signal.throwIfAborted()
         return readPage(feed, position, status)

@@ -7,9 +7,7 @@ import { pauseAfter, readNewest, readWriters, waitForWriters } from './settled.t
 /** How often new animals are read, in milliseconds: with the verification of keys less than ten queries a second. */
 const POLL_MS = 105
 
-/** Maximum number of animals of one read. */
 const READ_SIZE = 500
-
 const SELECT_NEWER = `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id > $1 ORDER BY id LIMIT ${READ_SIZE}`
 const SELECT_BETWEEN = `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id > $1 AND id <= $2 ORDER BY id LIMIT ${READ_SIZE}`
 

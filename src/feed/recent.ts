@@ -5,13 +5,11 @@ export const RECENT_SIZE = 10_000
 
 /** The animals that were added last, oldest first. */
 export class RecentAnimals {
-  /** Up to this id the animals are complete. */
+  /** The animals above `#start` and up to `end` are complete. */
   end: bigint
-  /** Above this id they are. */
   #start: bigint
   #animals: Animal[] = []
 
-  /** @param start nothing up to this id is kept */
   constructor(start: bigint) {
     this.#start = start
     this.end = start
@@ -26,25 +24,14 @@ export class RecentAnimals {
     this.#start = dropped.at(-1)?.id ?? this.#start
   }
 
-  /** The animals above an id, at most `limit`; undefined when some of them are no longer kept. */
   after(id: bigint, limit: number): Animal[] | undefined {
-    if (id < this.#start) return undefined
-    const from = this.#indexAfter(id)
-    return this.#animals.slice(from, from + limit)
-  }
-
-  /** Whether there are less than `limit` animals above an id, and all of them are kept. */
-  isWithin(id: bigint, limit: number): boolean {
-    return id >= this.#start && this.#animals.length - this.#indexAfter(id) < limit
-  }
-
-  #indexAfter(id: bigint): number {
+    if (id < this.#start) return undefined // some of them are no longer kept
     let [low, high] = [0, this.#animals.length]
     while (low < high) {
       const middle = (low + high) >>> 1
       if ((this.#animals[middle]?.id ?? id) <= id) low = middle + 1
       else high = middle
     }
-    return low
+    return this.#animals.slice(low, low + limit)
   }
 }

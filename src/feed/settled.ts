@@ -5,10 +5,6 @@ import { ApiError } from '../errors.ts'
 /** How long `settle` waits for open transactions when it has an earlier result, in milliseconds. */
 const MAX_WAIT_WITH_FALLBACK_MS = 250
 
-/** Pauses between two reads of pg_locks, in milliseconds: most inserts take less than the first one. */
-const FIRST_PAUSE_MS = 5
-const MAX_PAUSE_MS = 100
-
 /**
  * Ids are drawn before commit, so animal 300 may be visible while animal 299 is not yet. An INSERT locks the table in
  * this mode before it draws an id, and holds the lock until its row is visible. So whatever is missing below a visible
@@ -67,16 +63,12 @@ export function waitForWriters(initial: string[]) {
   }
 }
 
-/** How long to pause before the next read of pg_locks: as long as the wait has lasted, within bounds. */
+/** The pause before the next read of pg_locks: most inserts take less than the first one, and a long wait needs few. */
 export function pauseAfter(waitedMs: number): number {
-  return Math.min(Math.max(waitedMs, FIRST_PAUSE_MS), MAX_PAUSE_MS)
+  return Math.min(Math.max(waitedMs, 5), 100)
 }
 
-/**
- * Waits for the transactions that are adding animals.
- * @param fallback an earlier result, which holds for ever: it is returned if a transaction takes long
- * @throws ApiError UNAVAILABLE when a transaction takes longer than `maxWaitMs` and there is no fallback
- */
+/** @param fallback an earlier result, which holds for ever: it is returned if a transaction takes long */
 async function settle(run: RunStatement, maxWaitMs: number, fallback?: bigint): Promise<bigint> {
   const startedAt = performance.now()
   const limitMs = fallback === undefined ? maxWaitMs : MAX_WAIT_WITH_FALLBACK_MS

@@ -8,7 +8,7 @@ import { schema } from './schema/index.ts'
 /** Cost of `__schema` and of `__type`, which cannot declare it. */
 const INTROSPECTION_COST = 10
 
-/** Computes a cost in points. @param variables as getVariableValues coerces them */
+/** @param variables coerced @returns points */
 type Cost = (variables: Record<string, unknown>) => number
 
 /** What is known of an operation without its variables. */
@@ -47,7 +47,6 @@ export function analyze({ definitions }: DocumentNode, operation: OperationDefin
 /** Walks each definition of a document once, however often it is spread. */
 class DocumentWalk {
   readonly fragments: Map<string, FragmentDefinitionNode>
-  /** Measures of what has been walked, without expansion. */
   readonly written = { fields: 0, directives: 0, aliasLength: 0 }
   hasCycle = false
   readonly #measured = new Map<ExecutableDefinitionNode, Expanded | 'in progress'>()
@@ -97,7 +96,6 @@ class DocumentWalk {
   }
 }
 
-/** The type whose fields an operation or a fragment selects. */
 function typeOf(node: ExecutableDefinitionNode | InlineFragmentNode): Type {
   if (node.kind === Kind.OPERATION_DEFINITION) return schema.getRootType(node.operation) ?? undefined
   return node.typeCondition && schema.getType(node.typeCondition.name.value)

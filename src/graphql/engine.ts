@@ -23,10 +23,6 @@ export function createEngine() {
   const yoga = createYoga({
     schema,
     logging: false,
-    graphiql: false,
-    landingPage: false,
-    cors: false,
-    multipart: false,
     maskedErrors: false, // toGraphQLError maps them
     parserAndValidationCache: { documentCache: boundedCache<DocumentNode>(), errorCache: boundedCache<Error>() },
   })

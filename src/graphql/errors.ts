@@ -14,7 +14,6 @@ export function graphqlErrorHandler(logError: LogError) {
   )
 }
 
-/** The GraphQL media type that the client prefers. */
 function accepted(req: Request): string | false {
   return req.accepts(['application/json', 'application/graphql-response+json'])
 }
@@ -52,11 +51,7 @@ export function cleanMessage(message: string): string {
   return message.replace(/ Did you mean .*$/s, '').slice(0, 500)
 }
 
-/**
- * Converts a graphql-js error to the response format, with the code, message and status of the REST API,
- * and the wrong fields.
- * @param code of a request error; undefined for an error of a resolver
- */
+/** An error with the code, message and status of the REST API. @param code of a request; undefined for a resolver's */
 export function toGraphQLError(
   error: GraphQLError,
   code: ErrorCode | undefined,

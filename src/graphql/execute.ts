@@ -14,13 +14,10 @@ import { lazy } from './schema/connection.ts'
 import { createSubscribe, type SubscribeDependencies, type Subscription } from './subscription/subscribe.ts'
 import type { TrustedDocuments } from './trusted-documents.ts'
 
-/** What has become of a request. */
-export type Outcome = Result | GraphQLRequestError | { kind: 'stream'; subscription: Subscription }
-
-interface Result extends Executed {
-  kind: 'result'
-  cost: Prepared['cost']
-}
+export type Outcome =
+  | ({ kind: 'result'; cost: Prepared['cost'] } & Executed)
+  | GraphQLRequestError // of kind 'rejected'
+  | { kind: 'stream'; subscription: Subscription }
 
 interface Executed {
   /** The result's `data` as JSON. It is formatted when it is sent: the texts of a whole batch would take memory at once. */

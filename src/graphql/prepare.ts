@@ -1,6 +1,6 @@
 import type { Request } from 'express'
-import type { DocumentNode, OperationDefinitionNode } from 'graphql'
-import { getOperationAST, GraphQLError, NoFragmentCyclesRule, OperationTypeNode } from 'graphql'
+import type { DocumentNode, OperationDefinitionNode, SelectionNode } from 'graphql'
+import { getOperationAST, GraphQLError, Kind, NoFragmentCyclesRule, OperationTypeNode } from 'graphql'
 import { UniqueFragmentNamesRule, validate } from 'graphql'
 import type { Scope } from '../auth/api-keys.ts'
 import { requireScope } from '../auth/authenticate.ts'
@@ -11,7 +11,6 @@ import { GraphQLRequestError } from './errors.ts'
 import { checkLimits, limitExceeded } from './limits.ts'
 import type { GraphQLParams } from './params.ts'
 import { schema } from './schema/index.ts'
-import { checkRootDirectives } from './subscription/root-directives.ts'
 import { requireTransport, type Transport } from './subscription/transports.ts'
 import { resolveDocument, type TrustedDocuments } from './trusted-documents.ts'
 import { invalidVariables } from './variables.ts'
@@ -29,10 +28,7 @@ export interface Prepared {
   transport: Transport | undefined
 }
 
-/**
- * Prepares requests: parses, authorizes, checks limits, validates, coerces variables, computes the cost.
- * @returns a function that throws GraphQLRequestError, ApiError for requests that it rejects
- */
+/** @returns a function that throws GraphQLRequestError, ApiError for requests that it rejects */
 export function createPrepare(engine: Engine, trusted: TrustedDocuments, costLimit: number) {
   const validOperations = new WeakMap<OperationDefinitionNode, Analysis>()
 
@@ -104,6 +100,28 @@ function checkDocument(engine: Engine, document: DocumentNode, operation: Operat
   const errors = engine.validate(document)
   if (errors.length) throw invalid(errors)
   return analysis
+}
+
+/**
+ * Rejects @skip and @include at the root of a subscription, as the GraphQL specification does. graphql-js 16 throws in
+ * validation or execution instead. For a document without cycles of fragments.
+ */
+function checkRootDirectives({ definitions }: DocumentNode): GraphQLError[] {
+  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
+
+  function findConditional(node: SelectionNode): SelectionNode[] {
+    if (node.directives?.some(({ name }) => ['skip', 'include'].includes(name.value))) return [node]
+    if (node.kind === Kind.FIELD) return []
+    const set = node.kind === Kind.INLINE_FRAGMENT ? node : fragments.find(({ name }) => name.value === node.name.value)
+    return set?.selectionSet.selections.flatMap(findConditional) ?? []
+  }
+
+  const nodes = definitions
+    .filter((definition) => definition.kind === Kind.OPERATION_DEFINITION)
+    .filter(({ operation }) => operation === OperationTypeNode.SUBSCRIPTION)
+    .flatMap(({ selectionSet }) => selectionSet.selections.flatMap(findConditional))
+  const message = 'The root field of a subscription must not have @skip or @include.'
+  return nodes.length ? [new GraphQLError(message, { nodes })] : []
 }
 
 function invalid(errors: readonly GraphQLError[]): GraphQLRequestError {

@@ -21,10 +21,7 @@ const MAX_MANIFEST_BYTES = 64 * 1_048_576
 
 const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
 
-/**
- * Reads a manifest: a JSON object from hash to document, as graphql-codegen and Relay write it.
- * @throws OperatorError with one line that names the file
- */
+/** Reads a JSON object from hash to document, as graphql-codegen and Relay write it. @throws OperatorError */
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
   try {
     const documents = Object.entries(Manifest.parse(JSON.parse(readRegularFile(file, MAX_MANIFEST_BYTES))))
@@ -44,7 +41,6 @@ function reasonOf(error: unknown): string {
 /**
  * The document of a request. In mode `allow`, a document that is sent with its hash need not be trusted.
  * `documentId` (GraphQL over HTTP) is the hash, with or without the prefix `sha256:`.
- * @throws ApiError INVALID_ARGUMENT when the mode does not accept the request, or the hash is unknown
  */
 export function resolveDocument(
   { mode, byHash }: TrustedDocuments,

@@ -18,9 +18,6 @@ type Variables = Record<string, unknown>
 /** Maximum number of wrong fields in an error: an input may have any number of unknown members. */
 const MAX_FIELDS = 20
 
-/** Maximum length of an unknown member's name in an error, in characters. */
-const MAX_NAME_LENGTH = 100
-
 /**
  * The error of variables that cannot be coerced. It names every wrong field: by the contract where the type has one, so
  * that a form gets the messages of the REST API and all of them at once, else by graphql-js.
@@ -30,12 +27,9 @@ export function invalidVariables(
   operation: OperationDefinitionNode,
   variables: Variables,
 ): GraphQLError {
-  const wrong: (FieldError & { definition: VariableDefinitionNode })[] = []
-  for (const definition of operation.variableDefinitions ?? []) {
-    const errors = variableErrors(definition, variables).slice(0, MAX_FIELDS - wrong.length)
-    wrong.push(...errors.map((error) => ({ ...error, definition })))
-    if (wrong.length === MAX_FIELDS) break
-  }
+  const wrong = (operation.variableDefinitions ?? [])
+    .flatMap((definition) => variableErrors(definition, variables).map((error) => ({ ...error, definition })))
+    .slice(0, MAX_FIELDS)
   const paths = argumentPaths(document, operation)
   const fields = wrong.map(({ definition: { variable }, path, message }) => {
     const argument = paths.get(variable.name.value) ?? [variable.name.value]
@@ -47,7 +41,6 @@ export function invalidVariables(
   return new GraphQLError(message, { nodes, originalError: new ApiError('INVALID_ARGUMENT', message, { fields }) })
 }
 
-/** What is wrong with a variable; paths begin at its value. */
 function variableErrors({ variable, type, defaultValue }: VariableDefinitionNode, variables: Variables): FieldError[] {
   const name = variable.name.value
   const inputType = typeFromAST(schema, type)
@@ -77,9 +70,7 @@ function memberErrors(value: Record<string, unknown>, type: GraphQLInputObjectTy
   return [
     ...byContract.map(({ path, message }) => ({ path: path.map(String), message })),
     ...byGraphQL,
-    ...unknown
-      .slice(0, MAX_FIELDS)
-      .map((name) => ({ path: [name.slice(0, MAX_NAME_LENGTH)], message: `is not a field of ${type.name}` })),
+    ...unknown.map((name) => ({ path: [name.slice(0, 100)], message: `is not a field of ${type.name}` })),
   ]
 }
 

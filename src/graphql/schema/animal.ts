@@ -6,7 +6,7 @@ import type { ListQuery } from '../../animals/queries.ts'
 import { invalidArgument } from '../../errors.ts'
 import { builder, type GraphQLContext, type Types } from './builder.ts'
 import { pageSizeOf, toListQuery } from './list-query.ts'
-import { type Connection, type ConnectionPage, lazy, PageInfo, selectsField } from './connection.ts'
+import { type ConnectionPage, type Edge, lazy, PageInfo, selectsField } from './connection.ts'
 
 const INT64 = 'an int64 in decimal digits'
 const NAME_SIZE = `${NAME_LENGTH.min} to ${NAME_LENGTH.max} characters`
@@ -48,7 +48,6 @@ const PET_FIELDS: Record<keyof NewPet, PetField> = {
   },
 }
 
-/** The same property of every member of NewPet. */
 function mapPetFields<T>(select: (field: PetField, name: keyof NewPet) => T): Record<keyof NewPet, T> {
   const names = Object.keys(PET_FIELDS) as (keyof NewPet)[] // the keys of the record's own type
   return Object.fromEntries(names.map((name) => [name, select(PET_FIELDS[name], name)])) as Record<keyof NewPet, T> // all
@@ -72,7 +71,7 @@ const NewPetInput = builder.inputType('NewPet', {
   fields: (t) => mapPetFields(({ input }) => input(t)),
 })
 
-export const AnimalEdge = builder.objectRef<ConnectionPage<Animal>['edges'][number]>('AnimalEdge').implement({
+export const AnimalEdge = builder.objectRef<Edge<Animal>>('AnimalEdge').implement({
   description: 'An animal and its cursor.',
   fields: (t) => ({
     cursor: t.string({
@@ -83,36 +82,41 @@ export const AnimalEdge = builder.objectRef<ConnectionPage<Animal>['edges'][numb
   }),
 })
 
-const AnimalConnection = builder
-  .objectRef<Connection<Animal> & { liveCursor(): Promise<string> }>('AnimalConnection')
-  .implement({
-    description: 'A page of animals, newest first.',
-    fields: (t) => ({
-      nodes: t.field({
-        type: [AnimalType],
-        description: 'The animals of the page, without their cursors.',
-        resolve: async ({ page }) => (await page()).edges.map((edge) => edge.node),
-      }),
-      edges: t.field({
-        type: [AnimalEdge],
-        description: 'The animals of the page with their cursors.',
-        resolve: async ({ page }) => (await page()).edges,
-      }),
-      pageInfo: t.field({ type: PageInfo, description: 'Position of the page.', resolve: ({ page }) => page() }),
-      totalCount: t.int({
-        description:
-          'The number of animals that match the filter, on all pages. Counted only when selected, in time that grows with the number.',
-        extensions: { cost: 10 },
-        resolve: ({ count }) => count(),
-      }),
-      liveCursor: t.string({
-        description:
-          'For `petCreated(after:)` with the same `status`: the animals that are added after this page was read. A few of the page may come again: merge them by id.',
-        extensions: { cost: 1 },
-        resolve: ({ liveCursor }) => liveCursor(),
-      }),
+/** A list: each part of it is read, once, when a field of it is selected. */
+interface AnimalList {
+  page(): Promise<ConnectionPage<Animal>>
+  count(): Promise<number>
+  liveCursor(): Promise<string>
+}
+
+const AnimalConnection = builder.objectRef<AnimalList>('AnimalConnection').implement({
+  description: 'A page of animals, newest first.',
+  fields: (t) => ({
+    nodes: t.field({
+      type: [AnimalType],
+      description: 'The animals of the page, without their cursors.',
+      resolve: async ({ page }) => (await page()).edges.map((edge) => edge.node),
     }),
-  })
+    edges: t.field({
+      type: [AnimalEdge],
+      description: 'The animals of the page with their cursors.',
+      resolve: async ({ page }) => (await page()).edges,
+    }),
+    pageInfo: t.field({ type: PageInfo, description: 'Position of the page.', resolve: ({ page }) => page() }),
+    totalCount: t.int({
+      description:
+        'The number of animals that match the filter, on all pages. Counted only when selected, in time that grows with the number.',
+      extensions: { cost: 10 },
+      resolve: ({ count }) => count(),
+    }),
+    liveCursor: t.string({
+      description:
+        'For `petCreated(after:)` with the same `status`: the animals that are added after this page was read. A few of the page may come again: merge them by id.',
+      extensions: { cost: 1 },
+      resolve: ({ liveCursor }) => liveCursor(),
+    }),
+  }),
+})
 
 async function readPage({ animals, deadline }: GraphQLContext, query: ListQuery): Promise<ConnectionPage<Animal>> {
   const page = await deadline.run(() => animals.list(query))

@@ -26,15 +26,7 @@ export interface GraphQLContext {
   /** Every wait for the database goes through it. */
   deadline: Deadline
   /** Who receives the events; only while a subscription begins. */
-  subscriber?: Subscriber
-}
-
-interface Subscriber {
-  clientId: bigint
-  /** Aborted when the stream ends. */
-  signal: AbortSignal
-  /** The header `Last-Event-ID`: the cursor of the last event that the client has received. */
-  lastEventId: string | undefined
+  subscriber?: { clientId: bigint; signal: AbortSignal; lastEventId: string | undefined }
 }
 
 export type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never

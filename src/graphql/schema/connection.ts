@@ -1,15 +1,13 @@
 import { type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql'
 import { builder } from './builder.ts'
 
-/** A list: each part of it is read, once, when a field of it is selected. */
-export interface Connection<Node> {
-  page(): Promise<ConnectionPage<Node>>
-  /** Counts the whole list. */
-  count(): Promise<number>
+export interface Edge<Node> {
+  node: Node
+  cursor(): string
 }
 
 export interface ConnectionPage<Node> {
-  edges: { node: Node; cursor(): string }[]
+  edges: Edge<Node>[]
   hasNextPage: boolean
   hasPreviousPage: boolean
 }
@@ -33,7 +31,7 @@ export const PageInfo = builder.objectRef<ConnectionPage<unknown>>('PageInfo').i
   }),
 })
 
-/** @returns a function that calls `create` at its first call and returns the same result at every call */
+/** @returns the result of `create`, which is called once, when it is needed */
 export function lazy<T>(create: () => T): () => T {
   let result: { value: T } | undefined
   return () => (result ??= { value: create() }).value

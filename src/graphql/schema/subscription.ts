@@ -2,12 +2,7 @@ import type { Animal, PetStatus } from '../../animals/animal.ts'
 import { parseCursor, toCursor } from '../../animals/cursor.ts'
 import { AnimalEdge, Status } from './animal.ts'
 import { builder, type GraphQLContext } from './builder.ts'
-
-/** An animal and its cursor, as AnimalEdge takes them. */
-export interface CreatedEdge {
-  node: Animal
-  cursor(): string
-}
+import type { Edge } from './connection.ts'
 
 /** The events of a subscription. It keeps a position, and nothing that was read. */
 export type CreatedEdges = Awaited<ReturnType<typeof subscribeToCreated>>
@@ -49,13 +44,13 @@ async function subscribeToCreated({ after, ...args }: CreatedArgs, { deadline, f
 
   return {
     /** The next edges, oldest first, as soon as there are some. */
-    async next(): Promise<CreatedEdge[]> {
+    async next(): Promise<Edge<Animal>[]> {
       return (await follower.next()).map((node) => ({ node, cursor: () => toCursor(node.id, status) }))
     },
     /** `next` continues after this edge. */
-    continueAfter: ({ node }: CreatedEdge) => void (follower.position = node.id),
+    continueAfter: ({ node }: Edge<Animal>) => void (follower.position = node.id),
     /** graphql-js requires an iterable, and does not iterate it. */
-    [Symbol.asyncIterator](): AsyncIterator<CreatedEdge> {
+    [Symbol.asyncIterator](): AsyncIterator<Edge<Animal>> {
       throw new Error('The events are read by pages')
     },
   }

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import { type DocumentNode, executeSync, type ExecutionResult, parse } from 'graphql'
 import { LRUCache } from 'lru-cache'
+import type { Animal } from '../../animals/animal.ts'
 import { schema } from '../schema/index.ts'
-import type { CreatedEdge } from '../schema/subscription.ts'
+import type { Edge } from '../schema/connection.ts'
 import type { Transport } from './transports.ts'
 
 /** Bounds of the cache of events, in events and in characters: streams send the same ones at about the same time. */
@@ -27,7 +28,7 @@ export function createFormats() {
 
   return (selection: string, transport: Transport) => {
     const name = hash('sha256', transport.name + selection, 'base64')
-    return (edge: CreatedEdge, toJson: (result: ExecutionResult) => string): string => {
+    return (edge: Edge<Animal>, toJson: (result: ExecutionResult) => string): string => {
       const cursor = edge.cursor() // of the same list, so it identifies the event
       const formatted = events.get(name + cursor)
       if (formatted !== undefined) return formatted

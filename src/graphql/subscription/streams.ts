@@ -17,7 +17,6 @@ export class Stream {
   endReason: EndReason | undefined
   readonly #controller = new AbortController()
 
-  /** Aborted when the stream ends. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
@@ -29,7 +28,6 @@ export class Stream {
   }
 }
 
-/** All open streams of the process. */
 export type Streams = ReturnType<typeof createStreams>
 
 type StreamLimits = Pick<Config, 'STREAM_LIMIT' | 'STREAM_LIMIT_PER_KEY'>
@@ -42,10 +40,7 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
   let closedEvents = 0
   let drainedAtMs: number | undefined
 
-  /**
-   * Opens a stream, until its response is closed.
-   * @throws ApiError RESOURCE_EXHAUSTED, UNAVAILABLE when too many of the client, or of all, are open
-   */
+  /** Opens a stream, until its response is closed. @throws ApiError RESOURCE_EXHAUSTED, UNAVAILABLE above a limit */
   function open(res: Response, caller: Caller, key: KeyHash): Stream {
     const release = reserve(caller.clientId)
     const stream = new Stream()
@@ -84,11 +79,9 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
     get size() {
       return all.size
     },
-    /** Events that were sent since the start. */
     get events() {
       return [...all.keys()].reduce((sum, stream) => sum + stream.events, closedEvents)
     },
-    /** Streams that have ended since the start, by reason. */
     ended: ended as Readonly<typeof ended>,
   }
 }

@@ -45,22 +45,19 @@ const TRANSPORTS: Record<string, Transport> = {
   'multipart/mixed; subscriptionSpec=1.0': MULTIPART,
 }
 
-/**
- * The transport that the client prefers. A wildcard does not suffice: who sends it rarely expects a response without end.
- */
+/** A wildcard in `Accept` does not suffice: who sends it rarely expects a response without end. */
 export function findTransport(req: Request): Transport | undefined {
   const named = Object.keys(TRANSPORTS).filter((type) => isNamed(req, type))
   const type = named.length > 0 && req.accepts(named)
   return type ? TRANSPORTS[type] : undefined
 }
 
-/** Whether `Accept` names this media type and accepts it; a wildcard does not count. */
+/** Whether `Accept` names a media type. */
 export function isNamed(req: Request, type: string): boolean {
   const [name] = type.split(';')
   return req.accepts().some((accepted) => accepted.toLowerCase() === name)
 }
 
-/** @throws ApiError NOT_ACCEPTABLE */
 export function requireTransport(req: Request): Transport {
   const transport = findTransport(req)
   if (transport) return transport
