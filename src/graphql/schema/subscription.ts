@@ -30,18 +30,12 @@ builder.subscriptionFields((t) => ({
   }),
 }))
 
-async function subscribeToCreated({ after, ...args }: CreatedArgs, { deadline, feed, subscriber }: GraphQLContext) {
-  if (!subscriber) throw new Error('Only subscriptions have a subscriber')
-  const { clientId, signal, lastEventId } = subscriber
+async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext) {
+  if (!context.subscriber) throw new Error('Only subscriptions have a subscriber')
+  const { clientId, signal } = context.subscriber
   const status = args.status ?? undefined
-  const follower = feed.follow(await findPosition(), { status, clientId, signal })
-
-  async function findPosition(): Promise<bigint> {
-    // On a retry the body is the same as before, so the header takes precedence.
-    if (lastEventId) return parseCursor(lastEventId, status, 'Last-Event-ID')
-    return after == null ? deadline.run(() => feed.settledId()) : parseCursor(after, status, 'after')
-  }
-
+  const position = positionOf(args, context) ?? (await context.deadline.run(() => context.feed.settledId()))
+  const follower = context.feed.follow(position, { status, clientId, signal })
   return {
     /** The next edges, oldest first, as soon as there are some. */
     async next(): Promise<Edge<Animal>[]> {
@@ -54,4 +48,13 @@ async function subscribeToCreated({ after, ...args }: CreatedArgs, { deadline, f
       throw new Error('The events are read by pages')
     },
   }
+}
+
+/**
+ * The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. It is no
+ * closure of subscribeToCreated: what a stream keeps would then keep `after`, and with it the text of the whole document.
+ */
+function positionOf({ after, status }: CreatedArgs, { subscriber }: GraphQLContext): bigint | undefined {
+  if (subscriber?.lastEventId) return parseCursor(subscriber.lastEventId, status ?? undefined, 'Last-Event-ID')
+  return after == null ? undefined : parseCursor(after, status ?? undefined, 'after')
 }
