@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { type Pool } from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
@@ -304,6 +305,7 @@ test('many followers are woken in several turns of the event loop, so that reque
   const { feed } = startFeed()
   const after = await feed.settledId()
   const controller = new AbortController()
+  setMaxListeners(0, controller.signal) // shared by many followers
   onTestFinished(() => controller.abort())
   let turn = 0
   const countTurns = () => {
@@ -364,6 +366,7 @@ test('a client that resumes waits for one page of another client at a time, howe
   }
   const { feed } = startFeed({ query: query as Pool['query'] })
   const controller = new AbortController()
+  setMaxListeners(0, controller.signal) // shared by many followers
   onTestFinished(() => controller.abort())
   const resume = async (clientId: bigint, after: bigint, end: bigint) => {
     const follower = feed.follow(after, { clientId, signal: controller.signal })
