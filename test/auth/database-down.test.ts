@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { pino } from 'pino'
 import { describe, expect, vi } from 'vitest'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { mintKey } from '../../src/auth/api-key.ts'
 import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import { type TestService, startService, testWithService as test } from '../support/harness.ts'
+import { usedHeapBytes } from '../support/heap.ts'
 import { recordStatements } from '../support/statements.ts'
 import { sendMany } from '../support/raw-http.ts'
 
@@ -67,12 +66,4 @@ async function flood({ port }: TestService, count: number, createKey: () => stri
     () => `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${createKey()}\r\n\r\n`,
   )
   expect(await sendMany(port, requests)).toEqual(requests.map(() => 401))
-}
-
-/** @returns the used heap in bytes after a garbage collection */
-function usedHeapBytes(): number {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void // a global that --expose-gc defines
-  collect()
-  return process.memoryUsage().heapUsed
 }

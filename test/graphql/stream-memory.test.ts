@@ -1,0 +1,37 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { expect, onTestFinished } from 'vitest'
+import { toCursor } from '../../src/animals/cursor.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
+import { usedHeapBytes } from '../support/heap.ts'
+
+const STREAMS = 50
+/** Of a length at which V8 keeps the text from which a literal was cut. */
+const CURSOR = toCursor(123_456_789_012n)
+
+test('an open stream keeps neither the document nor the variables of its request', async ({ service }) => {
+  const padding = 'x'.repeat(50_000)
+  const query = `subscription { petCreated(after: "${CURSOR}") { node { id } } }`
+  // The cache of documents is full before, so that it does not grow meanwhile.
+  for (let n = 0; n < 100; n++) await service.graphql(`{ __typename } # ${n} ${padding}`)
+  await openStreams(service, () => ({ query }))
+  const before = usedHeapBytes()
+  await openStreams(service, () => ({ query }))
+  const small = usedHeapBytes() - before
+  await openStreams(service, (n) => ({ query: `${query} # ${n} ${padding}` }))
+  await openStreams(service, () => ({ query, variables: { padding } }))
+  const large = (usedHeapBytes() - before - small) / 2
+  expect(large - small).toBeLessThan(STREAMS * 20_000)
+})
+
+/** Opens streams, and waits until each has begun. They are closed after the test. */
+async function openStreams({ port, key }: TestService, toBody: (n: number) => object): Promise<void> {
+  for (let n = 0; n < STREAMS; n++) {
+    const body = JSON.stringify(toBody(n))
+    const head = `POST /graphql HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+    const socket = connect(port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.write(head + body)
+    await once(socket, 'data')
+  }
+}
