@@ -63,8 +63,10 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
 
   test('with a heap that is too small it logs a warning', async ({ sandbox }) => {
     const cannotListen = { HOST: '203.0.113.1', DATABASE_URL: await unreachableDatabaseUrl() }
-    const start = (mb: number) =>
-      sandbox.run('main.js', [], { ...cannotListen, NODE_OPTIONS: `--max-old-space-size=${mb}` })
+    const start = (mb: number) => {
+      const options = `--max-old-space-size=${mb} --max-semi-space-size=16` // the second one as npm start has it
+      return sandbox.run('main.js', [], { ...cannotListen, NODE_OPTIONS: options })
+    }
     expect((await start(64)).stdout).toContain('set --max-old-space-size=96 or more')
     expect((await start(96)).stdout).not.toContain('max-old-space-size')
   })
