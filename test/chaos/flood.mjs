@@ -10,7 +10,7 @@ async function run() {
   for (;;) {
     const socket = connect({ port: Number(port), host: '127.0.0.1' }).resume()
     socket.on('error', () => {}) // closed by the service
-    const closed = once(socket, 'close')
+    const closed = once(socket, 'close').catch(() => {})
     socket.write(first, 'latin1')
     while (!socket.destroyed) {
       if (!socket.write(bytes)) await Promise.race([once(socket, 'drain').catch(() => {}), closed])

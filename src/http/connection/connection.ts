@@ -90,6 +90,9 @@ export class Connection {
     if (!this.#isReading) return
     this.#isReading = false
     const { socket } = this
+    // Node would parse all requests that it has read with this one, a thousand or more: 2 ends that, as for an upgrade.
+    const { parser } = socket as { parser?: { onIncoming: () => number } | null } // of Node, not documented
+    if (parser) parser.onIncoming = () => 2
     let discarded = 0
     socket.removeAllListeners('data').on('data', (bytes: Buffer) => {
       discarded += bytes.length
