@@ -145,14 +145,21 @@ function keyId({ clientId, key }: IdempotencyRequest): string {
 }
 
 /**
- * Deletes expired keys, by the database's clock like createOnce. It skips keys that are being claimed again, because a
- * statement that waited for several of them could deadlock with this one. @returns their number
+ * Deletes expired keys, by the database's clock like createOnce, some at a time: a statement for all of them would exceed
+ * its timeout on a busy service, and never succeed again. It skips keys that are being claimed again, because a statement
+ * that waited for several of them could deadlock with this one.
+ * @returns their number
  */
-export async function pruneIdempotencyKeys(prisma: PrismaClient): Promise<number> {
-  return prisma.$executeRawUnsafe(`
-    DELETE FROM idempotency_key WHERE (api_key_id, key) IN (
-      SELECT api_key_id, key FROM idempotency_key WHERE NOT ${IS_KEPT} FOR UPDATE SKIP LOCKED
-    )`)
+export async function pruneIdempotencyKeys(prisma: PrismaClient, maxAtOnce = 10_000): Promise<number> {
+  let deleted = 0
+  for (;;) {
+    const count = await prisma.$executeRawUnsafe(`
+      DELETE FROM idempotency_key WHERE (api_key_id, key) IN (
+        SELECT api_key_id, key FROM idempotency_key WHERE NOT ${IS_KEPT} LIMIT ${maxAtOnce} FOR UPDATE SKIP LOCKED
+      )`)
+    deleted += count
+    if (count < maxAtOnce) return deleted
+  }
 }
 
 /**

@@ -18,8 +18,8 @@ interface PoolsOptions extends Pick<PoolOptions, 'tracer'> {
 }
 
 /**
- * One pool for requests; one each for the rate-limit store, the feed of new animals and the readiness probe, which must
- * not wait for it; one for each replica. They connect when they are first used.
+ * One pool for requests; one each for counts, the rate-limit store, the feed of new animals and the readiness probe, which
+ * must not wait for it; one for each replica and for the primary's WAL position. They connect when they are first used.
  */
 export function createPools(options: PoolsOptions) {
   const { config, databaseUrl, tracer } = options

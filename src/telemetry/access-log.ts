@@ -14,8 +14,8 @@ const MAX_OPERATION_NAME_LENGTH = 100
 const CLIENT_CLOSED_REQUEST = 499
 
 /**
- * Logs and measures each request when its response is complete or its client has disconnected. Only the route template
- * is recorded, no path, query or header: so API keys are not logged, and each metric has few time series.
+ * Logs and measures each request when its response is complete or its client has disconnected. Of the URL only
+ * the route template is recorded: so API keys are not logged, and each metric has few time series.
  */
 export function observeRequests(log: Logger, metrics: Metrics, routeOf: RouteOf): RequestHandler {
   return (req, res, next) => {

@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/animals/idempotency.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
+import { recordStatements } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const pet = { name: 'Rex', categoryId: 1, status: 'sold' }
@@ -129,8 +130,11 @@ describe('an Idempotency-Key', () => {
     await age(24.1)
     expect(await location()).not.toBe('/v1/pets/1')
     expect(await count(service)).toEqual({ totalCount: 2 })
+    await service.post(pet, idempotencyKey('l'))
     await age(24.1)
-    expect(await pruneIdempotencyKeys(service.database.prisma)).toBe(1)
+    const sent = recordStatements(service)
+    expect(await pruneIdempotencyKeys(service.database.prisma, 1)).toBe(2)
+    expect(sent.filter(({ text }) => text.includes('DELETE'))).toHaveLength(3) // one key at a time, until there is none
   })
 
   test('is not stored if the insert of the animal fails', async ({ service }) => {

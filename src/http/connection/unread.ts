@@ -6,9 +6,9 @@ const MAX_BYTES_OF_KEY = 8 * 1024 * 1024
 const MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * Bounds the memory of responses that their clients have not taken: beyond it, the connection is closed whose
- * response has waited longest, of the client for which most bytes wait. What the kernel's buffers take does not count, nor do responses without a key: they are small, or
- * share one copy.
+ * Bounds the memory of responses that their clients have not taken. Beyond the bound of a key, the connection is closed
+ * whose response has waited longest; beyond that of all keys, the one of the key for which most bytes wait. What the
+ * kernel's buffers take does not count, nor do responses without a key: they are small, or share one copy.
  * @returns call it with each response when it was ended
  */
 export function limitUnreadResponses(): (res: ServerResponse) => void {
@@ -50,7 +50,7 @@ export function limitUnreadResponses(): (res: ServerResponse) => void {
 
   return (res) => {
     const { caller } = res.req as Request // those of the app are Express's
-    if (!caller || res.writableLength === 0) return
+    if (!caller || res.writableLength === 0 || waiting.has(res)) return
     const bytes = Number(res.getHeader('Content-Length') ?? res.writableLength) // a string's length is not in bytes
     waiting.set(res, { clientId: caller.clientId, bytes })
     add(caller.clientId, bytes)
