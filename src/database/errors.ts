@@ -4,7 +4,7 @@
  * - `connection-lost`: it was sent and no response arrived, so a write may have happened;
  * - undefined: the database is available, and the error has another cause.
  */
-export type DatabaseFailure = 'not-executed' | 'connection-lost'
+type DatabaseFailure = 'not-executed' | 'connection-lost'
 
 /** No connection could be obtained, so the statement was certainly not sent. */
 export class ConnectionUnavailableError extends Error {

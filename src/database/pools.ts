@@ -68,8 +68,6 @@ function createReplication(
   return { replicas, pools: [...pools, positionPool] }
 }
 
-export type Database = ReturnType<typeof createDatabase>
-
 export function createDatabase(options: PoolOptions, replicas?: Replicas) {
   const { timeouts } = options
   const pool = createPool(options)

@@ -21,7 +21,7 @@ export interface GraphQLRouterDependencies extends ExecuteDependencies, SendStre
 }
 
 /** A response whose media type is negotiated. */
-export type NegotiatedResponse = Response<unknown, { mediaType: string }>
+type NegotiatedResponse = Response<unknown, { mediaType: string }>
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
 export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependencies): Router {

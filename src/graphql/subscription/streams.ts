@@ -7,7 +7,7 @@ import { ApiError } from '../../errors.ts'
 /** How often the keys of streams are verified, in milliseconds: with KEY_CACHE_MS less than five seconds. */
 const VERIFY_MS = 2_000
 
-export type EndReason = 'client' | 'slow' | 'unauthenticated' | 'shutdown' | 'error'
+type EndReason = 'client' | 'slow' | 'unauthenticated' | 'shutdown' | 'error'
 
 /** The response to a subscription. */
 export class Stream {
