@@ -1,15 +1,36 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Deployment } from 'kubernetes-types/apps/v1.d.ts'
+import type { Job } from 'kubernetes-types/batch/v1.d.ts'
+import type { Service } from 'kubernetes-types/core/v1.d.ts'
+import type { Ingress, NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts'
 import { describe, expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { version } from '../../src/project.ts'
-import { manifests, typeErrors } from './manifests.ts'
 import { configOf, secondsToStop } from './settings.ts'
 
 const hasKubectl = spawnSync('kubectl', ['kustomize', '--help']).status === 0
 const whySkipped = hasKubectl ? '' : ' (there is no kubectl on the PATH)'
 const folder = new URL('../../deploy/kubernetes/', import.meta.url)
+
+const base = fileURLToPath(new URL('base/', folder))
+
+/** The manifests that both environments share, by file. typeErrors() checks them. */
+const manifests = Object.fromEntries(
+  readdirSync(base)
+    .filter((file) => file !== 'kustomization.yaml')
+    .map((file) => [file, parse(readFileSync(join(base, file), 'utf8'))]),
+) as {
+  'deployment.yaml': Deployment
+  'ingress.yaml': Ingress
+  'migration.yaml': Job
+  'network-policy.yaml': NetworkPolicy
+  'service.yaml': Service
+  [file: string]: { apiVersion?: string; kind?: string }
+}
 
 const pod = manifests['deployment.yaml'].spec?.template.spec
 const [container] = pod?.containers ?? []
@@ -34,12 +55,12 @@ test('the ports are those on which the service listens, and only Prometheus reac
   ])
 })
 
-test('/livez decides about life and /readyz about traffic', () => {
+test('/readyz decides when a pod gets its first request; without a database it goes on responding', () => {
   const probes = [container?.startupProbe, container?.livenessProbe, container?.readinessProbe]
   expect(probes.map((probe) => `${probe?.httpGet?.port} ${probe?.httpGet?.path}`)).toEqual([
-    'http /livez',
-    'http /livez',
     'http /readyz',
+    'http /livez',
+    'http /livez',
   ])
 })
 
@@ -78,6 +99,26 @@ describe.for(['staging', 'production'] as const)('%s', (environment) => {
     expect(parseAllDocuments(stdout)).toHaveLength(Object.keys(manifests).length)
   })
 })
+
+/** Checks manifests against the types of the Kubernetes API: unknown, missing and wrong members are errors. */
+function typeErrors(checked: { apiVersion?: string; kind?: string }[]): string[] {
+  const text = checked.map((manifest, n) => {
+    const { apiVersion = '', kind } = manifest
+    const [group = '', version] = apiVersion.includes('/') ? apiVersion.split('/') : ['core', apiVersion]
+    const from = `kubernetes-types/${group.replace(/\.k8s\.io$/, '')}/${version}.d.ts`
+    return `import type { ${kind} as Type${n} } from '${from}'\nexport const manifest${n}: Type${n} = ${JSON.stringify(manifest)}`
+  })
+  const folder = mkdtempSync(fileURLToPath(new URL('../../dist/test-manifests-', import.meta.url)))
+  writeFileSync(join(folder, 'manifests.ts'), text.join('\n'))
+  const compilerOptions = { strict: true, noEmit: true, module: 'nodenext', types: [], lib: ['es5'] }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+  const compiler = join(dirname(createRequire(import.meta.url).resolve('typescript-compiler/package.json')), 'bin/tsc')
+  const { stdout } = spawnSync(process.execPath, [compiler, '--project', folder, '--pretty', 'false'], {
+    encoding: 'utf8',
+  })
+  rmSync(folder, { recursive: true })
+  return [...stdout.matchAll(/error TS\d+: (.*)/g)].map(([, message = '']) => message)
+}
 
 function read(path: string): string {
   return readFileSync(new URL(path, folder), 'utf8')

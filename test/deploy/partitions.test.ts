@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
+import { createRunStatement } from '../../src/database/statements.ts'
 import { readWriters } from '../../src/feed/settled.ts'
 import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
 
@@ -9,17 +10,15 @@ const [, sql = ''] = /^```sql\n([^]*?)^```/m.exec(page) ?? []
 /** The SQL of the page, with bounds that few animals reach. */
 const partition = sql.replaceAll(/\b(\d)00000000\b/g, '$10')
 
-async function createAnimals(service: TestService, names: string[]): Promise<void> {
-  for (const name of names) {
-    const response = await service.post({ name, categoryId: 1, status: 'sold' }, { 'Idempotency-Key': name })
-    expect(response.status).toBe(201)
-  }
+async function createAnimals({ post }: TestService, names: string[]): Promise<void> {
+  for (const name of names)
+    expect((await post({ name, categoryId: 1, status: 'sold' }, { 'Idempotency-Key': name })).status).toBe(201)
 }
 
 test('docs/scaling.md converts a table with animals, and the service works on its partitions', async ({ service }) => {
   const names = Array.from({ length: 25 }, (_, n) => `animal-${n + 1}`)
   await createAnimals(service, names.slice(0, 5))
-  await withClient((client) => client.query(partition), databaseOf(service))
+  await service.database.pool.query(partition)
   await createAnimals(service, names.slice(5))
   await createAnimals(service, names) // replays, of both sides
 
@@ -39,9 +38,8 @@ test('docs/scaling.md converts a table with animals, and the service works on it
 })
 
 test('on partitions an open insert holds the lock that subscriptions wait for', async ({ service }) => {
-  await withClient((client) => client.query(partition), databaseOf(service))
-  const { pool } = service.database
-  const run = async <Row>(text: string): Promise<Row[]> => (await pool.query(text)).rows
+  await service.database.pool.query(partition)
+  const run = createRunStatement(service.database.pool)
   await withClient(async (client) => {
     await client.query(`BEGIN; INSERT INTO animal (name, category_id) VALUES ('Rex', 1)`)
     expect(await readWriters(run)).toHaveLength(1)
