@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from 'pino'
 import { AggregatorRegistry, type Registry } from 'prom-client'
 import type { Config } from './config.ts'
+import { onSignals } from './signals.ts'
 
 type Message = { petstore: 'shutdown' } | { petstore: 'metrics'; request: number; text?: string }
 
@@ -19,11 +20,9 @@ export async function runCluster({ WORKERS, METRICS_PORT }: Config, log: Logger)
     log.info({ signal }, 'shutting down')
     for (const worker of workers()) send(worker, { petstore: 'shutdown' })
   }
-  function onSignal(signal: string): void {
-    if (!shuttingDown) return shutDown(signal)
-    if (signal !== 'SIGHUP') for (const worker of workers()) worker.process.kill('SIGKILL')
-  }
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal).on('SIGHUP', onSignal)
+  onSignals(shutDown, () => {
+    for (const worker of workers()) worker.process.kill('SIGKILL')
+  })
 
   serveMetrics()
   cluster.on('fork', (worker) => {
@@ -36,7 +35,7 @@ export async function runCluster({ WORKERS, METRICS_PORT }: Config, log: Logger)
   return new Promise((resolve) => {
     const listening = new Set<Worker>()
     cluster.on('listening', (worker, { port }) => {
-      if (port === METRICS_PORT) return
+      if (port === METRICS_PORT || shuttingDown) return
       if (listening.size === 0) for (let n = 1; n < WORKERS; n++) cluster.fork()
       listening.add(worker)
     })

@@ -1,6 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { Environment } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
-import { readRegularFile } from './regular-file.ts'
 
 /** The environment variables by their names, parsed, with their defaults. */
 export type Config = ReturnType<typeof loadConfig>
@@ -14,36 +14,34 @@ const TIMEOUT_ORDER = [
   [['HEADERS_TIMEOUT_MS'], '<=', 'REQUEST_TIMEOUT_MS'],
 ] as const
 
-/** The message is one line that names every invalid variable. It contains no value that may be a secret. */
-export class ConfigError extends OperatorError {
-  constructor(message: string) {
-    super(`Configuration: ${message}`)
-  }
+/** @param problem one line that names every invalid variable, without a value that may be a secret */
+function invalid(problem: string): OperatorError {
+  return new OperatorError(`Configuration: ${problem}`)
 }
 
-/** Reads the configuration from environment variables; an empty variable counts as unset. @throws ConfigError */
+/** Reads the configuration from environment variables; an empty variable counts as unset. @throws OperatorError */
 export function loadConfig(env: NodeJS.ProcessEnv) {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   if (set.DATABASE_URL_FILE) set.DATABASE_URL ??= readSecret(set.DATABASE_URL_FILE)
   const { success, data, error } = Environment.safeParse(set)
   if (!success) {
     const problems = error.issues.map(({ path, message }) => `${String(path[0])} ${message}`)
-    throw new ConfigError([...new Set(problems)].join('; ')) // a list has an issue for each wrong element
+    throw invalid([...new Set(problems)].join('; ')) // a list has an issue for each wrong element
   }
   if (data.NODE_ENV === 'production' && !data.DATABASE_URL) {
-    throw new ConfigError('DATABASE_URL must be set in production: the embedded database is for development')
+    throw invalid('DATABASE_URL must be set in production: the embedded database is for development')
   }
   if (data.TRUSTED_DOCUMENTS !== 'off' && !data.TRUSTED_DOCUMENTS_FILE) {
-    throw new ConfigError('TRUSTED_DOCUMENTS_FILE must be set when TRUSTED_DOCUMENTS is not off')
+    throw invalid('TRUSTED_DOCUMENTS_FILE must be set when TRUSTED_DOCUMENTS is not off')
   }
   if (data.METRICS_PORT === data.PORT) {
-    throw new ConfigError(`METRICS_PORT must not equal PORT, which is ${data.PORT}`)
+    throw invalid(`METRICS_PORT must not equal PORT, which is ${data.PORT}`)
   }
   for (const [inner, order, outer] of TIMEOUT_ORDER) {
     const sum = inner.reduce((total, name) => total + data[name], 0)
     if (sum < data[outer] || (order === '<=' && sum === data[outer])) continue
     const must = order === '<=' ? 'must be at least' : 'must be more than'
-    throw new ConfigError(`${outer} ${must} ${inner.join(' + ')}, which is ${sum}`)
+    throw invalid(`${outer} ${must} ${inner.join(' + ')}, which is ${sum}`)
   }
   return {
     ...data,
@@ -54,8 +52,8 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
 
 function readSecret(file: string): string {
   try {
-    return readRegularFile(file, 65_536).trim()
+    return readFileSync(file, 'utf8').trim()
   } catch (error) {
-    throw new ConfigError(`DATABASE_URL_FILE cannot be read: ${(error as Error).message}`) // ours, or of node:fs
+    throw invalid(`DATABASE_URL_FILE cannot be read: ${(error as Error).message}`) // node:fs throws nothing else
   }
 }

@@ -60,11 +60,11 @@ const origins = list
   .transform((all) => (all.join() === '*' ? ('*' as const) : all))
   .optional()
 
-/** Every environment variable of the service and its command lines. `--help` and docs/configuration.md are generated. */
+/** The environment variables of the service and its command lines, but for OpenTelemetry's `OTEL_*`. `--help` and docs/configuration.md are generated. */
 export const Environment = z.object({
   NODE_ENV: oneOf('development', 'test', 'production')
     .default('development')
-    .describe('With `production` the service does not start without `DATABASE_URL`, and always logs JSON lines.'),
+    .describe('With `production` the service does not start without `DATABASE_URL`.'),
   PORT: integerOr(4000, 0, 65535).describe('TCP port to listen on. With 0 the system chooses a free port.'),
   HOST: z.string().default('0.0.0.0').describe('IP address or host name to listen on.'),
   WORKERS: integerOr(1, 1, 64).describe('Number of processes that share the port. Use one for each CPU core.'),
@@ -73,7 +73,7 @@ export const Environment = z.object({
   ),
   DATABASE_URL_FILE: z.string().optional().describe('File that contains `DATABASE_URL` (for container secrets).'),
   DATABASE_REPLICA_URLS: replicaUrls.describe(
-    'URLs of standbys of the same PostgreSQL, separated by commas. While the primary is busy they execute reads, which are never older than on the primary.',
+    'URLs of standbys of the same PostgreSQL, separated by commas. They execute lists of animals, which are never older than on the primary.',
   ),
   DATA_DIR: z.string().default('.data').describe('Directory of the embedded PostgreSQL and of the development key.'),
   DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe(

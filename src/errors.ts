@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { databaseFailure, isSchemaOutdated } from './database/errors.ts'
+import { databaseFailure, isLockTimeout, isSchemaOutdated } from './database/errors.ts'
 
 export interface ErrorDefinition {
   status: number
@@ -106,7 +106,10 @@ export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): Ap
 
 /** A read failed, or a write was certainly not executed. */
 export function databaseUnavailable(cause: unknown): ApiError {
-  return new ApiError('UNAVAILABLE', 'The database is not available. Nothing was changed.', { cause })
+  const reason = isLockTimeout(cause)
+    ? 'A lock in the database was not released in time'
+    : 'The database is not available'
+  return new ApiError('UNAVAILABLE', `${reason}. Nothing was changed.`, { cause })
 }
 
 export function outcomeUnknown(cause: unknown): ApiError {

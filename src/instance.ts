@@ -11,15 +11,13 @@ import { readManifest } from './graphql/trusted-documents.ts'
 import { OperatorError } from './operator-error.ts'
 import { version } from './project.ts'
 import { createService, type Service } from './service.ts'
+import { onSignals } from './signals.ts'
 import { startConfiguredTracing } from './telemetry/tracing-config.ts'
-
-/** How long a signal waits for startup to finish, in milliseconds: it releases the embedded PostgreSQL. */
-const START_TIMEOUT_MS = 20_000
 
 /** Starts the service in this process and runs it until a signal, or the primary process, requests a shutdown. */
 export async function runInstance(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<void> {
   const shutdown = shutdownRequested()
-  const stop = await Promise.race([start(config, env, log), giveUpStarting(shutdown)])
+  const stop = await start(config, env, log)
   const logLevel = cluster.isWorker ? 'debug' : 'info' // the primary logs the shutdown of all
   log[logLevel]({ signal: await shutdown }, 'shutting down')
   await stop()
@@ -52,7 +50,8 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
       throw toListenError(error, config)
     })
     log.info({ port, host: config.HOST }, 'listening')
-    if (devKey && (cluster.worker?.id ?? 1) === 1) console.log(startupBanner(port, devKey, config))
+    if ((devKey || process.stdout.isTTY) && (cluster.worker?.id ?? 1) === 1)
+      console.log(startupBanner(port, devKey, config))
     if (config.MIGRATE_ON_START && !server.embedded) void migrateWhenReachable(server.url, log)
     return async () => {
       await service.stop(config.DRAIN_DELAY_MS, config.DRAIN_TIMEOUT_MS)
@@ -66,26 +65,14 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
 }
 
 /**
- * Resolves with the first signal, or with undefined when the primary of the cluster requests a shutdown. A second SIGTERM
- * or SIGINT exits immediately. A terminal signals the primary and its workers, so a message does not count as the first.
+ * Resolves with the first signal, or with undefined when the primary of the cluster requests a shutdown. A later signal
+ * exits immediately. A terminal signals the primary and its workers, so a message does not count as the first.
  */
 function shutdownRequested(): Promise<string | undefined> {
   return new Promise((resolve) => {
-    let signalled = false
-    function onSignal(signal: string): void {
-      if (signalled && signal !== 'SIGHUP') process.exit(1)
-      signalled = true
-      resolve(signal)
-    }
-    process.on('SIGTERM', onSignal).on('SIGINT', onSignal).on('SIGHUP', onSignal)
+    onSignals(resolve, () => process.exit(1))
     onShutdown(() => resolve(undefined))
   })
-}
-
-async function giveUpStarting(shutdown: Promise<unknown>): Promise<never> {
-  await shutdown
-  await sleep(START_TIMEOUT_MS)
-  throw new OperatorError('Interrupted during startup.')
 }
 
 /** Names the variable whose port or address cannot be listened on. */
@@ -104,17 +91,17 @@ async function prepareDevelopmentDatabase(url: string, { database, keys }: Servi
   })
 }
 
-function startupBanner(port: number, devKey: string, { DATA_DIR, TRUSTED_DOCUMENTS }: Config): string {
+function startupBanner(port: number, devKey: string | undefined, { DATA_DIR, TRUSTED_DOCUMENTS }: Config): string {
   const base = `http://localhost:${port}`
-  const graphql =
-    TRUSTED_DOCUMENTS === 'only' ? `GraphQL    ${base}/graphql` : `GraphiQL   ${base}/graphql#key=${devKey}`
+  const withKey = devKey ? `#key=${devKey}` : ''
+  const graphql = TRUSTED_DOCUMENTS === 'only' ? `GraphQL    ${base}/graphql` : `GraphiQL   ${base}/graphql${withKey}`
   return `
-  Pet store ${version} is ready.
+  Pet store ${version} is ${devKey ? 'ready' : 'listening'}.
 
     ${graphql}
     REST       ${base}/v1/pets
-    Docs       ${base}/docs#key=${devKey}
-    Key        ${DATA_DIR}/dev-key   (development only; both links contain it)
+    Docs       ${base}/docs${withKey}
+    Key        ${devKey ? `${DATA_DIR}/dev-key   (development only; both links contain it)` : 'npm run --silent keys -- create --name NAME'}
 
   Press Ctrl-C to stop.
 `

@@ -5,7 +5,7 @@ import { runCluster } from './cluster.ts'
 import { loadConfig } from './config.ts'
 import { describeEnvironment } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
-import { createLogger, prettyStream } from './telemetry/logger.ts'
+import { createLogger } from './telemetry/logger.ts'
 
 /** In MB, with the young generation: 144 with `--max-old-space-size=96`, 112 with 64. Under load the service ran out with 40. */
 const MIN_HEAP_MB = 128
@@ -15,7 +15,7 @@ await runProgram(async (env) => {
     throw new OperatorError('The service takes no arguments but --help; environment variables configure it.')
   }
   const config = loadConfig(env)
-  const log = createLogger(config.LOG_LEVEL, await prettyStream(config))
+  const log = createLogger(config.LOG_LEVEL)
   const heapMb = Math.round(getHeapStatistics().heap_size_limit / 1_048_576)
   if (heapMb < MIN_HEAP_MB) log.warn({ heapMb }, 'the heap is too small for load: set --max-old-space-size=96 or more')
   if (config.WORKERS > 1 && cluster.isPrimary) {

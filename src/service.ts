@@ -10,7 +10,7 @@ import { createUsage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { createCoalescer } from './coalesce.ts'
 import type { Config } from './config.ts'
 import { createPools, RATE_LIMIT_POOL_SIZE } from './database/pools.ts'
-import { type DatabaseState, problemForClients, readDatabaseState } from './database/readiness.ts'
+import { type DatabaseState, readDatabaseState } from './database/readiness.ts'
 import { createFeed, wakeAfterCreate } from './feed/feed.ts'
 import { createStreams } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
@@ -33,13 +33,14 @@ export interface ServiceOptions {
   trusted?: TrustedDocuments | undefined
   gatherMetrics?: MetricSources['gatherMetrics']
   tracer?: Tracer | undefined
-  /** The clock of API keys and of deprecation; tests bring their own. */
+  /** The clock of API keys and of deprecation. Tests have one of their own. */
   now?: (() => Date) | undefined
 }
 
 export type Service = ReturnType<typeof createService>
 
 /** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
+// oxlint-disable-next-line max-lines-per-function -- creates the parts, one after the other
 export function createService(options: ServiceOptions) {
   const { config, databaseUrl, log, trusted = TRUSTED_DOCUMENTS_OFF } = options
   const { gatherMetrics, tracer, now = () => new Date() } = options
@@ -96,7 +97,11 @@ export function createService(options: ServiceOptions) {
     loadShedder,
     health: {
       isDraining: () => stopping !== undefined,
-      databaseProblem: async () => problemForClients(await readState()),
+      async databaseProblem() {
+        const state = await readState()
+        monitor.checkSettings(state)
+        return state.problem
+      },
     },
     metrics,
     log,

@@ -5,11 +5,10 @@ export const INT64_MAX = 2n ** 63n - 1n
 
 const int64Message = `must be an integer from ${INT64_MIN} to ${INT64_MAX}`
 
-/** Text is a common mistake. */
+/** Names the most common mistake: an int64 as text. */
 const int64Error = ({ input }: { input: unknown }) =>
   typeof input === 'string' ? 'must be a JSON integer, not a string' : int64Message
 
-/** An int64: parses a safe integer or a bigint into a bigint. */
 export const Int64 = z
   .union([z.int({ error: int64Error }), z.bigint()], { error: int64Error })
   .transform(BigInt)
@@ -55,7 +54,7 @@ export const Animal = z.object({ id: AnimalId, ...fields })
 export type Animal = Stored<z.infer<typeof Animal>>
 type Stored<T> = { [K in keyof T]-?: undefined extends T[K] ? Exclude<T[K], undefined> | null : T[K] }
 
-/** Specification §8. */
+/** The sizes of a page (specification §8). */
 export const PAGE_SIZE = { min: 1, max: 100, default: 20 }
 const pageSizeMessage = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max}`
 export const PageSize = z

@@ -76,12 +76,8 @@ function selectPages(byStatus: boolean, backward: boolean): string {
     ) AS animals`
 }
 
-interface PageQuery {
-  status: PetStatus | undefined
-  oldest: bigint
-  newest: bigint
-  size: number
-}
+/** An element of the parameter of selectPages. In JSON, int64 is text. */
+type PageQuery = { status: PetStatus | undefined; oldest: string; newest: string; size: number }
 
 /** A row of selectPages: the values of each member, or null on an empty page. */
 type PageRow = { n: number } & Record<keyof Animal, unknown[] | null>
@@ -90,9 +86,12 @@ export function createQueries({ batch }: Statements) {
   const batchPages = (byStatus: boolean, backward: boolean) =>
     batch({
       text: selectPages(byStatus, backward),
-      readOnly: true,
-      toValues: (pages: PageQuery[]) => [JSON.stringify(pages.map(toParameter))],
-      toOutputs: toPages,
+      onReplicas: true,
+      toValues: (pages: PageQuery[]) => [JSON.stringify(pages.map((page, n) => ({ n, ...page })))],
+      toOutputs(rows: PageRow[], pages) {
+        const found = new Map(rows.map((row) => [row.n, toAnimals(row)]))
+        return pages.map((_page, n) => found.get(n) ?? [])
+      },
     })
   const all = { forward: batchPages(false, false), backward: batchPages(false, true) }
   const byStatus = { forward: batchPages(true, false), backward: batchPages(true, true) }
@@ -104,12 +103,13 @@ export function createQueries({ batch }: Statements) {
       const oldest = newerThan === undefined ? INT64_MIN : newerThan + 1n
       if (oldest > newest) return [] // so both are int64 below
       const { [backward ? 'backward' : 'forward']: page } = status ? byStatus : all
-      return page({ status, oldest, newest, size: limit + 1 })
+      return page({ status, oldest: String(oldest), newest: String(newest), size: limit + 1 })
     },
 
+    // The parameter in a SELECT: PostgreSQL would otherwise plan the statement again for each small number of ids.
     byId: batch({
-      text: `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id = ANY($1::bigint[])`,
-      readOnly: true,
+      text: `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id = ANY((SELECT $1::bigint[])::bigint[])`,
+      onReplicas: true,
       toValues: (ids: bigint[]) => [`{${ids.join()}}`],
       toOutputs(animals: Animal[], ids) {
         const found = new Map(animals.map((animal) => [animal.id, animal]))
@@ -143,8 +143,7 @@ export function createCount({ batch }: Statements): (status: PetStatus | undefin
   })
 }
 
-/** @param prefix of each column, such as `pet.` */
-export function insertedColumns(prefix = ''): string {
+export function insertedColumns(prefix: '' | 'pet.' = ''): string {
   return INSERTED_COLUMNS.map(({ column }) => prefix + column).join(', ')
 }
 
@@ -164,15 +163,6 @@ export function toAnimal(id: bigint | undefined, pet: { [Field in keyof NewPet]:
   const animal: Record<string, unknown> = { id }
   for (const { field } of INSERTED_COLUMNS) animal[field] = pet[field] ?? null
   return animal as Animal // has every member
-}
-
-function toParameter({ oldest, newest, ...page }: PageQuery, n: number) {
-  return { n, ...page, oldest: String(oldest), newest: String(newest) }
-}
-
-function toPages(rows: PageRow[], pages: PageQuery[]): Animal[][] {
-  const found = new Map(rows.map((row) => [row.n, toAnimals(row)]))
-  return pages.map((_page, n) => found.get(n) ?? [])
 }
 
 function toAnimals(row: PageRow): Animal[] {

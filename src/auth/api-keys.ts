@@ -1,14 +1,22 @@
+import { hash, randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { z } from 'zod'
 import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
 import { OperatorError } from '../operator-error.ts'
-import { hashKey, keyPrefix, mintKey } from './api-key.ts'
+
+/**
+ * An API key: `pets_`, 256 random bits in base 36, and a checksum that detects mistyped keys without a query. Letters,
+ * digits and the underscore only, so that a double click selects all of it.
+ */
+const KEY_PATTERN = /^pets_[0-9a-z]{57}$/
+const CHECKSUM_LENGTH = 7
 
 export const Scope = z.enum(['pets:read', 'pets:write', 'metrics:read'])
 export type Scope = z.infer<typeof Scope>
 
-/** For clients of the APIs. Metrics are for operators: they show the key prefixes of all clients. */
+/** The scopes of a client of the APIs. Metrics are for operators: they show the key prefixes of all clients. */
 export const DEFAULT_SCOPES: Scope[] = ['pets:read', 'pets:write']
 
 export interface Caller {
@@ -23,7 +31,6 @@ export interface Caller {
 
 type IssueOptions = { scopes?: Scope[]; expiresAt?: Date | undefined }
 
-/** What operators may see of a key. */
 export type KeyInfo = Omit<ApiKey, 'id' | 'hash' | 'clientId'>
 
 export type ApiKeys = ReturnType<typeof createApiKeys>
@@ -37,10 +44,8 @@ export function createApiKeys({ prisma }: { prisma: PrismaClient }, now = () => 
       await prisma.apiKey.create({ data: { ...toKeyRow(key), name, scopes, expiresAt: expiresAt ?? null } })
       return key
     },
-    /** Whether a key is known, not expired and not revoked. */
     async isValid(key: string): Promise<boolean> {
-      const { hash } = toKeyRow(key)
-      return (await prisma.apiKey.count({ where: { hash, ...validAt(now()) } })) > 0
+      return (await prisma.apiKey.count({ where: { hash: toKeyRow(key).hash, ...validAt(now()) } })) > 0
     },
     list: (): Promise<KeyInfo[]> =>
       prisma.apiKey.findMany({ omit: { id: true, hash: true, clientId: true }, orderBy: { id: 'asc' } }),
@@ -99,4 +104,29 @@ export async function developmentKey(keys: ApiKeys, dataDir: string): Promise<st
     throw new OperatorError(`DATA_DIR: the development key cannot be written: ${error.message}`)
   })
   return key
+}
+
+export function mintKey(): string {
+  const secret = BigInt(`0x${randomBytes(32).toString('hex')}`)
+  const body = `pets_${secret.toString(36).padStart(50, '0')}`
+  return body + checksum(body)
+}
+
+/** Whether the text has the form and the checksum of a key; it may still be unknown, expired or revoked. */
+export function isWellFormedKey(text: string): boolean {
+  return KEY_PATTERN.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
+}
+
+/** The SHA-256 of a key, which is what is stored. 256 random bits need neither salt nor a slow hash. */
+export function hashKey(key: string): Buffer {
+  return hash('sha256', key, 'buffer')
+}
+
+/** What may be shown of a key: enough to tell keys apart, far too little to guess the rest. */
+export function keyPrefix(key: string): string {
+  return key.slice(0, 'pets_'.length + 8)
+}
+
+function checksum(body: string): string {
+  return crc32(body).toString(36).padStart(CHECKSUM_LENGTH, '0')
 }

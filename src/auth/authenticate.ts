@@ -1,8 +1,8 @@
-import type { Request, RequestHandler } from 'express'
+import type { Request } from 'express'
 import ipaddr from 'ipaddr.js'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
-import type { Caller, Scope } from './api-keys.ts'
+import { type Caller, isWellFormedKey, type Scope } from './api-keys.ts'
 import { type KeyHash, type KeyLookup, toKeyHash } from './key-lookup.ts'
 import { throwIfExceeded } from './rate-limit.ts'
 import type { RateLimiter } from './rate-limiter.ts'
@@ -22,7 +22,6 @@ const TOO_MANY_FAILURES = 'Too many failed authentication attempts from this IP 
 export interface AuthenticateDependencies {
   keyLookup: KeyLookup
   failedAuthLimiter?: RateLimiter | undefined
-  /** Called for every request with a valid key. */
   recordUse(caller: Caller): void
 }
 
@@ -31,19 +30,19 @@ export interface AuthenticateDependencies {
  * Responds 401 without a valid key, 429 when the IP address exceeded the limit of failed authentications and the key was
  * not valid at its last lookup, and 503 when the database is not available.
  */
-export function authenticate({ keyLookup, failedAuthLimiter, recordUse }: AuthenticateDependencies): RequestHandler {
-  async function findCaller(req: Request, token: string): Promise<Caller | undefined> {
+export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: AuthenticateDependencies) {
+  function findCaller(req: Request, token: string): Promise<Caller | undefined> | undefined {
     const key = toKeyHash(token)
-    if (!key) return undefined
     const cached = keyLookup.cached(key)
     if (cached) return cached
+    if (!isWellFormedKey(token)) return undefined // costs no query
     if (failedAuthLimiter && !keyLookup.wasRecentlyValid(key)) {
       throwIfExceeded(failedAuthLimiter, failedAuthLimiter.peek(clientNetwork(req)), TOO_MANY_FAILURES)
     }
-    return keyLookup.find(key, (query) => req.deadline.run(query))
+    return req.deadline.run(() => keyLookup.find(key))
   }
 
-  return async (req, _res, next) => {
+  return async (req: Request): Promise<void> => {
     const token = bearerToken(req)
     if (token === undefined) throw missingKey
     const caller = await findCaller(req, token)
@@ -56,14 +55,6 @@ export function authenticate({ keyLookup, failedAuthLimiter, recordUse }: Authen
     }
     req.caller = caller
     recordUse(caller)
-    next()
-  }
-}
-
-export function authorize(scope: Scope): RequestHandler {
-  return (req, _res, next) => {
-    requireScope(req, scope)
-    next()
   }
 }
 
@@ -75,9 +66,7 @@ export function requireScope(req: Request, scope: Scope): void {
 }
 
 export function keyOf(req: Request): KeyHash {
-  const key = toKeyHash(bearerToken(req) ?? '')
-  if (!key) throw new Error('keyOf needs authenticate before it')
-  return key
+  return toKeyHash(bearerToken(req) ?? '')
 }
 
 /** The token of the one Authorization header. Node keeps only the first of several, so the raw ones are counted. */

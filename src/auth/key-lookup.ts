@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Statements } from '../database/statements.ts'
-import { hashKey, isWellFormedKey } from './api-key.ts'
-import type { Caller } from './api-keys.ts'
+import { type Caller, hashKey } from './api-keys.ts'
 
 /** Cache TTL in milliseconds: with VERIFY_MS of streams it bounds how long a revoked key keeps working. */
 export const KEY_CACHE_MS = 2_500
@@ -18,15 +17,11 @@ type KeyRow = Omit<Caller, 'scopes'> & { hash: Buffer; scopes: string[] }
 /** What a key is looked up by: its hash in base64. */
 export type KeyHash = string
 
-/** @returns undefined for a token that is no key: its form or checksum is wrong */
-export function toKeyHash(token: string): KeyHash | undefined {
-  return isWellFormedKey(token) ? hashKey(token).toString('base64') : undefined
+export function toKeyHash(key: string): KeyHash {
+  return hashKey(key).toString('base64')
 }
 
 export type KeyLookup = ReturnType<typeof createKeyLookup>
-
-/** Runs the query, for example with a deadline. */
-type RunQuery = (query: () => Promise<Caller | undefined>) => Promise<Caller | undefined>
 
 /** Finds the caller of a key, in a cache or in the database. @param now decides whether a key has expired */
 export function createKeyLookup({ batch }: Statements, now: () => Date) {
@@ -53,9 +48,9 @@ export function createKeyLookup({ batch }: Statements, now: () => Date) {
    * Looks a key up in the database. Requests with the same key share the lookup while it is cached.
    * @returns the caller; undefined for a key that is unknown, expired or revoked
    */
-  function find(key: KeyHash, run: RunQuery = (query) => query()): Promise<Caller | undefined> {
+  function find(key: KeyHash): Promise<Caller | undefined> {
     counts.miss++
-    const found = run(() => query(key))
+    const found = query(key)
     callerCache.set(key, found) // the TTL begins with the query, not with its result
     found.then(
       (caller) => (caller ? recentlyValidKeys.set(key, true) : recentlyValidKeys.delete(key)),

@@ -1,33 +1,18 @@
-import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
+import type { ErrorRequestHandler, Request, Response } from 'express'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
 import type { RateLimiter, RateLimitState } from './rate-limiter.ts'
 
-/** Consumes one point of the caller's quota; after `authenticate`. Does nothing without a limiter. */
-export function rateLimit(limiter: RateLimiter | undefined): RequestHandler {
-  return async (req, res, next) => {
-    if (limiter) await consumeQuota(limiter, req, res, 1)
-    next()
-  }
+/** @throws ApiError RESOURCE_EXHAUSTED for a caller without points, before the cost of the request is known */
+export function requireQuota(limiter: RateLimiter, req: Request, res: Response): void {
+  const state = limiter.peek(String(callerOf(req).clientId))
+  if (!state.allowed) report(limiter, req, res, state)
 }
 
-/** Rejects a request of a caller that has no points left; after `authenticate`, where the cost is known later. */
-export function requireQuota(limiter: RateLimiter | undefined): RequestHandler {
-  return (req, res, next) => {
-    const state = limiter?.peek(String(callerOf(req).clientId))
-    if (limiter && state && !state.allowed) report(limiter, req, res, state)
-    next()
-  }
-}
-
-/** Consumes one point for a request that failed before its cost was consumed: a flood of them is limited, too. */
-export async function consumeForFailure(limiter: RateLimiter | undefined, req: Request, res: Response): Promise<void> {
-  if (limiter && req.caller && !req.rateLimit) await consumeQuota(limiter, req, res, 1)
-}
-
+/** Consumes one point for a request that failed before its cost was consumed: so a flood of them is limited. */
 export function rateLimitFailures(limiter: RateLimiter | undefined): ErrorRequestHandler {
   return async (error, req, res, next) => {
-    await consumeForFailure(limiter, req, res)
+    if (limiter && req.caller && !req.rateLimit) await consumeQuota(limiter, req, res, 1)
     next(error)
   }
 }

@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { createRunStatement } from '../database/statements.ts'
+import { createRunStatement, type Pool } from '../database/statements.ts'
 import { throttledWarnings } from '../telemetry/logger.ts'
 
 export interface RateLimitState {
@@ -26,7 +25,7 @@ export type RateLimiter = ReturnType<typeof createRateLimiter>
 /** A fixed window: it begins with a client's first request. */
 interface Window {
   consumed: number
-  /** By the monotonic clock of this process. */
+  /** A time of the monotonic clock of this process. */
   endsAtMs: number
 }
 
@@ -73,7 +72,6 @@ export function createRateLimiter({ name, points, windowSeconds, store, onStoreE
     sizeCalculation: () => 1,
   })
 
-  /** The client's window; undefined when it is over. */
   function openWindow(client: string): Window | undefined {
     const window = windows.get(client)
     return window && window.endsAtMs > performance.now() ? window : undefined

@@ -2,6 +2,7 @@
 // stays: a running service may still load it.
 //   --watch  bundles again and restarts the service whenever a TypeScript file changes
 //   --check  builds nothing; fails if dist/ does not exist
+import './node-version.mjs'
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { root } from './files.mjs'

@@ -9,8 +9,7 @@ const options = (programs, dir) => ({
   cwd: root,
   input: programs,
   platform: 'node',
-  // Loaded by Node where they are installed: pino-pretty prints the log of `npm run dev`, pg-native is an option of pg.
-  external: ['pino-pretty', 'pg-native'],
+  external: ['pg-native'], // an option of pg, which is not installed
   output: { dir, format: 'esm', sourcemap: true, chunkFileNames: '[name].js' },
 })
 

@@ -1,4 +1,5 @@
 // Generates the Prisma client, unless it is current. npm runs this after each installation, and the build does.
+import './node-version.mjs'
 import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

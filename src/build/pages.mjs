@@ -21,7 +21,7 @@ const BUNDLES = {
 }
 
 write('graphql.html', graphiqlPage())
-write('docs.html', page('rest/docs/page.html').replace('HEADER', header('Pet store API')))
+write('docs.html', page('rest/docs/page.html').replace('HEADER', header('docs')))
 write('home.html', page('pages/home.html'))
 
 /** GraphiQL as graphql-yoga renders it, with the field for the API key, and its inline parts as assets. */
@@ -31,7 +31,7 @@ function graphiqlPage() {
   const bootstrap = source('graphql/graphiql/bootstrap.js').replace('FIRST_EXAMPLE', () => first)
   return renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples, method: 'POST' })
     .replace('</head>', (end) => `<meta name="viewport" content="width=device-width, initial-scale=1">${end}`)
-    .replace('<div id="root">', (start) => header('Pet store GraphiQL') + start)
+    .replace('<div id="root">', (start) => header('graphql') + start)
     .replace('</style>', (end) => source('pages/header.css') + source('graphql/graphiql/header.css') + end)
     .replace('<script>', (start) => `<script>${source('pages/key.js')}${bootstrap}</script>${start}`)
     .replace(/data:image\/x-icon;base64,([\w+/=]+)/, (_, icon) => asset('icon.ico', Buffer.from(icon, 'base64')))
@@ -59,8 +59,9 @@ function page(file) {
   })
 }
 
-function header(title) {
-  return source('pages/header.html').replace('TITLE', title)
+/** The header of a page, which marks the link to the page itself. */
+function header(path) {
+  return source('pages/header.html').replace(`href="${path}"`, '$& aria-current="page"')
 }
 
 /** @returns the URL of the asset, relative to the pages */

@@ -129,7 +129,6 @@ function toPrefix(text = ''): string {
   throw new OperatorError('PREFIX must be the 13 characters that `list` shows, not a complete key.')
 }
 
-/** @returns undefined for text that is no duration */
 function toMs(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? []
   if (!count) return undefined

@@ -1,4 +1,4 @@
-import { databaseFailure, isSchemaOutdated, reasonOf } from '../database/errors.ts'
+import { databaseFailure, isSchemaOutdated, permissionDenied, reasonOf } from '../database/errors.ts'
 import { OperatorError } from '../operator-error.ts'
 import { redactKeys } from '../telemetry/logger.ts'
 
@@ -31,6 +31,8 @@ function explain(error: unknown): string {
   if (error instanceof OperatorError) return error.message
   if (!(error instanceof Error)) return String(error)
   if (isSchemaOutdated(error)) return 'The database schema is out of date: npm run migrate -- deploy'
+  const denied = permissionDenied(error)
+  if (denied) return `The role of DATABASE_URL must not do this: ${denied}`
   if (!databaseFailure(error)) return error.stack ?? error.message
   // Prisma's message begins with the call that failed; its last line is the reason.
   return `The database is not available: ${reasonOf(error).trim().split('\n').at(-1)}`

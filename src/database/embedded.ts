@@ -39,7 +39,7 @@ export async function useEmbeddedPostgres(
     const lock = url && (await acquire(url))
     if (lock) {
       lock.once('end', onStop)
-      return { url, release: () => release(lock.off('end', onStop), bin, cluster) }
+      return { url, release: () => release(lock.off('end', onStop), cluster) }
     }
     const failure = await start(bin, cluster, settings)
     if (failure && performance.now() > deadline) {
@@ -114,14 +114,25 @@ async function acquire(url: string): Promise<pg.Client | undefined> {
   }
 }
 
-async function release(lock: pg.Client, bin: string, cluster: string): Promise<void> {
+async function release(lock: pg.Client, cluster: string): Promise<void> {
   try {
     await lock.query('SELECT pg_advisory_unlock_shared($1)', [IN_USE_LOCK])
     const { rows } = await lock.query('SELECT pg_try_advisory_lock($1) AS last', [IN_USE_LOCK])
-    if (rows[0].last) await run(join(bin, 'pg_ctl'), ['stop', '-w', '-s', '-D', cluster, '-m', 'fast'], cluster)
+    if (rows[0].last) await stop(cluster)
   } catch {
     // The server has stopped already.
   } finally {
     await lock.end().catch(() => {})
+  }
+}
+
+/** Without pg_ctl, which a second Ctrl-C would end, too. @throws if the server is not running */
+async function stop(cluster: string): Promise<void> {
+  const pidFile = join(cluster, 'postmaster.pid')
+  const pid = Number.parseInt(await readFile(pidFile, 'utf8'), 10)
+  process.kill(pid, 'SIGINT') // a fast shutdown
+  while (existsSync(pidFile)) {
+    process.kill(pid, 0)
+    await sleep(20)
   }
 }

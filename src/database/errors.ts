@@ -33,6 +33,11 @@ export function isSerializationFailure(error: unknown): boolean {
   return flattenCauses(error).some(({ code }) => code === '40001' || code === '40P01')
 }
 
+/** Whether a statement waited for a lock longer than `lock_timeout`: the database is available. */
+export function isLockTimeout(error: unknown): boolean {
+  return flattenCauses(error).some(({ code }) => code === '55P03')
+}
+
 /** The message of an error. That of an AggregateError, such as for a host with several addresses, is in its errors. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
@@ -88,6 +93,11 @@ export function databaseFailure(error: unknown): DatabaseFailure | undefined {
 /** Whether a table or a column is missing (Prisma's codes, then SQLSTATE), because migrations are pending. */
 export function isSchemaOutdated(error: unknown): boolean {
   return flattenCauses(error).some(({ code }) => ['P2021', 'P2022', '42P01', '42703'].includes(code ?? ''))
+}
+
+/** @returns PostgreSQL's message if the role of the connection lacks a right (SQLSTATE insufficient_privilege) */
+export function permissionDenied(error: unknown): string | undefined {
+  return flattenCauses(error).find(({ code }) => code === '42501')?.message
 }
 
 /** The codes and messages of an error and of its causes (also Prisma's and AggregateError's), innermost first. */

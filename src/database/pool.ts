@@ -42,10 +42,6 @@ export class Pool extends pg.Pool {
     })
   }
 
-  get inUseCount(): number {
-    return this.totalCount - this.idleCount
-  }
-
   /** For how long the oldest request has waited for a connection, in milliseconds; 0 if none waits. */
   get longestWaitMs(): number {
     const [oldest] = this.#waiters

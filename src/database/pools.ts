@@ -50,22 +50,14 @@ export function createPools(options: PoolsOptions) {
   }
 }
 
-/** A pool for each replica, and one connection to the primary for its position; nothing without replicas. */
-function createReplication(
-  { config, onReplicaLeftOut }: PoolsOptions,
-  common: Omit<PoolOptions, 'size'>,
-): { replicas?: Replicas; pools: Pool[] } {
+/** A pool for each replica, and one connection to the primary for its position. */
+function createReplication({ config, onReplicaLeftOut }: PoolsOptions, common: Omit<PoolOptions, 'size'>) {
   const { DATABASE_REPLICA_URLS: urls = [], DATABASE_POOL_SIZE: size } = config
-  if (urls.length === 0) return { pools: [] }
   const hosts = new Map(urls.map((url) => [createPool({ ...common, url, size }), new URL(url).host]))
   const pools = [...hosts.keys()]
   const positionPool = createPool({ ...common, size: 1, tracer: undefined })
-  const replicas = createReplicas({
-    pools,
-    positionPool,
-    onLeftOut: (reason, pool) => onReplicaLeftOut({ reason, host: pool && hosts.get(pool) }),
-  })
-  return { replicas, pools: [...pools, positionPool] }
+  const onLeftOut = (reason: string, pool?: Pool) => onReplicaLeftOut({ reason, host: pool && hosts.get(pool) })
+  return { replicas: createReplicas({ pools, positionPool, onLeftOut }), pools: [...pools, positionPool] }
 }
 
 export function createDatabase(options: PoolOptions, replicas?: Replicas) {

@@ -26,6 +26,7 @@ async function asOtherUser(cluster: string): Promise<string[]> {
 export async function run(file: string, args: string[], cluster: string): Promise<void> {
   const prefix = process.getuid?.() === 0 ? await asOtherUser(cluster) : []
   const [program = file, ...rest] = [...prefix, file, ...args]
+  // oxlint-disable-next-line node/no-process-env -- the programs get what this one got
   await promisify(execFile)(program, rest, { cwd: '/', env: { ...process.env, LC_ALL: 'C' } })
 }
 

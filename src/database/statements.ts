@@ -6,10 +6,12 @@ import type { Pool } from './pool.ts'
 import { prepared } from './prepared.ts'
 import type { Replicas } from './replicas.ts'
 
+export type { Pool }
+
 interface BatchStatement<Input, Row, Output> {
   text: string
-  /** Whether a replica may execute it. */
-  readOnly?: boolean
+  /** Whether replicas execute it, if there are any. */
+  onReplicas?: boolean
   maxSize?: number
   toValues(inputs: Input[]): unknown[]
   /** @returns an output for each input, in the same order */
@@ -18,19 +20,16 @@ interface BatchStatement<Input, Row, Output> {
 
 export type Statements = ReturnType<typeof createStatements>
 
-/** With so many connections in use, or so many requests that wait, reads are executed by replicas. */
-const BUSY_CONNECTIONS = 2
-const BUSY_REQUESTS = 8
-
 /** Maximum delay of a retry, in milliseconds: transactions that failed together should not meet again. */
 const RETRY_JITTER_MS = 20
 
 /** @returns the rows of one prepared statement; the caller names their type */
 export type RunStatement = <Row>(text: string, values: unknown[]) => Promise<Row[]>
 
-export function createRunStatement(pool: pg.Pool): RunStatement {
+export function createRunStatement(pool: Pool): RunStatement {
   return async <Row>(text: string, values: unknown[]) => {
-    const { rows } = await retryOnce(() => pool.query(prepared(text, values)))
+    const execute = (client: pg.PoolClient) => client.query(prepared(text, values))
+    const { rows } = await retryOnce(() => pool.withConnection(execute))
     return rows as Row[] // as the text selects them
   }
 }
@@ -44,13 +43,12 @@ export function createStatements(pool: Pool, replicas?: Replicas) {
 
   return {
     /** @returns a function that executes the statement once for all of its callers that wait, see Batcher */
-    batch<Input, Row, Output>({ text, readOnly, maxSize, ...statement }: BatchStatement<Input, Row, Output>) {
+    batch<Input, Row, Output>({ text, onReplicas, maxSize, ...statement }: BatchStatement<Input, Row, Output>) {
       const { toValues, toOutputs } = statement
       const batcher = new Batcher<Input, Output>(async (take) => {
         let inputs: Input[] | undefined
         const execute = (client: pg.PoolClient) => client.query<never>(prepared(text, toValues((inputs ??= take()))))
-        const isBusy = pool.inUseCount >= BUSY_CONNECTIONS || batcher.waitingCount >= BUSY_REQUESTS
-        if (readOnly && isBusy && replicas?.isAvailable()) {
+        if (onReplicas && replicas?.isAvailable()) {
           inputs = take() // before the replica's position is compared: none of them may be younger
           const result = await replicas.read(execute)
           if (result) return toOutputs(result.rows, inputs)
@@ -67,8 +65,8 @@ export function createStatements(pool: Pool, replicas?: Replicas) {
 }
 
 /**
- * Executes a single statement, and once more after a serialization failure or a deadlock: it was certainly rolled back,
- * also if it writes.
+ * Executes a single statement, and once more after a serialization failure or a deadlock: even a write was certainly
+ * rolled back.
  */
 async function retryOnce<T>(execute: () => Promise<T>): Promise<T> {
   try {

@@ -2,7 +2,7 @@ import { context, createContextKey, SpanKind, SpanStatusCode, trace } from '@ope
 import type { Context, Span, Tracer } from '@opentelemetry/api'
 import pg from 'pg'
 
-/** pg's overloads of `query` as one: text or object, with or without values, with a callback or a promise. */
+/** pg's overloads of `query` as one: text or object, with or without values. */
 interface Queryable {
   query(...args: unknown[]): unknown
 }
@@ -18,7 +18,10 @@ export function traceShared<T>(first: Context, sharedBy: () => Context[], work: 
   return context.with(first.setValue(SHARED_BY, sharedBy), work)
 }
 
-/** pg's client with a span for each statement of a request (OpenTelemetry's semantic conventions for PostgreSQL). */
+/**
+ * pg's client with a span for each statement of a request (OpenTelemetry's semantic conventions for PostgreSQL). It needs
+ * the promise of a statement: nothing that serves a request uses callbacks, as `query` of pg's pool does.
+ */
 export function tracedClient(tracer: Tracer): typeof pg.Client {
   class TracedClient extends pg.Client {}
   const { query }: Queryable = pg.Client.prototype
@@ -26,7 +29,7 @@ export function tracedClient(tracer: Tracer): typeof pg.Client {
   function tracedQuery(this: pg.Client, ...args: unknown[]): unknown {
     if (!trace.getActiveSpan()?.isRecording()) return query.apply(this, args)
 
-    const [statement, callback] = [args[0] as string | pg.QueryConfig, args.at(-1)] // nothing here submits a cursor
+    const statement = args[0] as string | pg.QueryConfig // nothing here submits a cursor
     const text = typeof statement === 'string' ? statement : statement.text
     const { operation, summary } = querySummary(text)
     const pid = 'processID' in this && this.processID // missing in pg's types
@@ -42,13 +45,6 @@ export function tracedClient(tracer: Tracer): typeof pg.Client {
     }
     const span = tracer.startSpan(summary, { kind: SpanKind.CLIENT, attributes })
     linkRequests(span)
-    if (typeof callback === 'function') {
-      const onResult = (error: unknown, ...result: unknown[]): unknown => {
-        endSpan(span, error)
-        return callback(error, ...result)
-      }
-      return query.call(this, ...args.slice(0, -1), onResult)
-    }
     const result = query.apply(this, args)
     Promise.resolve(result).then(
       () => endSpan(span),
@@ -69,21 +65,15 @@ function linkRequests(span: Span): void {
   for (const request of requests) trace.getSpan(request)?.addLink({ context: span.spanContext() })
 }
 
-const table = (before: string) => new RegExp(String.raw`\b${before}\s+((?:"?\w+"?\.)?"?\w+"?)(?!\w|\s*\()`, 'i')
-const TABLES: Record<string, RegExp> = {
-  SELECT: table('from'),
-  DELETE: table('from'),
-  INSERT: table('into'),
-  UPDATE: table('update'),
-}
+/** What follows FROM, INTO or UPDATE, unless it is a function or a subquery. */
+const TABLE = /\b(?:from|into|update)\s+((?:"?\w+"?\.)?"?\w+"?)(?!\w|\s*\()/i
 
 /** The operation and table of a statement; with common table expressions, those of the first one that writes. */
 export function querySummary(text: string): { operation: string; summary: string } {
-  const first = /^\s*(\w+)/.exec(text)?.[1]?.toUpperCase() ?? 'OTHER'
-  const operation =
-    first === 'WITH' ? (/\b(insert|update|delete)\b/i.exec(text)?.[1]?.toUpperCase() ?? 'SELECT') : first
-  const target = TABLES[operation]?.exec(text)?.[1]?.replaceAll('"', '')
-  return { operation, summary: target ? `${operation} ${target}` : operation }
+  const statement = text.replace(/^\s*with\b[^]*?\b(?=(?:insert|update|delete)\b)/i, '')
+  const operation = /^\s*(\w+)/.exec(statement)?.[1]?.toUpperCase() ?? 'OTHER'
+  const table = TABLE.exec(statement)?.[1]?.replaceAll('"', '')
+  return { operation, summary: table ? `${operation} ${table}` : operation }
 }
 
 /** Ends the span. Of a failure it records SQLSTATE, Node's code or the class; a message may contain values. */

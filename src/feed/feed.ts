@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { context, ROOT_CONTEXT } from '@opentelemetry/api'
-import type { Pool } from 'pg'
+import { createQueries } from '../animals/queries.ts'
 import type { Animals } from '../animals/service.ts'
-import { createRunStatement } from '../database/statements.ts'
+import { createRunStatement, createStatements, type Pool } from '../database/statements.ts'
 import { createFollow, RETRY_MS } from './follow.ts'
 import { createGapReader } from './gap-reader.ts'
+import { createCheckGiven, readNewestGiven } from './given.ts'
 import { RecentAnimals } from './recent.ts'
 import { createSettledId } from './settled.ts'
 
@@ -38,28 +39,23 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
   let loop: Promise<void> | undefined
 
   async function readWhileFollowed(): Promise<void> {
-    let known: bigint | undefined
     while (followers.size > 0) {
       try {
-        const animals = (recent ??= new RecentAnimals(await settled.find()))
-        let wakeMs = 0
-        const pauseMs = await reader.read(animals).finally(async () => {
-          // It may have read some before it failed.
-          if (animals.end !== known) wakeMs = await wakeAll(followers)
-          known = animals.end
-        })
-        settled.remember(animals.end)
-        // It pauses for as long as it took to wake, so that half of the time is left to requests.
-        const leastMs = Math.max(wakeMs, pauseMs && MIN_PAUSE_MS)
-        // A gap is not closed sooner by what this process adds.
-        await (reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : pause(pauseMs, leastMs))
+        // A failover or a restore interrupts reads. If it went back to an older state, the streams end and are checked.
+        if (recent && (await readNewestGiven(run)) < recent.end) forget()
+        recent ??= new RecentAnimals(await settled.find())
+        await readUntilFailure(recent, { followers, reader, settled, pause })
       } catch (error) {
         onError(error)
         await pause(RETRY_MS, MIN_PAUSE_MS)
       }
     }
-    recent = undefined
+    forget()
     loop = undefined
+  }
+
+  function forget(): void {
+    recent = undefined
     reader.reset()
   }
 
@@ -76,8 +72,9 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
      * id miss nothing between them.
      */
     settledId: async () => recent?.end ?? settled.find(),
-    follow: createFollow({ run, listen, recent: () => recent, onError }),
-    /** Reads at once: this process has added an animal. */
+    checkGiven: createCheckGiven(run),
+    follow: createFollow({ list: createQueries(createStatements(pool)).list, listen, recent: () => recent, onError }),
+    /** Reads at once, because this process has added an animal. */
     wake,
     reader,
     async stop() {
@@ -88,7 +85,7 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
   }
 }
 
-/** The operations on animals, with the feed woken by each create, also by one that may have been executed. */
+/** The operations on animals. Each create wakes the feed, even if it failed: it may have been executed. */
 export function wakeAfterCreate(animals: Animals, { wake }: Feed): Animals {
   return { ...animals, create: (...args) => animals.create(...args).finally(wake) }
 }
@@ -100,9 +97,34 @@ function createPause() {
     /** @param ms how long, unless it is woken, also before it begins @param leastMs not less than this */
     async pause(ms: number, leastMs: number): Promise<void> {
       await sleep(leastMs)
-      await sleep(ms - leastMs, undefined, { signal: waker.signal }).catch(() => {}) // woken
+      await sleep(Math.max(0, ms - leastMs), undefined, { signal: waker.signal }).catch(() => {}) // woken
       waker = new AbortController()
     },
+  }
+}
+
+interface Reading {
+  followers: Set<() => void>
+  reader: ReturnType<typeof createGapReader>
+  settled: ReturnType<typeof createSettledId>
+  pause: ReturnType<typeof createPause>['pause']
+}
+
+/** Reads while there are followers, and wakes them when there are new animals. @throws the error of a read */
+async function readUntilFailure(animals: RecentAnimals, { followers, reader, settled, pause }: Reading): Promise<void> {
+  let known: bigint | undefined
+  while (followers.size > 0) {
+    let wakeMs = 0
+    const pauseMs = await reader.read(animals).finally(async () => {
+      // It may have read some before it failed.
+      if (animals.end !== known) wakeMs = await wakeAll(followers)
+      known = animals.end
+    })
+    settled.remember(animals.end)
+    // It pauses for as long as it took to wake, so that half of the time is left to requests.
+    const leastMs = Math.max(wakeMs, pauseMs && MIN_PAUSE_MS)
+    // A gap is not closed sooner by what this process adds.
+    await (reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : pause(pauseMs, leastMs))
   }
 }
 

@@ -2,8 +2,8 @@ import { addAbortListener } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Animal, PetStatus } from '../animals/animal.ts'
-import { SELECT_LIST } from '../animals/queries.ts'
-import type { RunStatement } from '../database/statements.ts'
+import type { createQueries } from '../animals/queries.ts'
+import { ApiError } from '../errors.ts'
 import type { RecentAnimals } from './recent.ts'
 import { createTurns } from './turns.ts'
 
@@ -22,9 +22,11 @@ interface FollowOptions {
   signal: AbortSignal
 }
 
+type List = ReturnType<typeof createQueries>['list']
+
 interface FollowDependencies {
-  run: RunStatement
-  /** Keeps the feed running, and calls the function when there are new animals. @returns ends that */
+  list: List
+  /** Keeps the feed running, and calls the function when there are new animals. @returns a function that ends both */
   listen(onNewAnimals: () => void): () => void
   /** The animals that the feed has read last; undefined until it knows a settled id. */
   recent(): RecentAnimals | undefined
@@ -33,7 +35,6 @@ interface FollowDependencies {
 
 interface PageQuery {
   position: bigint
-  /** A settled id. */
   end: bigint
   status: PetStatus | undefined
 }
@@ -44,19 +45,12 @@ interface FollowPage {
   end: bigint
 }
 
-const SELECT_SETTLED = `SELECT ${SELECT_LIST} FROM "public"."animal"
-  WHERE id > $1 AND id <= $2 ORDER BY id LIMIT ${PAGE_SIZE}`
-/** Only the index on (status, id) has this order, so a rare status does not walk along the primary key. */
-const SELECT_SETTLED_WITH_STATUS = `SELECT ${SELECT_LIST} FROM "public"."animal"
-  WHERE (status, id) > ($3::pet_status, $1) AND (status, id) <= ($3::pet_status, $2)
-  ORDER BY status, id LIMIT ${PAGE_SIZE}`
-
 /** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
-export function createFollow({ run, listen, recent, onError }: FollowDependencies) {
+export function createFollow({ list, listen, recent, onError }: FollowDependencies) {
   const takeTurn = createTurns()
   const tablePages = new LRUCache<string, FollowPage, PageQuery>({
     ...CACHED_PAGES,
-    fetchMethod: (_key, _stale, { context }) => readTable(run, context),
+    fetchMethod: (_key, _stale, { context }) => readTable(list, context),
   })
 
   function readPage(feed: RecentAnimals, position: bigint, status: PetStatus | undefined) {
@@ -68,6 +62,7 @@ export function createFollow({ run, listen, recent, onError }: FollowDependencie
 
   return (after: bigint, { status, clientId, signal }: FollowOptions) => {
     let wake = () => {}
+    let first: RecentAnimals | undefined
     const stopListening = listen(() => wake())
     addAbortListener(signal, () => {
       stopListening()
@@ -91,6 +86,7 @@ export function createFollow({ run, listen, recent, onError }: FollowDependencie
         for (;;) {
           signal.throwIfAborted()
           const feed = recent()
+          if (feed !== (first ??= feed)) throw new ApiError('UNAVAILABLE', 'The database went back to an older state.')
           if (!feed || this.position >= feed.end) {
             await new Promise<void>((resolve) => (wake = resolve))
             continue
@@ -110,10 +106,9 @@ export function createFollow({ run, listen, recent, onError }: FollowDependencie
   }
 }
 
-async function readTable(run: RunStatement, { position, end, status }: PageQuery): Promise<FollowPage> {
-  const animals = status
-    ? await run<Animal>(SELECT_SETTLED_WITH_STATUS, [position, end, status])
-    : await run<Animal>(SELECT_SETTLED, [position, end])
+async function readTable(list: List, { position, end, status }: PageQuery): Promise<FollowPage> {
+  // The query returns one animal more than its limit.
+  const animals = await list({ status, newerThan: position, olderThan: end + 1n, limit: PAGE_SIZE - 1, backward: true })
   return { animals, end: endOf(animals, end) }
 }
 

@@ -1,5 +1,5 @@
 import type { RunStatement } from '../database/statements.ts'
-import type { Animal } from '../animals/animal.ts'
+import { type Animal, INT64_MAX } from '../animals/animal.ts'
 import { SELECT_LIST } from '../animals/queries.ts'
 import type { RecentAnimals } from './recent.ts'
 import { pauseAfter, readNewest, readWriters, waitForWriters } from './settled.ts'
@@ -8,7 +8,6 @@ import { pauseAfter, readNewest, readWriters, waitForWriters } from './settled.t
 const POLL_MS = 105
 
 const READ_SIZE = 500
-const SELECT_NEWER = `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id > $1 ORDER BY id LIMIT ${READ_SIZE}`
 const SELECT_BETWEEN = `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id > $1 AND id <= $2 ORDER BY id LIMIT ${READ_SIZE}`
 
 /** An id is missing below a visible one. */
@@ -26,7 +25,7 @@ export function createGapReader(run: RunStatement) {
 
   /** Reads once, and appends what is settled. @returns the pause before the next read, in milliseconds */
   async function read(recent: RecentAnimals): Promise<number> {
-    const rows = await run<Animal>(SELECT_NEWER, [recent.end])
+    const rows = await run<Animal>(SELECT_BETWEEN, [recent.end, INT64_MAX])
     const firstGap = rows.findIndex(({ id }, n) => id !== recent.end + BigInt(n) + 1n)
     recent.append(firstGap < 0 ? rows : rows.slice(0, firstGap))
     if (gap && gap.newest <= recent.end) gap = undefined // everything has come

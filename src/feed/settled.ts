@@ -22,7 +22,6 @@ const READ_WRITERS = `SELECT ${WRITERS}`
 // In one statement: the locks are read after its snapshot was taken.
 const READ_NEWEST = `SELECT coalesce((SELECT max(id) FROM "public"."animal"), 0) AS newest, ${WRITERS}`
 
-/** The transactions that hold the lock of an INSERT. */
 type Writers = { writers: string[]; isStandby: boolean }
 
 /** The newest visible id, and the transactions that may still make lower ids visible. */
@@ -34,7 +33,8 @@ export async function readWriters(run: RunStatement): Promise<string[]> {
   return onPrimary(await run<Writers>(READ_WRITERS, [])).writers
 }
 
-function onPrimary<Row extends Writers>([row]: Row[]): Row {
+/** @throws ApiError UNAVAILABLE for the row of a standby */
+export function onPrimary<Row extends { isStandby: boolean }>([row]: Row[]): Row {
   if (!row || row.isStandby) throw new ApiError('UNAVAILABLE', 'The database is a standby. Retry later.')
   return row
 }
@@ -71,13 +71,14 @@ export function pauseAfter(waitedMs: number): number {
 /** @param fallback an earlier result, which holds for ever: it is returned if a transaction takes long */
 async function settle(run: RunStatement, maxWaitMs: number, fallback?: bigint): Promise<bigint> {
   const startedAt = performance.now()
-  const limitMs = fallback === undefined ? maxWaitMs : MAX_WAIT_WITH_FALLBACK_MS
   const { newest, writers } = await readNewest(run)
+  const known = fallback !== undefined && fallback <= newest ? fallback : undefined // greater after a restore
+  const limitMs = known === undefined ? maxWaitMs : MAX_WAIT_WITH_FALLBACK_MS
   const wait = waitForWriters(writers)
   while (!wait.isOver) {
     const waitedMs = performance.now() - startedAt
     if (waitedMs > limitMs) {
-      if (fallback !== undefined) return fallback
+      if (known !== undefined) return known
       throw new ApiError('UNAVAILABLE', 'A transaction that adds animals has not ended. Retry later.')
     }
     await sleep(pauseAfter(waitedMs))

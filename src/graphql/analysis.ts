@@ -12,44 +12,50 @@ const INTROSPECTION_COST = 10
 type Cost = (variables: Record<string, unknown>) => number
 
 /** What is known of an operation without its variables. */
-export type Analysis = NonNullable<ReturnType<typeof analyze>>
+export type Analysis = ReturnType<typeof analyze>
 
 /** The type of a selection set; undefined where the document does not match the schema. */
 type Type = GraphQLNamedType | undefined
 
 const FREE: Cost = () => 0
 
-/** Measures of a selection set with its fragments expanded: `fields` at the top of it, `selections` at every level. */
-const EMPTY = { depth: 0, aliases: 0, fields: 0, selections: 0, cost: FREE }
+/** Measures of a selection set with its fragments expanded: `fields` and `directives` at the top, others at every level. */
+const EMPTY = { depth: 0, aliases: 0, fields: 0, directives: 0, selections: 0, cost: FREE }
 type Expanded = typeof EMPTY
 
 /**
- * Analyzes an operation in O(document size). Depth, aliases and root fields are those of the operation with its fragments
- * expanded at every spread; fields, fragments, directives and the longest alias are measured as written. Selections
- * (fields, fragment spreads and inline fragments) are those of the largest operation or fragment of the document,
- * expanded: they bound the work of validation, execution and `cost`, which expand fragments at each spread.
+ * Analyzes an operation in O(document size), for a document without cycles of fragments. Depth, aliases and root fields
+ * are those of the operation with its fragments expanded at every spread; fields, fragments, directives and the longest
+ * alias are measured as written. Selections (fields, fragment spreads and inline fragments) are those of the largest
+ * operation or fragment of the document, expanded: they bound the work of validation, execution and `cost`, which expand
+ * fragments at each spread.
  *
  * `cost` is the sum of what the fields declare, at least 1; for a valid operation within the limits. Arguments are coerced
  * as in execution; a field with invalid ones costs 0. Fields under `@skip` and `@include` count.
- * @returns undefined when fragments spread each other in a cycle
  */
-export function analyze({ definitions }: DocumentNode, operation: OperationDefinitionNode) {
+export function analyze({ definitions, loc }: DocumentNode, operation: OperationDefinitionNode) {
   const executable = definitions.filter((definition) => 'selectionSet' in definition)
   const walk = new DocumentWalk(executable)
   const { depth, aliases, fields: rootFields, cost } = walk.measureDefinition(operation)
   const selections = Math.max(...executable.map((definition) => walk.measureDefinition(definition).selections))
-  if (walk.hasCycle) return undefined
   const expanded = { depth, aliases, rootFields, selections }
-  const stats: QueryStats = { ...walk.written, fragments: walk.fragments.size, ...expanded }
-  return { ...stats, cost: (variables: Record<string, unknown>) => Math.max(1, cost(variables)) }
+  const lines = loc?.source.body.split(/\r\n|[\n\r]/).length ?? 0
+  const stats: QueryStats = { lines, ...walk.written, fragments: walk.fragments.size, ...expanded }
+  return {
+    ...stats,
+    /** Subscriptions with a directive on a root field, or on a fragment with one: `@skip` or `@include`. */
+    conditional: executable.filter(
+      (one) => typeOf(one) === schema.getSubscriptionType() && walk.measureDefinition(one).directives > 0,
+    ),
+    cost: (variables: Record<string, unknown>) => Math.max(1, cost(variables)),
+  }
 }
 
 /** Walks each definition of a document once, however often it is spread. */
 class DocumentWalk {
   readonly fragments: Map<string, FragmentDefinitionNode>
   readonly written = { fields: 0, directives: 0, aliasLength: 0 }
-  hasCycle = false
-  readonly #measured = new Map<ExecutableDefinitionNode, Expanded | 'in progress'>()
+  readonly #measured = new Map<ExecutableDefinitionNode, Expanded>()
 
   constructor(definitions: ExecutableDefinitionNode[]) {
     const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
@@ -58,9 +64,7 @@ class DocumentWalk {
 
   measureDefinition(definition: ExecutableDefinitionNode): Expanded {
     const measured = this.#measured.get(definition)
-    if (measured === 'in progress') this.hasCycle = true
-    if (measured) return measured === 'in progress' ? EMPTY : measured
-    this.#measured.set(definition, 'in progress')
+    if (measured) return measured
     for (const { directives } of [definition, ...(definition.variableDefinitions ?? [])])
       this.written.directives += directives?.length ?? 0
     const result = this.#measureSet(definition.selectionSet, typeOf(definition))
@@ -77,6 +81,7 @@ class DocumentWalk {
       total.depth = Math.max(total.depth, within.depth + (isField ? 1 : 0))
       total.aliases += within.aliases + (isField && node.alias ? 1 : 0)
       total.fields += isField ? 1 : within.fields
+      total.directives += (node.directives?.length ?? 0) + (isField ? 0 : within.directives)
       total.selections += within.selections + 1
       costs.push(within.cost, isField ? costOf(node, parent) : FREE)
     }

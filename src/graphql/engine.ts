@@ -1,9 +1,8 @@
-import type { DocumentNode, ExecutionResult, GraphQLError, OperationDefinitionNode } from 'graphql'
-import { execute, getVariableValues } from 'graphql'
+import type { DocumentNode, GraphQLError, OperationDefinitionNode } from 'graphql'
+import { getVariableValues } from 'graphql'
 import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import { limits } from './limits.ts'
-import type { GraphQLContext } from './schema/builder.ts'
 import { schema } from './schema/index.ts'
 
 /** Bound of the parser and validation caches in bytes: about 100 documents of 200 tokens. */
@@ -15,9 +14,8 @@ const TOKEN_BYTES = 200
 export type Engine = ReturnType<typeof createEngine>
 
 /**
- * Yoga's parser and validator with their caches, and graphql-js as the executor. Yoga's Fetch layer is not used, so that
- * both APIs read and write bodies, errors and headers in the same way. Yoga's executor is not used because its results
- * differ from those of graphql-js for a variable named `__proto__`.
+ * Yoga's parser and validator with their caches. Yoga's Fetch layer is not used, so that both APIs read and write bodies,
+ * errors and headers in the same way.
  */
 export function createEngine() {
   const yoga = createYoga({
@@ -40,14 +38,6 @@ export function createEngine() {
     coerceVariables({ variableDefinitions = [] }: OperationDefinitionNode, variables: Record<string, unknown> = {}) {
       // Each error would describe the whole value, so coercion stops at the first.
       return getVariableValues(schema, variableDefinitions, variables, { maxErrors: 0 }).coerced
-    },
-    execute(
-      document: DocumentNode,
-      operation: OperationDefinitionNode,
-      contextValue: GraphQLContext,
-      variableValues: Record<string, unknown> = {},
-    ): ExecutionResult | Promise<ExecutionResult> {
-      return execute({ schema, document, operationName: operation.name?.value, contextValue, variableValues })
     },
   }
 }

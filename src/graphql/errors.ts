@@ -1,17 +1,35 @@
-import type { Request } from 'express'
+import type { ErrorRequestHandler, Request, Response } from 'express'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { errorHandler, recordError } from '../http/error-handler.ts'
+import { sendJson } from '../http/send-json.ts'
 import type { LogError } from '../telemetry/error-log.ts'
-import { findTransport } from './subscription/transports.ts'
+import { sendSingleResult } from './subscription/send-stream.ts'
+import { findTransport, isNamed } from './subscription/transports.ts'
 
-/** Sends errors from before the execution as a GraphQL response. */
-export function graphqlErrorHandler(logError: LogError) {
-  return errorHandler(
+/** Sends errors from before the execution as a GraphQL response. Those of graphql-js are about the arguments. */
+export function graphqlErrorHandler(logError: LogError): ErrorRequestHandler {
+  const sendError = errorHandler(
     logError,
     ({ code, message, status }) => ({ errors: [{ message, extensions: { code, status } }] }),
     (req) => accepted(req) || 'application/json',
   )
+  return (thrown, req, res, next) => {
+    const rejected = thrown instanceof GraphQLError ? new GraphQLRequestError('INVALID_ARGUMENT', thrown) : thrown
+    if (!(rejected instanceof GraphQLRequestError)) return void sendError(thrown, req, res, next)
+    const { code, errors } = rejected
+    const formatted = errors.map((error) => toGraphQLError(error, code, logError, req))
+    const mediaType: string = res.locals.mediaType // negotiated before
+    // Clients that name application/json expect a request error as 200 (GraphQL over HTTP, section 6.4.1).
+    if (mediaType !== 'application/json' || !isNamed(req, mediaType)) res.status(rejected.status)
+    sendResult(res, JSON.stringify({ errors: formatted }), mediaType)
+  }
+}
+
+/** Sends a result that is not cached. */
+export function sendResult(res: Response, json: string, mediaType: string): void {
+  if (mediaType === 'text/event-stream') sendSingleResult(res, json)
+  else sendJson(res, json, mediaType)
 }
 
 function accepted(req: Request): string | false {
@@ -31,14 +49,11 @@ export function negotiate(req: Request): string {
 }
 
 /** A request that is rejected before execution, with one code for all of its errors. */
-export class GraphQLRequestError extends Error {
-  readonly kind = 'rejected'
-  readonly code: ErrorCode
+export class GraphQLRequestError extends ApiError {
   readonly errors: readonly GraphQLError[]
 
   constructor(code: ErrorCode, ...errors: GraphQLError[]) {
-    super(errors[0]?.message)
-    this.code = code
+    super(code, errors[0]?.message)
     this.errors = errors
   }
 }

@@ -5,7 +5,7 @@ import type { RateLimiter } from '../auth/rate-limiter.ts'
 import { createCoalescer } from '../coalesce.ts'
 import { callerOf } from '../http/request.ts'
 import { createEngine } from './engine.ts'
-import type { GraphQLRequestError } from './errors.ts'
+import { Execution } from './executor.ts'
 import { limits } from './limits.ts'
 import type { GraphQLParams } from './params.ts'
 import { createPrepare, type Prepared } from './prepare.ts'
@@ -14,10 +14,7 @@ import { lazy } from './schema/connection.ts'
 import { createSubscribe, type SubscribeDependencies, type Subscription } from './subscription/subscribe.ts'
 import type { TrustedDocuments } from './trusted-documents.ts'
 
-export type Outcome =
-  | ({ kind: 'result'; cost: Prepared['cost'] } & Executed)
-  | GraphQLRequestError // of kind 'rejected'
-  | { kind: 'stream'; subscription: Subscription }
+export type Result = Executed & Pick<Prepared, 'cost'>
 
 interface Executed {
   /** The result's `data` as JSON. It is formatted when it is sent: the texts of a whole batch would take memory at once. */
@@ -33,7 +30,7 @@ export interface ExecuteDependencies extends SubscribeDependencies {
   keyLimiter?: RateLimiter | undefined
 }
 
-/** @returns a function that executes a request, and throws GraphQLRequestError, ApiError for requests that it rejects */
+/** @returns a function that executes a request, and throws GraphQLRequestError, GraphQLError, ApiError for requests that it rejects */
 export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteDependencies) {
   const { animals, feed } = dependencies
   const engine = createEngine()
@@ -42,10 +39,10 @@ export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteD
   const coalesce = createCoalescer<Executed>()
 
   async function executeIn(
-    { document, operation, variables }: Prepared,
+    prepared: Prepared,
     context: Pick<GraphQLContext, 'deadline' | 'caller'>,
   ): Promise<Executed> {
-    const { data, errors } = await engine.execute(document, operation, { animals, feed, ...context }, variables)
+    const { data, errors } = await new Execution(prepared, { animals, feed, ...context }).run()
     return { dataJson: lazy(() => JSON.stringify(data)), errors, databaseMs: context.deadline.databaseMs }
   }
 
@@ -59,11 +56,11 @@ export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteD
     return req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, shared))
   }
 
-  return async (params: GraphQLParams, req: Request, res: Response): Promise<Outcome> => {
+  return async (params: GraphQLParams, req: Request, res: Response): Promise<Result | Subscription> => {
     const prepared = prepare(params, req)
     const { cost, transport } = prepared
-    if (keyLimiter) await consumeQuota(keyLimiter, req, res, Math.max(cost.requested, 1))
-    if (transport) return { kind: 'stream', subscription: await subscribe(prepared, transport, req, res) }
-    return { kind: 'result', cost, ...(await run(prepared, req)) }
+    if (keyLimiter) await consumeQuota(keyLimiter, req, res, cost.requested)
+    if (transport) return subscribe(prepared, transport, req, res)
+    return { cost, ...(await run(prepared, req)) }
   }
 }

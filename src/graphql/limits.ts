@@ -3,6 +3,7 @@ import { GraphQLError } from 'graphql'
 /** Limits of one request. The parser counts tokens; the cost is computed after validation, the others before it. */
 export const limits = {
   tokens: 2_000,
+  lines: 2_000, // graphql-js counts them for the location of each error
   fields: 250,
   fragments: 100,
   directives: 30,
@@ -18,6 +19,7 @@ export const limits = {
 export type QueryStats = Record<Exclude<keyof typeof limits, 'tokens' | 'cost'>, number>
 
 const LIMIT_LABELS: Record<keyof QueryStats, string> = {
+  lines: 'The number of lines',
   fields: 'The number of fields',
   fragments: 'The number of fragments',
   directives: 'The number of directives',

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
-import type { DocumentNode, OperationDefinitionNode, SelectionNode } from 'graphql'
-import { getOperationAST, GraphQLError, Kind, NoFragmentCyclesRule, OperationTypeNode } from 'graphql'
+import type { DocumentNode, OperationDefinitionNode } from 'graphql'
+import { getOperationAST, GraphQLError, NoFragmentCyclesRule, OperationTypeNode } from 'graphql'
 import { UniqueFragmentNamesRule, validate } from 'graphql'
 import type { Scope } from '../auth/api-keys.ts'
 import { requireScope } from '../auth/authenticate.ts'
@@ -19,8 +19,6 @@ import { invalidVariables } from './variables.ts'
 export interface Prepared {
   document: DocumentNode
   operation: OperationDefinitionNode
-  /** As the client sent them: graphql-js coerces them again. */
-  variables: Record<string, unknown>
   coerced: Record<string, unknown>
   /** In points; the limit is the largest cost that this caller's operations may have. */
   cost: { requested: number; limit: number }
@@ -28,13 +26,14 @@ export interface Prepared {
   transport: Transport | undefined
 }
 
-/** @returns a function that throws GraphQLRequestError, ApiError for requests that it rejects */
+/** @returns a function that throws GraphQLRequestError, GraphQLError, ApiError for requests that it rejects */
 export function createPrepare(engine: Engine, trusted: TrustedDocuments, costLimit: number) {
   const validOperations = new WeakMap<OperationDefinitionNode, Analysis>()
 
   return (params: GraphQLParams, req: Request): Prepared => {
     const document = parseDocument(engine, resolveDocument(trusted, params))
-    const operation = selectOperation(document, params.operationName)
+    const operation = getOperationAST(document, params.operationName)
+    if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
     req.operation = { type: operation.operation, name: operation.name?.value }
     authorize(req, operation)
     const transport = operation.operation === OperationTypeNode.SUBSCRIPTION ? requireTransport(req) : undefined
@@ -44,11 +43,11 @@ export function createPrepare(engine: Engine, trusted: TrustedDocuments, costLim
 
     const variables = params.variables ?? {}
     const coerced = engine.coerceVariables(operation, variables)
-    if (!coerced) throw new GraphQLRequestError('INVALID_ARGUMENT', invalidVariables(document, operation, variables))
+    if (!coerced) throw invalidVariables(document, operation, variables)
 
     const cost = { requested: analysis.cost(coerced), limit: costLimit }
     if (cost.requested > cost.limit) throw invalid([limitExceeded('The cost', cost.requested, cost.limit)])
-    return { document, operation, variables, coerced, cost, transport }
+    return { document, operation, coerced, cost, transport }
   }
 }
 
@@ -61,15 +60,6 @@ function parseDocument(engine: Engine, text: string): DocumentNode {
     if (!(error instanceof RangeError)) throw error
     throw new GraphQLRequestError('GRAPHQL_PARSE_FAILED', new GraphQLError('The document is nested too deep.'))
   }
-}
-
-function selectOperation(document: DocumentNode, operationName: string | null | undefined): OperationDefinitionNode {
-  const operation = getOperationAST(document, operationName)
-  if (operation && schema.getRootType(operation.operation)) return operation
-  const message = operation
-    ? `The schema has no ${operation.operation} operations.`
-    : 'operationName: must name an operation of the document'
-  throw new GraphQLRequestError('INVALID_ARGUMENT', new GraphQLError(message))
 }
 
 const SCOPES: Record<OperationTypeNode, Scope> = {
@@ -88,40 +78,19 @@ function authorize(req: Request, { operation }: OperationDefinitionNode): void {
 }
 
 function checkDocument(engine: Engine, document: DocumentNode, operation: OperationDefinitionNode): Analysis {
-  const analysis = analyze(document, operation)
   // With fragments in a cycle, other rules take unbounded time. NoFragmentCyclesRule skips fragments with the same name.
-  if (!analysis) {
-    throw invalid(validate(schema, document, [UniqueFragmentNamesRule, NoFragmentCyclesRule], { maxErrors: 1 }))
-  }
+  const cycles = validate(schema, document, [UniqueFragmentNamesRule, NoFragmentCyclesRule], { maxErrors: 1 })
+  if (cycles.length) throw invalid(cycles)
+  const analysis = analyze(document, operation)
   const exceeded = checkLimits(analysis)
   if (exceeded.length) throw invalid(exceeded)
-  const conditional = checkRootDirectives(document)
-  if (conditional.length) throw invalid(conditional)
+  // The GraphQL specification rejects @skip and @include there. graphql-js 16 throws in validation or execution instead.
+  const { conditional } = analysis
+  const message = 'The root field of a subscription must not have @skip or @include.'
+  if (conditional.length) throw invalid([new GraphQLError(message, { nodes: conditional })])
   const errors = engine.validate(document)
   if (errors.length) throw invalid(errors)
   return analysis
-}
-
-/**
- * Rejects @skip and @include at the root of a subscription, as the GraphQL specification does. graphql-js 16 throws in
- * validation or execution instead. For a document without cycles of fragments.
- */
-function checkRootDirectives({ definitions }: DocumentNode): GraphQLError[] {
-  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
-
-  function findConditional(node: SelectionNode): SelectionNode[] {
-    if (node.directives?.some(({ name }) => ['skip', 'include'].includes(name.value))) return [node]
-    if (node.kind === Kind.FIELD) return []
-    const set = node.kind === Kind.INLINE_FRAGMENT ? node : fragments.find(({ name }) => name.value === node.name.value)
-    return set?.selectionSet.selections.flatMap(findConditional) ?? []
-  }
-
-  const nodes = definitions
-    .filter((definition) => definition.kind === Kind.OPERATION_DEFINITION)
-    .filter(({ operation }) => operation === OperationTypeNode.SUBSCRIPTION)
-    .flatMap(({ selectionSet }) => selectionSet.selections.flatMap(findConditional))
-  const message = 'The root field of a subscription must not have @skip or @include.'
-  return nodes.length ? [new GraphQLError(message, { nodes })] : []
 }
 
 function invalid(errors: readonly GraphQLError[]): GraphQLRequestError {

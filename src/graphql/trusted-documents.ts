@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { OperatorError } from '../operator-error.ts'
-import { readRegularFile } from '../regular-file.ts'
 import type { GraphQLParams } from './params.ts'
 
 /**
@@ -17,14 +17,12 @@ export interface TrustedDocuments {
 
 export const TRUSTED_DOCUMENTS_OFF: TrustedDocuments = { mode: 'off', byHash: new Map() }
 
-const MAX_MANIFEST_BYTES = 64 * 1_048_576
-
 const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
 
 /** Reads a JSON object from hash to document, as graphql-codegen and Relay write it. @throws OperatorError */
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
   try {
-    const documents = Object.entries(Manifest.parse(JSON.parse(readRegularFile(file, MAX_MANIFEST_BYTES))))
+    const documents = Object.entries(Manifest.parse(JSON.parse(await readFile(file, 'utf8'))))
     const wrong = documents.find(([id, text]) => hash('sha256', text) !== id)
     if (wrong) throw new Error(`${wrong[0]} is not the SHA-256 of its document`)
     return new Map(documents)

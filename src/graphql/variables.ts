@@ -1,13 +1,7 @@
-import type {
-  DefinitionNode,
-  DocumentNode,
-  GraphQLInputObjectType,
-  GraphQLInputType,
-  OperationDefinitionNode,
-} from 'graphql'
-import type { ValueNode, VariableDefinitionNode } from 'graphql'
-import { coerceInputValue, getNullableType, GraphQLError, isInputObjectType, isInputType, Kind } from 'graphql'
-import { typeFromAST, visit } from 'graphql'
+import type { ArgumentNode, DocumentNode, GraphQLInputObjectType, GraphQLInputType, ObjectFieldNode } from 'graphql'
+import type { OperationDefinitionNode, VariableDefinitionNode } from 'graphql'
+import { coerceInputValue, getNullableType, GraphQLError, isInputObjectType, isInputType } from 'graphql'
+import { separateOperations, typeFromAST, visit } from 'graphql'
 import { ApiError, describeFields, type FieldError } from '../errors.ts'
 import { cleanMessage } from './errors.ts'
 import { isMap } from './params.ts'
@@ -80,23 +74,19 @@ function memberOf(value: Record<string, unknown>, name: string): unknown {
 }
 
 /** Where an operation uses each variable first: the argument, and the members of the input object in it. */
-function argumentPaths({ definitions }: DocumentNode, operation: OperationDefinitionNode): Map<string, string[]> {
+function argumentPaths(document: DocumentNode, operation: OperationDefinitionNode): Map<string, string[]> {
   const paths = new Map<string, string[]>()
-  function collect(value: ValueNode, path: string[]): void {
-    if (value.kind === Kind.VARIABLE && !paths.has(value.name.value)) paths.set(value.name.value, path)
-    if (value.kind !== Kind.OBJECT) return
-    for (const { name, value: member } of value.fields) collect(member, [...path, name.value])
+  const path: string[] = []
+  const named = {
+    enter: ({ name }: ArgumentNode | ObjectFieldNode) => void path.push(name.value),
+    leave: () => void path.pop(),
   }
-
-  const used = new Set<DefinitionNode>([operation]) // grows while it is iterated
-  for (const definition of used) {
-    visit(definition, {
-      Argument: ({ name, value }) => collect(value, [name.value]),
-      FragmentSpread({ name: { value: spread } }) {
-        const fragment = definitions.find((one) => one.kind === Kind.FRAGMENT_DEFINITION && one.name.value === spread)
-        if (fragment) used.add(fragment)
-      },
-    })
-  }
+  visit(separateOperations(document)[operation.name?.value ?? ''] ?? document, {
+    Argument: named,
+    ObjectField: named,
+    Variable({ name: { value } }) {
+      if (path.length > 0 && !paths.has(value)) paths.set(value, [...path])
+    },
+  })
   return paths
 }

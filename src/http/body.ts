@@ -1,5 +1,5 @@
 import { parse as parseMediaType } from 'content-type'
-import type { NextFunction, Request, Response } from 'express'
+import type { Request, Response } from 'express'
 import { ApiError } from '../errors.ts'
 import { parseJson } from './json.ts'
 
@@ -10,8 +10,8 @@ const MAX_PIECES = 512
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads a JSON body into `req.body`, for both APIs. Responds 415, 413 (before the end of the body) or 400. */
-export async function jsonBody(req: Request, res: Response, next: NextFunction): Promise<void> {
+/** Reads a JSON body into `req.body`, for both APIs. Fails with 415, 413 (before the end of the body) or 400. */
+export async function readJsonBody(req: Request, res: Response): Promise<void> {
   requireJsonType(req)
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE')
   if (req.headers.expect && req.httpVersion === '1.1') res.writeContinue()
@@ -20,7 +20,6 @@ export async function jsonBody(req: Request, res: Response, next: NextFunction):
   const text = parseAs('UTF-8', () => decoder.decode(bytes))
   req.bodyText = text
   req.body = parseAs('JSON', () => parseJson(text))
-  next()
 }
 
 function requireJsonType(req: Request): void {

@@ -28,6 +28,6 @@ export function sendCacheable(req: Request, res: Response, response: CacheableRe
  * `Cache-Control: no-cache`, which fetch sends.
  */
 export function etagMatches(ifNoneMatch: string | undefined, etag: string): boolean {
-  const tags = new Set((ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, '')))
-  return tags.has(etag) || tags.has('*')
+  const tags = ifNoneMatch?.split(',').map((tag) => tag.trim().replace(/^W\//, '')) ?? []
+  return tags.includes(etag) || tags.includes('*')
 }

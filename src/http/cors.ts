@@ -1,6 +1,5 @@
-import type { Request, RequestHandler } from 'express'
+import type { Request, Response } from 'express'
 import type { Config } from '../config.ts'
-import type { RouteOf } from './routes.ts'
 
 type AllowedOrigins = NonNullable<Config['CORS_ORIGINS']>
 
@@ -25,36 +24,32 @@ const LOCALHOST = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
  * Lets pages of other origins read responses, errors included (Fetch standard, CORS protocol). Never with
  * Access-Control-Allow-Credentials: clients authenticate by a header that their script sets, not by cookies.
  */
-export function allowOrigins(origins: AllowedOrigins): RequestHandler {
-  return (req, res, next) => {
-    // Also without Origin: a cache must not give that response to a page.
-    if (origins !== '*') res.vary('Origin')
-    const allowed = toAllowedOrigin(origins, req.headers.origin)
-    if (allowed !== undefined) {
-      res.setHeader('Access-Control-Allow-Origin', allowed)
-      if (!isPreflight(req)) res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
-    }
-    next()
-  }
+export function allowOrigins(origins: AllowedOrigins, req: Request, res: Response): void {
+  // Also without Origin: a cache must not give that response to a page.
+  if (origins !== '*') res.vary('Origin')
+  const allowed = toAllowedOrigin(origins, req.headers.origin)
+  if (allowed === undefined) return
+  res.setHeader('Access-Control-Allow-Origin', allowed)
+  if (!isPreflight(req)) res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
 }
 
 /**
  * Responds to preflights for existing routes. They carry no key, and browsers report an error response to a preflight
  * as a failure of the network, so this comes before authentication, rate limits and load shedding.
+ * @returns whether it has responded
  */
-export function respondToPreflight(routeOf: RouteOf): RequestHandler {
-  return (req, res, next) => {
-    if (!isPreflight(req)) return next()
-    // Browsers follow a redirect of the request itself, such as /graphql/ to /graphql, but none of its preflight.
-    if (routeOf(req.path.replace(/(?<=.)\/$/, '')) === 'other') return next()
-    // For an origin that is not allowed, the absence of Access-Control-Allow-Origin says so.
-    if (res.hasHeader('Access-Control-Allow-Origin')) {
-      res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST')
-      res.setHeader('Access-Control-Allow-Headers', ALLOWED_HEADERS)
-      res.setHeader('Access-Control-Max-Age', MAX_AGE_S)
-    }
-    res.status(204).end()
+export function respondToPreflight(req: Request, res: Response, routeOf: (path: string) => string): boolean {
+  if (!isPreflight(req)) return false
+  // Browsers follow a redirect of the request itself, such as /graphql/ to /graphql, but none of its preflight.
+  if (routeOf(req.path.replace(/(?<=.)\/$/, '')) === 'other') return false
+  // For an origin that is not allowed, the absence of Access-Control-Allow-Origin says so.
+  if (res.hasHeader('Access-Control-Allow-Origin')) {
+    res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST')
+    res.setHeader('Access-Control-Allow-Headers', ALLOWED_HEADERS)
+    res.setHeader('Access-Control-Max-Age', MAX_AGE_S)
   }
+  res.status(204).end()
+  return true
 }
 
 function toAllowedOrigin(origins: AllowedOrigins, origin: string | undefined): string | undefined {

@@ -57,11 +57,11 @@ export class Deadline {
     const remainingMs = this.#limitMs - this.elapsedMs
     if (remainingMs <= 0) throw databaseUnavailable(new Error('deadline passed before the operation started'))
     let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(toError(new Error('no response before the deadline'))), remainingMs)
-    })
     try {
-      return await Promise.race([operation(), timeout])
+      return await new Promise<T>((resolve, reject) => {
+        timer = setTimeout(() => reject(toError(new Error('no response before the deadline'))), remainingMs)
+        operation().then(resolve, reject)
+      })
     } finally {
       clearTimeout(timer)
     }

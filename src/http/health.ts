@@ -1,6 +1,6 @@
-import type { Router } from 'express'
+import type { IRouter } from 'express'
 import { ApiError } from '../errors.ts'
-import { allowMethods, createRouter } from './router.ts'
+import { addReadRoute } from './router.ts'
 
 export interface Health {
   isDraining(): boolean
@@ -9,16 +9,14 @@ export interface Health {
 }
 
 /** `/livez`: the process responds. `/readyz`: load balancers should route requests to it. */
-export function healthRouter(health: Health): Router {
-  return createRouter()
-    .get('/livez', (_req, res) => {
-      res.json({ status: 'alive' })
-    })
-    .get('/readyz', async (_req, res) => {
-      if (health.isDraining()) throw new ApiError('UNAVAILABLE', 'The service is shutting down.')
-      const problem = await health.databaseProblem()
-      if (problem) throw new ApiError('UNAVAILABLE', problem)
-      res.json({ status: 'ready' })
-    })
-    .all(['/livez', '/readyz'], allowMethods('GET', 'HEAD'))
+export function addHealthRoutes(app: IRouter, health: Health): void {
+  addReadRoute(app, '/livez', (_req, res) => {
+    res.json({ status: 'alive' })
+  })
+  addReadRoute(app, '/readyz', async (_req, res) => {
+    if (health.isDraining()) throw new ApiError('UNAVAILABLE', 'The service is shutting down.')
+    const problem = await health.databaseProblem()
+    if (problem) throw new ApiError('UNAVAILABLE', problem)
+    res.json({ status: 'ready' })
+  })
 }

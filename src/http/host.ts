@@ -1,4 +1,4 @@
-import type { NextFunction, Request, Response } from 'express'
+import type { Request, Response } from 'express'
 import { ApiError } from '../errors.ts'
 
 const HOST_AND_PORT = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
@@ -8,9 +8,9 @@ const HOST_AND_PORT = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
  * that is no path (RFC 9112 §3.2), Transfer-Encoding in HTTP/1.0, where other servers may see another end of the body
  * (RFC 9112 §6.1), and an expectation other than 100-continue (RFC 9110 §10.1.1).
  */
-export function validateRequestHead(req: Request, res: Response, next: NextFunction): void {
+export function validateRequestHead(req: Request, res: Response): void {
   const error = headError(req)
-  if (!error) return next()
+  if (!error) return
   res.setHeader('Connection', 'close')
   throw error
 }

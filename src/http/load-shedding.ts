@@ -28,23 +28,22 @@ export function createLoadShedder(
     return SHED_DELAY_MS && lag.ms() > SHED_DELAY_MS ? 'event_loop' : undefined
   }
 
-  function shedFor(getReason: () => Reason | undefined): RequestHandler {
-    return (_req, _res, next) => {
-      const reason = getReason()
-      if (!reason) return next()
-      counts[reason]++
-      next(overloaded)
-    }
+  function shedIf(reason: Reason | undefined): void {
+    if (!reason) return
+    counts[reason]++
+    throw overloaded
   }
 
-  return {
-    /** For requests that use the database. */
-    shed: shedFor(() => queueReason() ?? lagReason()),
-    /** For requests that do not use the database: its queue says nothing about them. */
-    shedForLag: shedFor(lagReason),
-    counts,
-    stop: lag.stop,
+  /** For requests that use the database. @throws ApiError UNAVAILABLE */
+  const shed = () => shedIf(queueReason() ?? lagReason())
+
+  /** A handler for requests that do not use the database: its queue says nothing about them. */
+  const shedForLag: RequestHandler = (_req, _res, next) => {
+    shedIf(lagReason())
+    next()
   }
+
+  return { shed, shedForLag, counts, stop: lag.stop }
 }
 
 /** Measures by how much the event loop is behind a timer. */

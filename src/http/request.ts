@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Request, RequestHandler } from 'express'
+import type { Request, Response } from 'express'
 import type { Caller } from '../auth/api-keys.ts'
 import type { RateLimitState } from '../auth/rate-limiter.ts'
 import type { ApiError, ErrorCode } from '../errors.ts'
@@ -10,10 +10,12 @@ declare module 'express-serve-static-core' {
     /** Identifies the request in the log and to the client (`X-Request-Id`). */
     id: string
     deadline: Deadline
+    /** The template of its route; `other` for an unknown path. Logs, metrics and spans name it, and not the path. */
+    routeTemplate: string
     /** Set by `authenticate`. */
     caller?: Caller
     rateLimit?: RateLimitState
-    /** The body as it was received; set by `jsonBody`. */
+    /** The body as it was received; set by `readJsonBody`. */
     bodyText?: string
     /** The selected GraphQL operation. Its name is untrusted: the client chose it. */
     operation?: { type: string; name: string | undefined }
@@ -33,16 +35,13 @@ declare module 'node:http' {
 }
 
 /** Sets the request id (the client's own if it is well-formed), the deadline, and the headers of every response. */
-export function beginRequest(handlerTimeoutMs: number): RequestHandler {
-  return (req, res, next) => {
-    const given = req.headers['x-request-id']
-    req.id = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
-    req.deadline = new Deadline(handlerTimeoutMs)
-    res.setHeader('X-Request-Id', req.id)
-    res.setHeader('Cache-Control', 'no-store')
-    res.setHeader('X-Content-Type-Options', 'nosniff')
-    next()
-  }
+export function beginRequest(req: Request, res: Response, handlerTimeoutMs: number): void {
+  const given = req.headers['x-request-id']
+  req.id = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
+  req.deadline = new Deadline(handlerTimeoutMs)
+  res.setHeader('X-Request-Id', req.id)
+  res.setHeader('Cache-Control', 'no-store')
+  res.setHeader('X-Content-Type-Options', 'nosniff')
 }
 
 export function callerOf(req: Request): Caller {

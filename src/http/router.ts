@@ -1,9 +1,9 @@
-import { type Request, type RequestHandler, type Response, Router } from 'express'
+import type { IRouter, Request, RequestHandler, Response } from 'express'
 import { ApiError } from '../errors.ts'
 
-/** A router whose paths are exact: neither another case nor a slash at the end. */
-export function createRouter(): Router {
-  return Router({ strict: true, caseSensitive: true })
+/** Adds a resource that can only be read. */
+export function addReadRoute(app: IRouter, path: string, handler: RequestHandler): void {
+  app.route(path).get(handler).all(allowMethods('GET', 'HEAD'))
 }
 
 /** The last handler of a route. Responds 204 to OPTIONS and 405 to methods without a handler, both with `Allow`. */

@@ -1,7 +1,5 @@
-/** The template of the route that a path matches; `other` when it matches none. Logs, metrics and spans name it. */
-export type RouteOf = (path: string) => string
-
-export function createRouteOf(templates: string[]): RouteOf {
+/** @returns finds the template that a path matches; `other` when it matches none */
+export function createRouteOf(templates: string[]): (path: string) => string {
   const fixed = new Set(templates.filter((template) => !template.includes('{')))
   const patterns = templates
     .filter((template) => template.includes('{'))

@@ -3,11 +3,11 @@ import { existsSync, readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
-import type { RequestHandler, Router } from 'express'
+import type { IRouter, RequestHandler } from 'express'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
 import { etagMatches } from './cacheable.ts'
-import { allowMethods, createRouter } from './router.ts'
+import { addReadRoute } from './router.ts'
 
 /** What src/build/pages.mjs writes. */
 const PUBLIC = new URL('dist/public/', PROJECT)
@@ -39,20 +39,17 @@ export function staticPage(file: string, allowed: string): RequestHandler {
 }
 
 /** `/assets/{file}`: what the pages refer to. Names contain a hash of the content, so clients may cache them forever. */
-export function assetsRouter(): Router {
+export function addAssetRoutes(app: IRouter): void {
   const folder = new URL('assets/', PUBLIC)
   if (!existsSync(folder))
     throw new OperatorError('dist/public/ does not exist: npm run build, or deploy all of dist/.')
   const files = readdirSync(folder)
-  const router = createRouter()
   for (const file of files.filter((name) => !/\.(br|gz)$/.test(name))) {
     const codings = CODINGS.filter((coding) => files.includes(file + SUFFIXES[coding]))
     const headers = { 'Cache-Control': 'public, max-age=31536000, immutable' }
     const handler = serve(headers, codings, (coding) => readFile(new URL(file + SUFFIXES[coding], folder)))
-    const route = router.route(`/assets/${file}`)
-    route.get((req, res, next) => handler(req, res.type(file), next)).all(allowMethods('GET', 'HEAD'))
+    addReadRoute(app, `/assets/${file}`, (req, res, next) => handler(req, res.type(file), next))
   }
-  return router
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { Span, Tracer } from '@opentelemetry/api'
 import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { RequestHandler } from 'express'
-import type { RouteOf } from './routes.ts'
 
 const TRACED_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE'])
 
@@ -11,10 +10,10 @@ const UNTRACED_PATHS = new Set(['/livez', '/readyz', '/metrics'])
  * Starts a server span for each request, as a child of the client's `traceparent` (OpenTelemetry's stable conventions
  * for HTTP servers). Spans contain neither the query, nor headers, nor the client's address.
  */
-export function traceRequests(tracer: Tracer, routeOf: RouteOf): RequestHandler {
+export function traceRequests(tracer: Tracer): RequestHandler {
   return (req, res, next) => {
     if (UNTRACED_PATHS.has(req.path)) return next()
-    const route = routeOf(req.path)
+    const route = req.routeTemplate
     const method = TRACED_METHODS.has(req.method) ? req.method : '_OTHER'
     // Without tracestate (W3C Trace Context §3.3): vendors may put anything there, and this service calls no other.
     const parent = propagation.extract(ROOT_CONTEXT, { traceparent: req.headers.traceparent })

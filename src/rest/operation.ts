@@ -31,7 +31,6 @@ export interface Operation {
     requestBody?: Json
     responses: Json
   }
-  /** @param base see referenceBase */
   createHandler(dependencies: OperationDependencies, base: string): (req: Request, res: Response) => Promise<void>
 }
 

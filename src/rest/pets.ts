@@ -1,7 +1,7 @@
-import type { Router } from 'express'
-import { authorize } from '../auth/authenticate.ts'
-import { jsonBody } from '../http/body.ts'
-import { allowMethods, createRouter } from '../http/router.ts'
+import type { Express } from 'express'
+import { requireScope } from '../auth/authenticate.ts'
+import { readJsonBody } from '../http/body.ts'
+import { allowMethods } from '../http/router.ts'
 import { type Operation, type OperationDependencies, type PublicUrls, referenceBase } from './operation.ts'
 import { createPet } from './operations/create-pet.ts'
 import { getPet } from './operations/get-pet.ts'
@@ -10,17 +10,19 @@ import { listPets } from './operations/list-pets.ts'
 /** The operations of the REST API. A fixed path stands before one with a parameter that it would match. */
 export const OPERATIONS: Operation[] = [listPets, createPet, getPet]
 
-/** The REST API (specification §4), below `/v1`. */
-export function petsRouter(config: PublicUrls, dependencies: OperationDependencies): Router {
-  const router = createRouter()
+/** The routes of the REST API (specification §4), below `/v1`. */
+export function addPetRoutes(app: Express, config: PublicUrls, dependencies: OperationDependencies): void {
   for (const path of new Set(OPERATIONS.map((operation) => operation.path))) {
-    const route = router.route(path.replace(/\{(\w+)\}/g, ':$1'))
+    const route = app.route(`/v1${path.replace(/\{(\w+)\}/g, ':$1')}`)
     const operations = OPERATIONS.filter((operation) => operation.path === path)
     for (const { method, scope, document, createHandler } of operations) {
       const handler = createHandler(dependencies, referenceBase(config, path))
-      route[method](authorize(scope), ...(document.requestBody ? [jsonBody] : []), handler)
+      route[method](async (req, res) => {
+        requireScope(req, scope)
+        if (document.requestBody) await readJsonBody(req, res)
+        await handler(req, res)
+      })
     }
     route.all(allowMethods(...operations.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))
   }
-  return router
 }

@@ -1,52 +1,58 @@
-import type { RequestHandler } from 'express'
+import type { Request, Response } from 'express'
 import type { Logger } from 'pino'
-import type { RouteOf } from '../http/routes.ts'
+import { throttledWarnings } from './logger.ts'
 import type { Metrics } from './metrics.ts'
 import type { RejectedRequest } from '../http/connection/server.ts'
 
 /** W3C Trace Context §3.2: ids of zeros and version ff are invalid. */
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
 
-/** In characters: clients choose the name. */
+/** Clients choose the name of an operation, so its length is limited, in characters. */
 const MAX_OPERATION_NAME_LENGTH = 100
 
 /** nginx's status for a client that closed the connection before the response. */
 const CLIENT_CLOSED_REQUEST = 499
 
+/** At most one line in this time, in milliseconds, for the requests of an IP address without a valid API key. */
+const UNAUTHENTICATED_INTERVAL_MS = 1_000
+
+const PROBES = new Set(['/livez', '/readyz'])
+
 /**
  * Logs and measures each request when its response is complete or its client has disconnected. Of the URL only
  * the route template is recorded: so API keys are not logged, and each metric has few time series.
  */
-export function observeRequests(log: Logger, metrics: Metrics, routeOf: RouteOf): RequestHandler {
-  return (req, res, next) => {
-    const route = routeOf(req.path)
+export function observeRequests(log: Logger, metrics: Metrics): (req: Request, res: Response) => void {
+  const logUnauthenticated = throttledWarnings(log, UNAUTHENTICATED_INTERVAL_MS, 'info')
+  return (req, res) => {
     res.once('close', () => {
       const { id: requestId, method, operation, errorCode: code, deadline, caller, headers, stream } = req
+      const route = req.routeTemplate
       const ms = deadline.elapsedMs
       const status = res.headersSent ? res.statusCode : CLIENT_CLOSED_REQUEST
       const seconds = (stream?.beganMs ?? ms) / 1000
       metrics.observe({ route, method, operation: operation?.type, status, code, seconds })
       const received = TRACEPARENT.test(String(headers.traceparent)) ? headers.traceparent : undefined
-      log.info(
-        {
-          requestId,
-          traceparent: req.traceparent ?? received,
-          key: caller?.keyPrefix,
-          method,
-          route,
-          operation:
-            operation && `${operation.type} ${operation.name?.slice(0, MAX_OPERATION_NAME_LENGTH) ?? ''}`.trimEnd(),
-          status,
-          code,
-          ms: roundToMicroseconds(ms),
-          databaseMs: roundToMicroseconds(deadline.databaseMs),
-          events: stream?.events,
-          ended: stream && (stream.endReason ?? 'client'), // this listener may be the first to know
-        },
-        res.writableFinished ? 'request' : 'client disconnected',
-      )
+      const details = {
+        requestId,
+        traceparent: req.traceparent ?? received,
+        key: caller?.keyPrefix,
+        client: status === 401 || status === 429 ? req.ip : undefined,
+        method,
+        route,
+        operation:
+          operation && `${operation.type} ${operation.name?.slice(0, MAX_OPERATION_NAME_LENGTH) ?? ''}`.trimEnd(),
+        status,
+        code,
+        ms: roundToMicroseconds(ms),
+        databaseMs: roundToMicroseconds(deadline.databaseMs),
+        events: stream?.events,
+        ended: stream && (stream.endReason ?? 'client'), // this listener may be the first to know
+      }
+      const message = res.writableFinished ? 'request' : 'client disconnected'
+      if (status === 401) logUnauthenticated(message, details, req.ip)
+      else log[PROBES.has(route) && status < 400 ? 'debug' : 'info'](details, message)
     })
-    next()
   }
 }
 

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { reasonOf } from '../database/errors.ts'
 import type { DatabaseState } from '../database/readiness.ts'
 
-/** The least time between two checks of the database, in milliseconds: an outage fails every request. */
+/** The time between two checks of the database, in milliseconds: an outage fails every request. */
 const INTERVAL_MS = 1_000
 
 interface MonitorOptions {
@@ -15,21 +15,18 @@ interface MonitorOptions {
 }
 
 /**
- * Logs when the database becomes unavailable, the reason, and when it is available again; also if connections lack their
- * limits. Checks it in each INTERVAL_MS while it is unavailable, and otherwise only when `check` is called.
+ * Logs when the database becomes unavailable, the reason, and when it is available again; also settings that break a
+ * promise. Checks it in each INTERVAL_MS while it is unavailable, and otherwise only after a call of `check`.
  * @param readState rejects when the database is not available
  */
 export function createDatabaseMonitor(options: MonitorOptions, readState: () => Promise<DatabaseState>) {
   const { log, databaseUrl, config } = options
   const { host } = new URL(databaseUrl)
   let problem: string | undefined
-  let limitsProblem: string | undefined
+  const settings = new Map<string, string | undefined>()
   let unavailableSince = 0
-  /** Whether `check` was called since the last check began. */
   let requested = false
-  let running = false
   let stopped = false
-  let timer: NodeJS.Timeout | undefined
 
   function recordProblem(found: string | undefined): void {
     if (found && !problem) unavailableSince = performance.now()
@@ -41,31 +38,35 @@ export function createDatabaseMonitor(options: MonitorOptions, readState: () => 
     problem = found
   }
 
-  function recordLimitsProblem(found: string | undefined): void {
-    if (found && found !== limitsProblem) log.warn({ host, reason: found }, 'connections lack their limits')
-    limitsProblem = found
+  function recordSetting(message: string, reason: string | undefined): void {
+    if (reason && reason !== settings.get(message)) log.warn({ host, reason }, message)
+    settings.set(message, reason)
   }
 
-  async function run(): Promise<void> {
-    running = true
-    requested = false
-    const state = await readState().catch((error: unknown) => reasonOf(error))
-    if (stopped) return
-    const found = typeof state === 'string' ? state : problemOf(state)
-    if (typeof state !== 'string' && !found) recordLimitsProblem(limitsProblemOf(state, config))
-    recordProblem(found)
-    timer = setTimeout(() => {
-      running = false
-      if (problem || requested) void run()
-    }, INTERVAL_MS).unref()
+  /** Logs settings that are wrong, once for each reason. */
+  function checkSettings(state: DatabaseState): void {
+    recordSetting('connections lack their limits', limitsProblemOf(state, config))
+    recordSetting('acknowledged writes can be lost', durabilityProblemOf(state))
   }
 
+  async function poll(): Promise<void> {
+    if (requested || problem) {
+      requested = false
+      const state = await readState().catch((error: unknown) => ({ problem: reasonOf(error) }))
+      if (stopped) return
+      recordProblem(state.problem)
+      if (!problem && 'lockMs' in state) checkSettings(state)
+    }
+    schedule()
+  }
+
+  let timer: NodeJS.Timeout
+  const schedule = () => (timer = setTimeout(() => void poll(), INTERVAL_MS).unref())
+  schedule()
   return {
+    checkSettings,
     /** Checks the database soon. Call it whenever the database may not be available. */
-    check(): void {
-      requested = true
-      if (!running && !stopped) void run()
-    },
+    check: () => void (requested = true),
     stop(): void {
       stopped = true
       clearTimeout(timer)
@@ -73,13 +74,12 @@ export function createDatabaseMonitor(options: MonitorOptions, readState: () => 
   }
 }
 
-function problemOf({ readOnly, pending }: DatabaseState): string | undefined {
-  if (readOnly) return 'it is read-only: DATABASE_URL must lead to the primary'
-  return pending.length ? `the schema lacks ${pending.length} migration(s): npm run migrate -- deploy` : undefined
-}
-
 function limitsProblemOf({ lockMs, statementMs }: DatabaseState, config: MonitorOptions['config']): string | undefined {
   const { DATABASE_LOCK_TIMEOUT_MS: lock, DATABASE_STATEMENT_TIMEOUT_MS: statement } = config
   if (lockMs === lock && statementMs === statement) return undefined
   return `lock_timeout ${lockMs} ms and statement_timeout ${statementMs} ms, not ${lock} and ${statement} ms: set them on the role`
+}
+
+function durabilityProblemOf({ notDurable }: DatabaseState): string | undefined {
+  return notDurable.length ? `${notDurable.join(', ')} off: set them on, or a crash can undo a 201` : undefined
 }

@@ -13,24 +13,20 @@ export function createLogger(level: Config['LOG_LEVEL'], stream: DestinationStre
   return pino({ level, base: { pid: process.pid, version }, timestamp: pino.stdTimeFunctions.isoTime, hooks }, stream)
 }
 
-/** Colored lines on the terminal of a developer; undefined otherwise. */
-export async function prettyStream({ NODE_ENV }: Config): Promise<DestinationStream | undefined> {
-  if (NODE_ENV === 'production' || !process.stdout.isTTY) return undefined
-  const { default: pretty } = await import('pino-pretty') // not installed in production
-  return pretty({ sync: true, singleLine: true, ignore: 'pid,version', translateTime: 'SYS:HH:MM:ss.l' })
-}
+/** The most keys that have lines of their own at a time: clients choose some of them. */
+const MAX_KEYS = 1_000
 
 /**
  * For what may fail again and again: the first time is logged at once, then at most one line in each interval, with the
  * latest details and the number of times.
- * @returns logs a warning. Each key, of which there must be few, has lines of its own
+ * @returns logs a warning, or a line of another level. Each key has lines of its own
  */
-export function throttledWarnings(log: Logger, intervalMs: number) {
+export function throttledWarnings(log: Logger, intervalMs: number, level: 'warn' | 'info' = 'warn') {
   /** By key: what has happened since its last line. */
   const repeats = new Map<string, { details: object; count: number }>()
 
   function write(message: string, details: object, key: string, count: number): void {
-    log.warn({ ...details, count }, message)
+    log[level]({ ...details, count }, message)
     const repeated = { details, count: 0 }
     repeats.set(key, repeated)
     setTimeout(() => {
@@ -39,7 +35,8 @@ export function throttledWarnings(log: Logger, intervalMs: number) {
     }, intervalMs).unref()
   }
 
-  return (message: string, details: object, key = message): void => {
+  return (message: string, details: object, ownKey = message): void => {
+    const key = repeats.size < MAX_KEYS || repeats.has(ownKey) ? ownKey : 'other'
     const repeated = repeats.get(key)
     if (repeated) Object.assign(repeated, { details, count: repeated.count + 1 })
     else write(message, details, key, 1)
@@ -51,7 +48,7 @@ export function redactKeys(text: string): string {
   return text.replace(/(pets_[0-9a-z]{8})[0-9a-z]{20,}/gi, '$1…')
 }
 
-/** Batches lines: one write per request cost 12 % of CPU. Flushes when the process exits, also after an exception. */
+/** Batches lines: one write per request cost 12 % of CPU. An exit flushes them, even after an exception. */
 function bufferedStdout(): DestinationStream {
   const options = { dest: 1, sync: true, minLength: PIPE_BUF - 1, maxWrite: PIPE_BUF }
   const stream = pino.destination({ ...options, periodicFlush: FLUSH_INTERVAL_MS })

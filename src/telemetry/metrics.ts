@@ -1,7 +1,7 @@
+import type { Response } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
 import { ApiError } from '../errors.ts'
-import { allowMethods, createRouter } from '../http/router.ts'
 import { version } from '../project.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
@@ -22,13 +22,9 @@ type Counts = Readonly<Record<string, number>>
 
 const TRACKED_METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
 
-/** Maximum number of keys with a time series of their own; the others share one. */
-const MAX_KEYS = 1_000
-
 interface Observation {
   route: string
   method: string
-  /** Type of the GraphQL operation. */
   operation: string | undefined
   status: number
   code: string | undefined
@@ -52,8 +48,8 @@ export function createMetrics(sources: MetricSources) {
   })
   const errors = new Counter({
     name: 'petstore_errors_total',
-    help: 'Failed requests by error code.',
-    labelNames: ['code'],
+    help: 'Failed requests by route and error code.',
+    labelNames: ['route', 'code'],
     registers,
   })
   const deprecatedCalls = new Counter({
@@ -62,30 +58,22 @@ export function createMetrics(sources: MetricSources) {
     labelNames: ['key_prefix'],
     registers,
   })
-  const keyPrefixes = new Set<string>()
   const read = sources.gatherMetrics?.(registry) ?? (() => registry.metrics())
 
   return {
     observe({ route, method: name, operation = '', status, code, seconds }: Observation): void {
       const method = TRACKED_METHODS.has(name) ? name : 'other'
-      durations.labels(route, method, operation, String(status)).observe(seconds)
-      if (code) errors.labels(code).inc()
+      durations.observe({ route, method, operation, status }, seconds)
+      if (code) errors.inc({ route, code })
     },
     /** Counts a request that was rejected before it reached the application. */
-    observeRejection: (code: string): void => errors.labels(code).inc(),
-    recordDeprecatedCall(keyPrefix: string): void {
-      if (keyPrefixes.size < MAX_KEYS) keyPrefixes.add(keyPrefix)
-      deprecatedCalls.labels(keyPrefixes.has(keyPrefix) ? keyPrefix : 'other').inc()
-    },
-    router() {
-      const router = createRouter()
-      router.get('/metrics', async (_req, res) => {
-        const text = await read()
-        if (text === undefined) throw new ApiError('UNAVAILABLE', 'Metrics of some workers are unavailable.')
-        res.setHeader('Content-Type', registry.contentType)
-        res.send(text)
-      })
-      return router.all('/metrics', allowMethods('GET', 'HEAD'))
+    observeRejection: (code: string): void => errors.inc({ route: 'other', code }),
+    recordDeprecatedCall: (keyPrefix: string): void => deprecatedCalls.inc({ key_prefix: keyPrefix }),
+    async send(res: Response): Promise<void> {
+      const text = await read()
+      if (text === undefined) throw new ApiError('UNAVAILABLE', 'Metrics of some workers are unavailable.')
+      res.setHeader('Content-Type', registry.contentType)
+      res.send(text)
     },
   }
 }

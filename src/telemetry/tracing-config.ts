@@ -8,33 +8,32 @@ const PROTOCOLS = ['http/protobuf', 'http/json'] as const
 
 /** The part of OpenTelemetry's environment variables that its SDK does not read itself. */
 export interface TracingConfig {
-  /** Tracing is off without one. */
+  /** Tracing is off if there is none. */
   exporters: (typeof EXPORTERS)[number][]
   protocol: (typeof PROTOCOLS)[number]
-  /** One line for each unsupported value. OpenTelemetry's specification requires to warn and to ignore the value. */
-  warnings: string[]
 }
 
 /** Starts tracing if the environment variables enable it. Otherwise OpenTelemetry's SDK is not loaded. */
 export async function startConfiguredTracing(env: NodeJS.ProcessEnv, log: Logger) {
-  const { warnings, ...config } = readTracingConfig(env)
-  for (const warning of warnings) log.warn(warning)
+  const config = readTracingConfig(env, (warning) => log.warn(warning))
   if (!config.exporters.length) return undefined
   const { startTracing } = await import('./tracing.ts')
   return startTracing({ ...config, log })
 }
 
-/** Tracing is on if an exporter or the URL of a collector is set and the SDK is not disabled. */
-export function readTracingConfig(env: NodeJS.ProcessEnv): TracingConfig {
+/**
+ * Tracing is on if an exporter or the URL of a collector is set and the SDK is not disabled.
+ * @param warn receives a line for each unsupported value, which is ignored, as OpenTelemetry's specification requires
+ */
+export function readTracingConfig(env: NodeJS.ProcessEnv, warn: (warning: string) => void): TracingConfig {
   const read = (...names: string[]) => names.map((name) => env[name]?.trim()).find(Boolean)
-  const warnings: string[] = []
   const supported = <T extends string>(variable: string, values: readonly T[], text: string): T | undefined => {
     const value = values.find((one) => one === text)
-    if (!value) warnings.push(`${variable}: unsupported value ${text}; expected one of ${values.join(', ')}`)
+    if (!value) warn(`${variable}: unsupported value ${text}; expected one of ${values.join(', ')}`)
     return value
   }
 
-  if (read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return { exporters: [], protocol: PROTOCOLS[0], warnings }
+  if (read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return { exporters: [], protocol: PROTOCOLS[0] }
   const endpoint = read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT')
   const names = (read('OTEL_TRACES_EXPORTER') ?? (endpoint ? 'otlp' : 'none')).split(',')
   const exporters = names.map((name) => supported('OTEL_TRACES_EXPORTER', EXPORTERS, name.trim()))
@@ -42,6 +41,5 @@ export function readTracingConfig(env: NodeJS.ProcessEnv): TracingConfig {
   return {
     exporters: exporters.filter((name) => name !== undefined && name !== 'none'),
     protocol: supported('OTEL_EXPORTER_OTLP_PROTOCOL', PROTOCOLS, protocol) ?? PROTOCOLS[0],
-    warnings,
   }
 }

@@ -118,11 +118,14 @@ const AnimalConnection = builder.objectRef<AnimalList>('AnimalConnection').imple
   }),
 })
 
-async function readPage({ animals, deadline }: GraphQLContext, query: ListQuery): Promise<ConnectionPage<Animal>> {
+async function readPage({ animals, deadline, feed }: GraphQLContext, query: ListQuery) {
+  const { newerThan } = query
   const page = await deadline.run(() => animals.list(query))
+  // With `after`, every animal is below a cursor that is too new, so nothing is missed.
+  if (newerThan && !page.animals.length) await deadline.run(() => feed.checkGiven(newerThan, 'before'))
   return {
     edges: page.animals.map((node) => ({ node, cursor: () => toCursor(node.id, query.status) })),
-    hasNextPage: query.backward ? query.newerThan !== undefined : page.hasMore,
+    hasNextPage: query.backward ? newerThan !== undefined : page.hasMore,
     hasPreviousPage: query.backward ? page.hasMore : query.olderThan !== undefined,
   }
 }

@@ -1,4 +1,5 @@
-import { type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql'
+import type { GraphQLResolveInfo } from 'graphql'
+import { collectFields, setsOf } from '../fields.ts'
 import { builder } from './builder.ts'
 
 export interface Edge<Node> {
@@ -37,13 +38,8 @@ export function lazy<T>(create: () => T): () => T {
   return () => (result ??= { value: create() }).value
 }
 
-/** Whether a field is selected below the resolved one, at any depth, also under `@skip`. */
-export function selectsField({ fieldNodes, fragments }: GraphQLResolveInfo, name: string): boolean {
-  const selects = ({ selectionSet }: { selectionSet?: SelectionSetNode | undefined }): boolean =>
-    selectionSet?.selections.some((node) => {
-      if (node.kind === Kind.FIELD && node.name.value === name) return true
-      const fragment = node.kind === Kind.FRAGMENT_SPREAD ? fragments[node.name.value] : node
-      return fragment !== undefined && selects(fragment)
-    }) ?? false
-  return fieldNodes.some(selects)
+/** Whether a field is selected on the object that is being resolved. */
+export function selectsField({ fieldNodes, fragments, variableValues }: GraphQLResolveInfo, name: string): boolean {
+  const fields = collectFields(setsOf(fieldNodes), fragments, variableValues)
+  return [...fields.values()].some(([node]) => node.name.value === name)
 }

@@ -34,7 +34,7 @@ async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext) {
   if (!context.subscriber) throw new Error('Only subscriptions have a subscriber')
   const { clientId, signal } = context.subscriber
   const status = args.status ?? undefined
-  const position = positionOf(args, context) ?? (await context.deadline.run(() => context.feed.settledId()))
+  const position = await positionOf(args, context)
   const follower = context.feed.follow(position, { status, clientId, signal })
   return {
     /** The next edges, oldest first, as soon as there are some. */
@@ -54,7 +54,12 @@ async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext) {
  * The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. It is no
  * closure of subscribeToCreated: what a stream keeps would then keep `after`, and with it the text of the whole document.
  */
-function positionOf({ after, status }: CreatedArgs, { subscriber }: GraphQLContext): bigint | undefined {
-  if (subscriber?.lastEventId) return parseCursor(subscriber.lastEventId, status ?? undefined, 'Last-Event-ID')
-  return after == null ? undefined : parseCursor(after, status ?? undefined, 'after')
+async function positionOf({ after, status }: CreatedArgs, context: GraphQLContext): Promise<bigint> {
+  const { deadline, feed, subscriber } = context
+  const argument = subscriber?.lastEventId ? 'Last-Event-ID' : 'after'
+  const cursor = subscriber?.lastEventId ?? after
+  if (cursor == null) return deadline.run(() => feed.settledId())
+  const position = parseCursor(cursor, status ?? undefined, argument)
+  await deadline.run(() => feed.checkGiven(position, argument))
+  return position
 }

@@ -10,21 +10,18 @@ const VERIFY_MS = 2_000
 type EndReason = 'client' | 'slow' | 'unauthenticated' | 'shutdown' | 'error'
 
 /** The response to a subscription. */
-export class Stream {
+export class Stream extends AbortController {
   events = 0
   /** When the response began, in milliseconds after the request. */
   beganMs = 0
-  endReason: EndReason | undefined
-  readonly #controller = new AbortController()
 
-  get signal(): AbortSignal {
-    return this.#controller.signal
+  get endReason(): EndReason | undefined {
+    return this.signal.reason
   }
 
   /** The first reason counts. */
   end(reason: EndReason): void {
-    this.endReason ??= reason
-    this.#controller.abort()
+    this.abort(reason)
   }
 }
 
@@ -35,22 +32,27 @@ type StreamLimits = Pick<Config, 'STREAM_LIMIT' | 'STREAM_LIMIT_PER_KEY'>
 /** @param verifyKey whether the key of a caller is still valid */
 export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, caller: Caller) => Promise<boolean>) {
   const all = new Map<Stream, { key: KeyHash; caller: Caller }>()
-  const reserve = createReservations(limits)
+  /** A client that had streams stays in it: there are not many clients. */
+  const countByClient = new Map<bigint, number>()
   const ended: Record<EndReason, number> = { client: 0, slow: 0, unauthenticated: 0, shutdown: 0, error: 0 }
   let closedEvents = 0
   let drainedAtMs: number | undefined
 
+  const countOf = (clientId: bigint) => countByClient.get(clientId) ?? 0
+
   /** Opens a stream, until its response is closed. @throws ApiError RESOURCE_EXHAUSTED, UNAVAILABLE above a limit */
   function open(res: Response, caller: Caller, key: KeyHash): Stream {
-    const release = reserve(caller.clientId)
+    const { clientId } = caller
+    requireRoom(limits, all.size, countOf(clientId))
     const stream = new Stream()
     all.set(stream, { key, caller })
+    countByClient.set(clientId, countOf(clientId) + 1)
     if (drainedAtMs !== undefined) endWithin(stream, drainedAtMs - performance.now())
     const close = () => {
       stream.end('client')
       all.delete(stream)
       closedEvents += stream.events
-      release()
+      countByClient.set(clientId, countOf(clientId) - 1)
       if (res.req.stream && stream.endReason) ended[stream.endReason]++
     }
     if (res.destroyed)
@@ -86,26 +88,13 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
   }
 }
 
-/** Counts streams within the limits. @returns a function that counts one of a client, and returns its release */
-function createReservations({ STREAM_LIMIT, STREAM_LIMIT_PER_KEY }: StreamLimits) {
-  const byClient = new Map<bigint, number>()
-  let size = 0
-  return (clientId: bigint) => {
-    const own = byClient.get(clientId) ?? 0
-    if (STREAM_LIMIT_PER_KEY && own >= STREAM_LIMIT_PER_KEY) {
-      const message = `This key has ${STREAM_LIMIT_PER_KEY} open subscriptions, the limit of one process.`
-      throw new ApiError('RESOURCE_EXHAUSTED', message, { headers: { 'Retry-After': '1' } })
-    }
-    if (STREAM_LIMIT && size >= STREAM_LIMIT) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
-    byClient.set(clientId, own + 1)
-    size++
-    return () => {
-      const left = (byClient.get(clientId) ?? 1) - 1
-      if (left > 0) byClient.set(clientId, left)
-      else byClient.delete(clientId)
-      size--
-    }
+/** @throws ApiError at a limit. @param own number of streams of the client */
+function requireRoom({ STREAM_LIMIT, STREAM_LIMIT_PER_KEY }: StreamLimits, size: number, own: number): void {
+  if (STREAM_LIMIT_PER_KEY && own >= STREAM_LIMIT_PER_KEY) {
+    const message = `This key has ${STREAM_LIMIT_PER_KEY} open subscriptions, the limit of one process.`
+    throw new ApiError('RESOURCE_EXHAUSTED', message, { headers: { 'Retry-After': '1' } })
   }
+  if (STREAM_LIMIT && size >= STREAM_LIMIT) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
 }
 
 function endWithin(stream: Stream, ms: number): void {

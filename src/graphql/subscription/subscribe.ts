@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { createSourceEventStream, type ExecutionResult, GraphQLError } from 'graphql'
+import { createSourceEventStream, type ExecutionResult } from 'graphql'
 import type { Animals } from '../../animals/service.ts'
 import { keyOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
@@ -34,7 +34,7 @@ export interface Subscription {
   nextPart(): Promise<{ data: Buffer; events: number }>
 }
 
-/** @returns begins a valid subscription. It throws GraphQLRequestError for wrong arguments, ApiError for other causes */
+/** @returns begins a valid subscription. It throws GraphQLRequestError, GraphQLError for wrong arguments, else ApiError */
 export function createSubscribe({ animals, feed, streams, logError }: SubscribeDependencies) {
   const formatOf = createFormats()
 
@@ -60,8 +60,8 @@ export function createSubscribe({ animals, feed, streams, logError }: SubscribeD
   }
 
   return async (prepared: Prepared, transport: Transport, req: Request, res: Response): Promise<Subscription> => {
-    const { document, operation, variables } = prepared
-    const selection = selectionOf(prepared)
+    const { document, operation, coerced } = prepared
+    const selection = toSelection(document, operation, coerced)
     const caller = callerOf(req)
     const stream = streams.open(res, caller, keyOf(req))
     const subscriber = { clientId: caller.clientId, signal: stream.signal, lastEventId: lastEventIdOf(req) }
@@ -69,20 +69,12 @@ export function createSubscribe({ animals, feed, streams, logError }: SubscribeD
       schema,
       document,
       operationName: operation.name?.value,
-      variableValues: variables,
+      variableValues: coerced, // which remain the same when they are coerced again
       contextValue: { animals, feed, caller: undefined, deadline: req.deadline, subscriber } satisfies GraphQLContext,
     })
     if (!(Symbol.asyncIterator in source)) throw causeOf(source, req)
     const edges = source as CreatedEdges // petCreated is the only subscription field
     return { stream, transport, nextPart: createNextPart(edges, selection, transport, req) }
-  }
-}
-
-function selectionOf({ document, operation, coerced }: Prepared): string {
-  try {
-    return toSelection(document, operation, coerced)
-  } catch (error) {
-    throw error instanceof GraphQLError ? new GraphQLRequestError('INVALID_ARGUMENT', error) : error
   }
 }
 

@@ -3,7 +3,6 @@ import { ApiError } from '../../errors.ts'
 
 /** How results are written to a response that does not end. */
 export interface Transport {
-  name: string
   contentType: string
   begin: string
   /** Keeps proxies from closing an idle connection. */
@@ -16,7 +15,6 @@ export interface Transport {
 
 /** GraphQL over SSE, distinct connections mode. Without `retry:`, on which older clients fail. */
 export const SSE: Transport = {
-  name: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
   begin: ':\n\n',
   heartbeat: ':\n\n',
@@ -26,7 +24,6 @@ export const SSE: Transport = {
 
 /** The protocol of Apollo Client for subscriptions over HTTP. Each part ends with the delimiter of the next. */
 const MULTIPART: Transport = {
-  name: 'multipart',
   contentType: 'multipart/mixed;boundary="graphql";subscriptionSpec="1.0"',
   begin: '\r\n--graphql',
   heartbeat: part('{}'),

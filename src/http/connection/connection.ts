@@ -30,6 +30,11 @@ export class Connection {
     return this.#inFlight.size > 0
   }
 
+  /** Whether the headers of the last response can still say that the connection closes. */
+  get canAnnounceClose(): boolean {
+    return [...this.#inFlight.keys()].at(-1)?.headersSent === false
+  }
+
   /** @returns false if the request must not be served: clients repeat those behind the last response (RFC 9112 §9.3.2) */
   begin(req: IncomingMessage, res: ServerResponse): boolean {
     if (this.#inFlight.size === MAX_IN_FLIGHT) this.closeAfterResponse()

@@ -83,7 +83,8 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejec
      */
     async close(delayMs: number, timeoutMs: number): Promise<void> {
       shuttingDown = true
-      for (const connection of connections.values()) connection.closeAfterResponse()
+      // A client may send its next request on the others, which is served with `Connection: close`.
+      for (const connection of connections.values()) if (connection.canAnnounceClose) connection.closeAfterResponse()
       await sleep(delayMs)
       await drain(server, connections, timeoutMs)
     },
@@ -133,8 +134,9 @@ function handleFailures(server: Server, connections: Map<Duplex, Connection>, on
 async function drain(server: Server, connections: Map<Duplex, Connection>, timeoutMs: number): Promise<void> {
   // http's own close() also destroys connections whose response has ended but has not been sent whole.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
-  for (const { isServing, socket } of connections.values()) {
-    if (!isServing && socket.writable) socket.destroy() // idle
+  for (const connection of connections.values()) {
+    if (connection.isServing) connection.closeAfterResponse()
+    else if (connection.socket.writable) connection.socket.destroy() // idle
   }
   const cut = setTimeout(() => connections.forEach(({ socket }) => socket.destroy()), timeoutMs)
   await closed

@@ -85,7 +85,6 @@ const COMMON_ERRORS = [
 ] as const
 /** Sent by http/connection before the application sees the request: without rate-limit headers. */
 const SENT_BEFORE_APP = new Set<ErrorCode>(['REQUEST_TIMEOUT', 'HEADERS_TOO_LARGE'])
-/** Sent by the application before rate limiting. */
 const SENT_BEFORE_RATE_LIMIT = new Set<ErrorCode>(['EXPECTATION_FAILED', 'UNAUTHENTICATED'])
 
 export function toErrorResponses({ errors, document }: Operation): Json {

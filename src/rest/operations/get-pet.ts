@@ -1,12 +1,10 @@
-import type { RequestHandler } from 'express'
+import type { Request, Response } from 'express'
 import { z } from 'zod'
 import { Int64 } from '../../animals/animal.ts'
-import { createCoalescer } from '../../coalesce.ts'
 import { ApiError } from '../../errors.ts'
-import { type CacheableResponse, sendCacheable, toCacheable } from '../../http/cacheable.ts'
+import { sendCacheable, toCacheable } from '../../http/cacheable.ts'
 import { toJson } from '../../http/json.ts'
 import { callerOf } from '../../http/request.ts'
-import type { RouteOf } from '../../http/routes.ts'
 import { DEPRECATION, SUNSET, SUNSET_AT, SUNSET_DATE } from '../deprecation.ts'
 import { ConditionalHeaders, json, REX } from '../openapi/components.ts'
 import { DEPRECATION_HEADERS, headers } from '../openapi/responses.ts'
@@ -18,7 +16,7 @@ const Path = z.object({ petId: Int64.meta({ description: 'Identifier of the anim
 const REPLACEMENT =
   'For one animal use the GraphQL query `pet(id:)` at /graphql, for lists GET /v1/pets with a status filter.'
 
-/** 410 from the sunset date on (specification §4.3). */
+/** It responds 410 from the sunset date on (specification §4.3). */
 export const getPet: Operation = {
   method: 'get',
   path: '/pets/{petId}',
@@ -26,15 +24,14 @@ export const getPet: Operation = {
   parameters: { path: Path, header: ConditionalHeaders },
   errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'GONE'],
   createHandler({ animals, now, recordDeprecatedCall }) {
-    const coalesce = createCoalescer<CacheableResponse>()
     return async (req, res) => {
       if (now() >= SUNSET_AT) {
         throw new ApiError('GONE', `This operation was removed on ${SUNSET_DATE}. ${REPLACEMENT}`)
       }
       recordDeprecatedCall(callerOf(req))
       const petId = String(req.params.petId)
-      const read = async () => toCacheable(toJson(await animals.get(petId)))
-      sendCacheable(req, res, await req.deadline.run(() => coalesce(petId, read)))
+      const animal = await req.deadline.run(() => animals.get(petId))
+      sendCacheable(req, res, toCacheable(toJson(animal)))
     }
   },
   document: {
@@ -54,15 +51,13 @@ export const getPet: Operation = {
 }
 
 /** Adds Deprecation, Sunset and the successor link (RFC 5829) to every response of getPet, whatever its status. */
-export function deprecateGetPet(config: PublicUrls, routeOf: RouteOf): RequestHandler {
+export function deprecateGetPet(config: PublicUrls): (req: Request, res: Response) => void {
   const link = `<${referenceBase(config, getPet.path)}pets>; rel="successor-version"`
   const route = `/v1${getPet.path}`
-  return (req, res, next) => {
-    if (routeOf(req.path) === route) {
-      res.setHeader('Deprecation', DEPRECATION)
-      res.setHeader('Sunset', SUNSET)
-      res.setHeader('Link', link)
-    }
-    next()
+  return (req, res) => {
+    if (req.routeTemplate !== route) return
+    res.setHeader('Deprecation', DEPRECATION)
+    res.setHeader('Sunset', SUNSET)
+    res.setHeader('Link', link)
   }
 }

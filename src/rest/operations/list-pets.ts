@@ -74,6 +74,7 @@ export const listPets: Operation = {
 }
 
 function pageLink(base: string, rel: string, { limit, status }: z.infer<typeof Query>, cursor?: string): string {
-  const query = new URLSearchParams({ limit: String(limit), ...(status && { status }), ...(cursor && { cursor }) })
+  // None of the values needs percent-encoding.
+  const query = [`limit=${limit}`, status && `status=${status}`, cursor && `cursor=${cursor}`].filter(Boolean).join('&')
   return `<${base}pets?${query}>; rel="${rel}"`
 }

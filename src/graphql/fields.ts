@@ -1,0 +1,59 @@
+import type { DocumentNode, FieldNode, FragmentDefinitionNode, SelectionNode, SelectionSetNode } from 'graphql'
+import { getDirectiveValues, GraphQLIncludeDirective, GraphQLSkipDirective, Kind } from 'graphql'
+
+type Fragments = Record<string, FragmentDefinitionNode>
+type Variables = Record<string, unknown>
+
+/** The fields with one response name: they are the same field, and differ in their subfields. */
+export type FieldNodes = [FieldNode, ...FieldNode[]]
+
+export function fragmentsOf({ definitions }: DocumentNode): Fragments {
+  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
+  return Object.fromEntries(fragments.map((fragment) => [fragment.name.value, fragment]))
+}
+
+/** The selection sets of fields: together they select the subfields. */
+export function setsOf(nodes: readonly FieldNode[]): SelectionSetNode[] {
+  return nodes.flatMap(({ selectionSet }) => selectionSet ?? [])
+}
+
+/**
+ * The fields of a valid selection set by response name, in the order of the result: fragments are expanded, `@skip` and
+ * `@include` are decided. A schema without interfaces and unions needs no types for it.
+ * @param sets are merged @param variables are coerced
+ * @throws GraphQLError for a directive whose variable is null
+ */
+export function collectFields(
+  sets: SelectionSetNode[],
+  fragments: Fragments,
+  variables: Variables,
+): Map<string, FieldNodes> {
+  const fields = new Map<string, FieldNodes>()
+  const spread = new Set<string>()
+
+  function collect({ selections }: SelectionSetNode): void {
+    for (const node of selections) {
+      const isRepeated = node.kind === Kind.FRAGMENT_SPREAD && spread.has(node.name.value)
+      if (isRepeated || !isIncluded(node, variables)) continue
+      if (node.kind === Kind.FIELD) {
+        const name = (node.alias ?? node.name).value
+        const same = fields.get(name)
+        if (same) same.push(node)
+        else fields.set(name, [node])
+        continue
+      }
+      if (node.kind === Kind.FRAGMENT_SPREAD) spread.add(node.name.value)
+      const set = node.kind === Kind.FRAGMENT_SPREAD ? fragments[node.name.value] : node
+      if (set) collect(set.selectionSet)
+    }
+  }
+
+  for (const set of sets) collect(set)
+  return fields
+}
+
+function isIncluded(node: SelectionNode, variables: Variables): boolean {
+  if (!node.directives?.length) return true
+  if (getDirectiveValues(GraphQLSkipDirective, node, variables)?.if === true) return false
+  return getDirectiveValues(GraphQLIncludeDirective, node, variables)?.if !== false
+}
