@@ -1,11 +1,9 @@
 import { describe, expect } from 'vitest'
 import { listMigrations } from '../src/database/migrate.ts'
-import { createClient, createPet } from './chaos/client.ts'
 import { issueKey } from './chaos/cluster.ts'
-import { openStream } from './support/event-stream.ts'
 import { cloneDatabase, dropDatabase, withClient, databaseOf } from './support/harness.ts'
 import { recordKey } from './support/output.ts'
-import { freePort, kill, occupyPort, testWithProcess as test } from './support/processes.ts'
+import { freePort, INHERITED, kill, occupyPort, testWithProcess as test } from './support/processes.ts'
 import { waitFor, waitUntil } from './support/timeouts.ts'
 
 describe('several workers', () => {
@@ -13,11 +11,10 @@ describe('several workers', () => {
     sandbox,
     emptyDatabase,
   }) => {
-    // With PORT=0, a replaced worker could listen on another port.
-    const PORT = String(await freePort())
-    const service = await sandbox.start({ DATABASE_URL: emptyDatabase, PORT, WORKERS: '2', MIGRATE_ON_START: 'true' })
-    const ready = async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
-    await waitFor(ready)
+    const PORT = String(await freePort()) // With PORT=0, a replaced worker could listen on another port.
+    const env = { DATABASE_URL: emptyDatabase, PORT, WORKERS: '2', MIGRATE_ON_START: 'true' }
+    const service = await sandbox.start(env)
+    await waitFor(async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200))
     const headers = { Authorization: `Bearer ${recordKey(await issueKey(emptyDatabase))}` }
     const metric = async (name: string) => {
       const text = await (await fetch(`${service.base}/metrics`, { headers })).text()
@@ -41,34 +38,15 @@ describe('several workers', () => {
     expect(left.rowCount).toBe(0)
   })
 
-  test('send the animals of each to the streams of both', async ({ sandbox, emptyDatabase }) => {
-    const port = await freePort()
-    const service = await sandbox.start({
-      DATABASE_URL: emptyDatabase,
-      PORT: String(port),
-      WORKERS: '2',
-      MIGRATE_ON_START: 'true',
-    })
-    await waitFor(async () => expect((await fetch(`${service.base}/readyz`)).status).toBe(200))
-    const key = recordKey(await issueKey(emptyDatabase))
-    await service.until((printed) => printed.match(/"msg":"listening"/g)?.length === 2)
-    const query = 'subscription { petCreated { node { name } } }'
-    const streams = await Promise.all(Array.from({ length: 6 }, () => openStream({ port, key }, { query })))
-    const names = ['one', 'two', 'three', 'four', 'five', 'six']
-    for (const [n, name] of names.entries()) {
-      const client = createClient(port, key) // whose connection goes to the next worker
-      expect((await createPet(client, 'rest', name)).outcome).toBe('acknowledged')
-      client.close()
-      await Promise.all(streams.map((stream) => stream.received(n + 1))) // nothing that is added later helps
-    }
-    for (const stream of streams) {
-      expect(stream.events().map(({ data }) => /"name":"(\w+)"/.exec(data)?.[1])).toEqual(names)
-      stream.close()
-    }
-    const { stdout } = await service.signal('SIGTERM')
-    const workersOf = (pattern: RegExp) =>
-      new Set(stdout.split('\n').flatMap((line) => (pattern.test(line) ? [/"pid":(\d+)/.exec(line)?.[1]] : [])))
-    expect([workersOf(/"operation":"subscription/).size, workersOf(/"status":201/).size]).toEqual([2, 2])
+  test('a signal that arrives while the first worker begins to listen stops all of them', async ({
+    sandbox,
+    emptyDatabase,
+  }) => {
+    const signal = `import cluster from 'node:cluster'
+      if (cluster.isPrimary) cluster.once('listening', () => process.emit('SIGTERM', 'SIGTERM'))`
+    const NODE_OPTIONS = `${INHERITED.NODE_OPTIONS} --import=data:text/javascript,${encodeURIComponent(signal)}`
+    const { code, stdout } = await sandbox.run('main.js', [], { DATABASE_URL: emptyDatabase, WORKERS: '2', NODE_OPTIONS })
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/"msg":"stopped"\}\n$/)])
   })
 
   test('that cannot listen exits with one line, like a single process', async ({

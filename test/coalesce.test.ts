@@ -68,15 +68,6 @@ describe('reads with the same key', () => {
     store.reads[1]?.succeed()
     expect(await next).toBe(0)
   })
-
-  test('fail if the read throws synchronously', async () => {
-    const coalesce = createCoalescer<number>()
-    const failing = () => {
-      throw new Error('failed')
-    }
-    await expect(coalesce('a', failing)).rejects.toThrow('failed')
-    expect(await coalesce('a', async () => 1)).toBe(1)
-  })
 })
 
 test('no result is older than its request, for any interleaving of reads and writes', async () => {

@@ -19,6 +19,6 @@ export default defineConfig({
       'test/parity.test.ts',
       'test/rest/{pets,reads,retries}.test.ts',
     ],
-    exclude: ['test/database/replica*.test.ts'], // they start servers of their own
+    exclude: ['test/database/{replica*,roles,tls}.test.ts'], // they start servers of their own
   },
 })

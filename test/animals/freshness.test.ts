@@ -53,8 +53,7 @@ test('GraphQL: requests with different operations or variables share no response
   await service.post({ name: 'x', categoryId: 1 })
   const query = 'query A($n: Boolean = true) { pet(id: 1) { name @include(if: $n) id } } query B { pet(id: 1) { id } }'
   const send = async (members: object) => {
-    const init = { method: 'POST', headers: { 'Content-Type': 'application/json' } }
-    const response = await service.send('/graphql', { ...init, body: JSON.stringify({ query, ...members }) })
+    const response = await service.postGraphQL({ query, ...members })
     return ((await response.json()) as { data: { pet: object } }).data.pet
   }
   const variables = { n: false }

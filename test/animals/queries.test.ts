@@ -58,19 +58,6 @@ describe('each statement returns what Prisma returns, to each of its callers', (
     )
   })
 
-  test('byId', async ({ service: owner }) => {
-    await fill(owner)
-    const { prisma, statements } = owner.database
-    const { byId } = createQueries(statements)
-    const expected = new Map((await prisma.animal.findMany()).map((animal) => [animal.id, animal]))
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.constantFrom(...ids, 4n, 5n)), async (some) => {
-        expect(await Promise.all(some.map(byId))).toEqual(some.map((id) => expected.get(id)))
-      }),
-      { numRuns: 50 },
-    )
-  })
-
   test('create', async ({ service: owner }) => {
     const { prisma, statements } = owner.database
     const { create } = createQueries(statements)

@@ -1,5 +1,5 @@
 import { describe, expect, vi } from 'vitest'
-import { mintKey } from '../../src/auth/api-key.ts'
+import { mintKey } from '../../src/auth/api-keys.ts'
 import {
   withClient,
   type TestService,
@@ -9,19 +9,16 @@ import {
 } from '../support/harness.ts'
 import { recordStatements } from '../support/statements.ts'
 
-/** Sends a request with this Authorization to each API, and expects that both are 401. */
-async function expectUnauthorized(service: TestService, authorization: string): Promise<Response[]> {
-  const headers = { 'Content-Type': 'application/json', Authorization: authorization }
-  const responses = [
-    await fetch(`${service.base}/v1/pets`, { headers }),
-    await fetch(`${service.base}/graphql`, { method: 'POST', headers, body: '{"query":"{__typename}"}' }),
-  ]
-  for (const response of responses) expect(response.status).toBe(401)
-  return responses
-}
-
-function expectInvalidToken({ headers }: Response): void {
-  expect(headers.get('www-authenticate')).toBe('Bearer realm="petstore", error="invalid_token"')
+/** Sends a request with the key to each API, and expects that both are 401. */
+async function expectInvalidToken({ base }: TestService, key: string): Promise<void> {
+  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
+  for (const response of [
+    await fetch(`${base}/v1/pets`, { headers }),
+    await fetch(`${base}/graphql`, { method: 'POST', headers, body: '{"query":"{__typename}"}' }),
+  ]) {
+    const challenge = 'Bearer realm="petstore", error="invalid_token"'
+    expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, challenge])
+  }
 }
 
 async function status(service: TestService, key: string): Promise<number> {
@@ -29,14 +26,8 @@ async function status(service: TestService, key: string): Promise<number> {
 }
 
 describe('a request without a valid key is 401 in both APIs', () => {
-  const invalidKeys: { title: string; change(key: string): string }[] = [
-    { title: 'an unknown key', change: () => mintKey() },
-    { title: 'a key in upper case', change: (key) => key.toUpperCase() },
-    { title: 'a key with one changed character', change: (key) => key.replace(/.$/, (c) => (c === '0' ? '1' : '0')) },
-  ]
-  testWithSharedService.for(invalidKeys)('$title', async ({ change }, { service }) => {
-    for (const response of await expectUnauthorized(service, `Bearer ${change(service.key)}`))
-      expectInvalidToken(response)
+  testWithSharedService('that is well-formed and unknown', async ({ service }) => {
+    await expectInvalidToken(service, mintKey())
   })
 
   testWithSharedService('before its path, method and body are validated', async ({ service }) => {
@@ -46,27 +37,11 @@ describe('a request without a valid key is 401 in both APIs', () => {
       { path: '/v1/pets', init: { method: 'DELETE' } },
       { path: '/v1/pets', init: { method: 'POST', body: 'x'.repeat(100_000) } },
       { path: '/graphql', init: { method: 'PUT' } },
+      { path: '/graphql', init: { method: 'POST', body: 'garbage' } },
       { path: '/graphql/x' },
     ]
     for (const { path, init } of requests) expect((await fetch(service.base + path, init)).status).toBe(401)
   })
-
-  testWithSharedService(
-    'GraphQL without a key has the same response for any body, since none is parsed',
-    async ({ service }) => {
-      const bodies = [
-        '{"query":"{__schema{types{name}}}"}',
-        '{"query":"{"}',
-        'garbage',
-        '{"query":"{pets{totalCount}}"}',
-      ]
-      const responses = bodies.map(async (body) => {
-        const headers = { 'Content-Type': 'application/json' }
-        return (await fetch(`${service.base}/graphql`, { method: 'POST', headers, body })).text()
-      })
-      expect(new Set(await Promise.all(responses)).size).toBe(1)
-    },
-  )
 })
 
 describe('a valid key', () => {
@@ -101,7 +76,7 @@ describe('a valid key', () => {
     expect(rows).not.toContain(service.key.slice(0, 14))
   })
 
-  test('costs one query in five seconds', async ({ service, onTestFinished }) => {
+  test('costs one query for many requests at a time', async ({ service, onTestFinished }) => {
     const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now()) // the clock of the key cache
     onTestFinished(() => clock.mockRestore())
     const sent = recordStatements(service)
@@ -117,8 +92,6 @@ describe('a valid key', () => {
     while (Date.now() < deadline && (await status(other, service.key)) === 200) {
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    for (const instance of [service, other]) {
-      for (const response of await expectUnauthorized(instance, `Bearer ${service.key}`)) expectInvalidToken(response)
-    }
+    for (const instance of [service, other]) await expectInvalidToken(instance, service.key)
   })
 })

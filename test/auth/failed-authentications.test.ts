@@ -1,5 +1,5 @@
 import { describe, expect, vi } from 'vitest'
-import { mintKey } from '../../src/auth/api-key.ts'
+import { mintKey } from '../../src/auth/api-keys.ts'
 import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 

@@ -30,6 +30,9 @@ export const COSTS: Record<'REST' | 'GraphQL', Record<Action, Cost>> = {
   },
 }
 
+/** CPU times with read replicas (docs/replicas.md), as parts of what a read costs PostgreSQL without. */
+export const REPLICAS = { count: 3, list: { primary: 0.22, replica: 1.2 }, get: { primary: 0.41, replica: 1.4 } }
+
 /** Bytes of a row with its indexes, in PostgreSQL 18 with a million rows, inserted 50 in a transaction. */
 export const ANIMAL = { bytes: 123, walBytes: 247 }
 

@@ -9,6 +9,7 @@ import {
   MIX,
   PROCESS_CONNECTIONS,
   PROCESS_MB,
+  REPLICAS,
   UTILISATION,
 } from './capacity-inputs.ts'
 
@@ -36,6 +37,8 @@ function average(part: keyof Cost, actions: Action[] = ['list', 'get', 'create']
 
 const serviceCores = average('serviceMs') / 1_000
 const postgresCores = average('postgresMs') / 1_000
+const readCores = (on: 'primary' | 'replica') =>
+  (average('postgresMs', ['list']) * REPLICAS.list[on] + average('postgresMs', ['get']) * REPLICAS.get[on]) / 1_000
 const creationCores = average('postgresMs', ['create']) / 1_000
 const walBytes = MIX.create * (ANIMAL.walBytes + IDEMPOTENCY_KEY.walBytes)
 const storageBytes = MIX.create * ANIMAL.bytes
@@ -63,7 +66,19 @@ const limits: Limit[] = [
     limit: 'a primary with 32 cores',
     room: 32 * UTILISATION,
     ofRequest: postgresCores,
-    add: 'read replicas, which save 5 to 30 % of its work for reads; then partitions',
+    add: `${REPLICAS.count} [read replicas](replicas.md), which execute all reads`,
+  },
+  {
+    limit: 'a primary with 32 cores, and read replicas',
+    room: 32 * UTILISATION,
+    ofRequest: creationCores + readCores('primary'),
+    add: '[partitions](scaling.md#partition-by-id)',
+  },
+  {
+    limit: `${REPLICAS.count} read replicas with 32 cores`,
+    room: REPLICAS.count * 32 * UTILISATION,
+    ofRequest: readCores('replica'),
+    add: 'another read replica',
   },
   {
     limit: '1 TB of new animals a month',

@@ -10,5 +10,5 @@ if (code !== undefined) process.exit(code)
 
 runNode('src/build/build.mjs')
 runNpm('ci', '--prefix', 'test/bench', '--no-audit', '--no-fund', '--loglevel', 'error')
-runNode('node_modules/typescript/bin/tsc', '-p', 'test/bench')
+runNode('node_modules/typescript-compiler/bin/tsc', '-p', 'test/bench')
 runNode('test/bench/dist/test/bench/main.js', ...args)

@@ -1,35 +1,20 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import type { Browser, Page } from 'playwright-core'
-import { beforeAll, describe, expect } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, onTestFinished } from 'vitest'
+import { startTcpProxy } from '../chaos/tcp-proxy.ts'
+import { startBehindProxy } from '../support/behind-proxy.ts'
 import { testWithService as base } from '../support/harness.ts'
+import { proxyPrograms, startProxyProgram } from '../support/proxies.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
 describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await launch()
-    return () => browser.close()
-  })
-
-  const test = base.extend<{
-    /** The port of a server of empty pages. */
-    shop: number
-    page: Page
-  }>({
-    // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
-    // oxlint-disable-next-line no-empty-pattern
-    shop: async ({}, use) => {
-      const server = createServer((_req, res) => res.setHeader('Content-Type', 'text/html').end('<title>Shop</title>'))
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      await use((server.address() as AddressInfo).port) // listens on TCP
-      server.close()
-    },
-    page: async ({ service: _running, shop }, use) => {
+  /** A test with a page of the service, to which the test's other instances are other origins. It has no policy. */
+  const test = base.extend<{ page: Page }>({
+    page: async ({ service }, use) => {
+      const browser = await launch()
       const page = await browser.newPage()
-      await page.goto(`http://127.0.0.1:${shop}`)
+      await page.goto(`${service.base}/livez`)
       await use(page)
-      await page.context().close()
+      await browser.close()
     },
   })
 
@@ -49,70 +34,73 @@ describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
     )
   }
 
-  test('reads and writes over both APIs, follows Link, revalidates by ETag, and reads every error', async ({
+  test('reads and writes over both APIs, follows Link, revalidates by ETag, and reads errors', async ({
     page,
     service,
-    shop,
   }) => {
-    const { base, key } = await service.startPeer({ CORS_ORIGINS: [`http://127.0.0.1:${shop}`] })
+    const { base, key } = await service.startPeer({ CORS_ORIGINS: [service.base] })
     const auth = { Authorization: `Bearer ${key}`, 'X-Request-Id': 'page-1' }
     const json = { ...auth, 'Content-Type': 'application/json', 'Idempotency-Key': 'k' }
-    const body = '{"name":"Rex","categoryId":7}'
-    const created = await fetchIn(page, `${base}/v1/pets`, { method: 'POST', headers: json, body })
-    expect([created.status, created.headers['location'], created.headers['x-request-id']]).toEqual([
-      201,
-      '/v1/pets/1',
-      'page-1',
-    ])
-    const replayed = await fetchIn(page, `${base}/v1/pets`, { method: 'POST', headers: json, body })
+    const create = { method: 'POST', headers: json, body: '{"name":"Rex","categoryId":7}' }
+    const created = await fetchIn(page, `${base}/v1/pets`, create)
+    expect(created).toMatchObject({ status: 201, headers: { location: '/v1/pets/1', 'x-request-id': 'page-1' } })
+    const replayed = await fetchIn(page, `${base}/v1/pets`, create)
     expect(replayed.headers['idempotent-replayed']).toBe('true')
     const mutation = JSON.stringify({ query: 'mutation { createPet(input: { name: "Tom", categoryId: "7" }) { id } }' })
-    const graphql = {
-      method: 'POST',
-      headers: { ...json, traceparent: '00', 'GraphQL-Cost': 'include', 'Last-Event-ID': 'x' },
-    }
-    const mutated = await fetchIn(page, `${base}/graphql`, { ...graphql, body: mutation })
-    expect(JSON.parse(mutated.text)).toMatchObject({
-      data: { createPet: { id: expect.any(String) } },
-      extensions: { cost: {} },
-    })
-    const query = `${base}/graphql?query=${encodeURIComponent('{ pets { totalCount } }')}`
-    const counted = await fetchIn(page, query, { headers: auth })
-    expect(JSON.parse(counted.text)).toEqual({ data: { pets: { totalCount: 2 } } })
+    const ofClients = { traceparent: '00', 'GraphQL-Cost': 'include', 'Last-Event-ID': 'x' }
+    const headers = { ...json, ...ofClients }
+    const mutated = await fetchIn(page, `${base}/graphql`, { method: 'POST', headers, body: mutation })
+    expect(JSON.parse(mutated.text)).toMatchObject({ data: { createPet: {} }, extensions: { cost: {} } })
 
     const first = await fetchIn(page, `${base}/v1/pets?limit=1`, { headers: auth })
     const next = new URL(/<([^>]+)>; rel="next"/.exec(first.headers['link'] ?? '')?.[1] ?? '', base)
     expect(JSON.parse((await fetchIn(page, next.href, { headers: auth })).text)).toMatchObject([{ id: 1 }])
-
-    for (const [url, etag] of [
-      [`${base}/v1/pets?limit=1`, first.headers['etag']],
-      [query, counted.headers['etag']],
-    ] as const) {
-      const again = await fetchIn(page, url, { headers: { ...auth, 'If-None-Match': etag ?? '' } })
-      expect([url, again.status]).toEqual([url, 304])
-    }
+    const conditional = { headers: { ...auth, 'If-None-Match': first.headers['etag'] ?? '' } }
+    expect((await fetchIn(page, `${base}/v1/pets?limit=1`, conditional)).status).toBe(304)
     expect((await fetchIn(page, `${base}/v1/pets`)).status).toBe(401)
-    expect((await fetchIn(page, `${base}/v1/pets/404`, { headers: auth })).status).toBe(404)
-    expect((await fetchIn(page, `${base}/v1/pets`, { method: 'POST', headers: json, body: '{' })).status).toBe(400)
+    expect((await fetchIn(page, `${base}/v1/pets`, { ...create, body: '{' })).status).toBe(400)
   })
 
   test('cannot call the service when its origin is not listed, nor send what only other APIs need', async ({
     page,
     service,
-    shop,
   }) => {
     const headers = { Authorization: `Bearer ${service.key}` }
     const failed = { status: 'TypeError: Failed to fetch' }
-    const listed = await service.startPeer({ CORS_ORIGINS: [`http://localhost:${shop}`] })
+    const other = `http://localhost:${service.port}`
+    const listed = await service.startPeer({ CORS_ORIGINS: [other] })
     const off = await service.startPeer()
     for (const { base } of [listed, off])
       expect(await fetchIn(page, `${base}/v1/pets`, { headers })).toMatchObject(failed)
-    await page.goto(`http://localhost:${shop}`)
+    await page.goto(`${other}/livez`)
     expect((await fetchIn(page, `${listed.base}/v1/pets`, { headers })).status).toBe(200)
-    expect(await fetchIn(page, `${listed.base}/v1/pets`, { headers, method: 'DELETE' })).toMatchObject(failed)
-    expect(await fetchIn(page, `${listed.base}/v1/pets`, { headers: { ...headers, 'X-Other': '1' } })).toMatchObject(
-      failed,
+    for (const init of [{ method: 'DELETE' }, { headers: { ...headers, 'X-Other': '1' } }, { credentials: 'include' }])
+      expect(await fetchIn(page, `${listed.base}/v1/pets`, { headers, ...(init as RequestInit) })).toMatchObject(failed)
+  })
+
+  describe.for(proxyPrograms)('behind $name', ({ name, installed }) => {
+    const whySkipped = installed ? '' : ` (there is no ${name} on the PATH)`
+
+    test.skipIf(!installed)(
+      `reads why a write failed: without a database, and without an instance${whySkipped}`,
+      async ({ page, service }) => {
+        const { peer, proxy: database } = await startBehindProxy(service, { CORS_ORIGINS: [service.base] })
+        const network = await startTcpProxy(peer.base)
+        onTestFinished(() => network.down().catch(() => {})) // it fails when the network is down already
+        const { port } = await startProxyProgram(onTestFinished, name, [Number(new URL(network.url).port)])
+        const headers = { Authorization: `Bearer ${service.key}`, 'Content-Type': 'application/json' }
+        const init = { method: 'POST', headers, body: '{"name":"Rex","categoryId":7}' }
+        const unavailable = {
+          status: 503,
+          headers: { 'retry-after': '1' },
+          text: expect.stringContaining('UNAVAILABLE'),
+        }
+        await database.down()
+        expect(await fetchIn(page, `http://127.0.0.1:${port}/v1/pets`, init)).toMatchObject(unavailable)
+        await network.down()
+        // The browser has cached the response to the preflight.
+        expect(await fetchIn(page, `http://127.0.0.1:${port}/v1/pets`, init)).toMatchObject(unavailable)
+      },
     )
-    expect(await fetchIn(page, `${listed.base}/v1/pets`, { headers, credentials: 'include' })).toMatchObject(failed)
   })
 })

@@ -71,25 +71,6 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(answered).toEqual(expect.arrayContaining(fields))
   })
 
-  test('shows an error with its code; on a phone the results are below the query, and nothing is off the screen', async ({
-    page,
-    link,
-  }) => {
-    await page.setViewportSize({ width: 390, height: 844 })
-    await open(page, link)
-    await run(page, '{ pet(id: "999") { id } }')
-    await expectResult(page).toMatchObject({
-      data: { pet: null },
-      errors: [{ path: ['pet'], extensions: { code: 'NOT_FOUND', status: 404 } }],
-    })
-    for (const part of [keyField(page), editor(page, 'Operation Editor'), editor(page, 'Result Window')]) {
-      const { x, width } = (await part.boundingBox()) ?? { x: NaN, width: NaN }
-      expect(width).toBeGreaterThan(150)
-      expect(x + width).toBeLessThan(390)
-    }
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
-  })
-
   test('keeps the key, the tabs and the query after a reload, and deletes a key that is removed', async ({
     page,
     service,
@@ -131,12 +112,18 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     await expectAccessible(page, { except: [NESTED_TABS] })
   })
 
-  test('has none on an iPhone either, where nothing covers the text', async ({ service }) => {
+  test('has none on an iPhone either, where nothing is off the screen or covers the text', async ({ link }) => {
     const browser = await launch()
     const page = await browser.newPage(devices['iPhone 13'])
-    await open(page, `${service.base}/graphql#key=${service.key}`)
+    await open(page, link)
     await expectAccessible(page, { except: [NESTED_TABS] })
     expect(await page.locator('.iPadShowKeyboard').first().isVisible()).toBe(false)
+    for (const part of [keyField(page), editor(page, 'Operation Editor'), editor(page, 'Result Window')]) {
+      const { x, width } = (await part.boundingBox()) ?? { x: NaN, width: NaN }
+      expect(width).toBeGreaterThan(150)
+      expect(x + width).toBeLessThan(390)
+    }
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
     await browser.close()
   })
 
@@ -152,6 +139,40 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     await page.getByRole('tab', { name: 'Typed' }).waitFor()
     await page.keyboard.press('ControlOrMeta+Enter')
     await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
+  })
+
+  test('with Tab and Enter, links lead to the reference, the home page and back, with the key in no address', async ({
+    page,
+    link,
+  }) => {
+    await open(page, link)
+    for (const [name, path] of [
+      ['REST API reference', '/docs'],
+      ['GraphiQL', '/graphql'],
+      ['Pet store', '/'],
+      ['REST API reference', '/docs'],
+      ['Pet store', '/'],
+      ['GraphiQL', '/graphql'],
+    ] as const) {
+      await tabTo(page, page.getByRole('link', { name, exact: true }))
+      await page.keyboard.press('Enter')
+      await page.waitForURL(({ pathname, href }) => pathname === path && !href.includes('pets_'))
+      const marked = await page.locator('#bar [aria-current="page"]').allInnerTexts()
+      expect(marked).toEqual(path === '/' ? [] : [name])
+    }
+  })
+
+  test('shows the whole title of the active tab, beside the button that closes it', async ({ page, link }) => {
+    await open(page, link)
+    const tab = page.locator('.graphiql-tab-active')
+    const button = await tab.getByRole('button', { name: 'Close Tab' }).boundingBox()
+    const title = await tab.locator('.graphiql-tab-button').evaluate((element) => {
+      const range = element.ownerDocument.createRange()
+      range.selectNodeContents(element)
+      return range.getBoundingClientRect().right
+    })
+    expect(button?.x).toBeGreaterThanOrEqual(title)
+    expect(button?.y).toBeGreaterThanOrEqual((await tab.boundingBox())?.y ?? NaN)
   })
 
   test('forgets the key with "Clear data", at once and after a reload', async ({ page, service, link }) => {
@@ -214,15 +235,8 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     link,
   }) => {
     const headers = '{ "Authorization": "Bearer old" }'
-    const tab = {
-      id: '1',
-      title: 'Old',
-      query: '{ old }',
-      headers,
-      variables: null,
-      operationName: null,
-      response: null,
-    }
+    const unused = { variables: null, operationName: null, response: null }
+    const tab = { id: '1', title: 'Old', query: '{ old }', headers, ...unused }
     const left = { headers, query: tab.query, tabState: JSON.stringify({ activeTabIndex: 0, tabs: [tab] }) }
     await page.addInitScript(`
       for (const [name, value] of Object.entries(${JSON.stringify(left)})) localStorage.setItem('graphiql:' + name, value)
@@ -234,11 +248,8 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     await expectResult(page).toMatchObject({ data: { pets: { nodes: [] } } })
   })
 
-  test('documents the schema, and marks unknown fields', async ({ page, link }) => {
+  test('marks unknown fields', async ({ page, link }) => {
     await open(page, link)
-    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
-    await page.getByRole('link', { name: 'Mutation', exact: true }).click()
-    await expect.poll(() => page.getByText('Adds an animal and returns it').count(), patience).toBe(1)
     await fill(page, 'Operation Editor', '{ pets { nodes { colour } } }')
     const marked = editor(page, 'Operation Editor').locator('.squiggly-error')
     await expect.poll(() => marked.count(), patience).toBe(1)

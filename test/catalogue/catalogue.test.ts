@@ -15,7 +15,7 @@ const tables: { table: string; cases: Case[] }[] = [
   { table: 'GraphQL', cases: graphqlCases },
 ]
 
-/** The service caches a key for five seconds, which is enough for so many cases. */
+/** The service caches a key, so that the cases do not look it up again. */
 const CASES_PER_KEY = 15
 
 // One service for all cases, so that a case that corrupts its state makes the next case fail.

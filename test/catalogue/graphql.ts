@@ -1,4 +1,3 @@
-import { CREATE_PET } from './bodies.ts'
 import { type Case, json, postGraphQL, requestCase } from './case.ts'
 
 const times = (n: number, part: (i: number) => string) => Array.from({ length: n }, (_, i) => part(i)).join(' ')
@@ -26,6 +25,7 @@ export const floods: [title: string, query: string, message: RegExp][] = [
   ['mutations', `mutation { ${times(21, (i) => `a${i}: ${mutation.slice(11, -2)}`)} }`, /root fields is 21/],
   ['depth', `{ ${times(15, () => 'pets {')} a ${times(15, () => '}')} }`, /depth is 16; the limit is 15/],
   ['depth without end', `${times(400, () => '{ a')}${'}'.repeat(400)}`, /the limit is/],
+  ['lines', `{ __typename ${'\n'.repeat(2_000)} }`, /lines is 2001; the limit is 2000/],
   ['directives', `{ pets { totalCount ${times(31, () => '@skip(if: false)')} } }`, /directives is 31; the limit is 30/],
   ['unknown directives', `{ __typename ${times(200, (i) => `@d${i}`)} }`, /directives is 200/],
   [
@@ -117,10 +117,7 @@ const invalidVariables: [title: string, query: string, variables: object][] = [
   ['a variable that is null', byId, { id: null }],
   ['an id that is an object', byId, { id: {} }],
   ['an id with a fraction', byId, { id: 1.5 }],
-  ['an unknown status', 'query ($s: PetStatus) { pets(status: $s) { totalCount } }', { s: 'SOLD' }],
   ['a page size beyond int32', 'query ($n: Int) { pets(first: $n) { totalCount } }', { n: 2 ** 31 }],
-  ['an input without a name', CREATE_PET, { input: { categoryId: 1 } }],
-  ['an input with unknown members', CREATE_PET, { input: { name: 'x', categoryId: 1, x: 1 } }],
 ]
 const get = (parameters: string) => ({ path: `/graphql?${parameters.replaceAll(' ', '%20')}` })
 
@@ -128,11 +125,8 @@ const get = (parameters: string) => ({ path: `/graphql?${parameters.replaceAll('
 const invalidArguments: [args: string, message: RegExp][] = [
   ['first: 0', /^first: must be an integer from 1 to 100$/],
   ['first: 101', /^first: /],
-  ['last: 0', /^last: /],
   ['last: -1', /^last: /],
-  ['first: 1, last: 1', /either first or last/],
   ['after: ""', /^after: /],
-  ['after: "x"', /^after: /],
   ['after: "YWxsOjknIE9SIDE9MQ"', /^after: /],
   ['before: "YWxsOjE="', /^before: /],
   ['before: "c29sZDox"', /^before: .*the same status filter/],

@@ -1,5 +1,5 @@
 import { graphqlCases } from '../catalogue/graphql.ts'
-import { mintKey } from '../../src/auth/api-key.ts'
+import { mintKey } from '../../src/auth/api-keys.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { atMost, definePart, type Defer, exactly, info, type Measurement, quantile } from './assertions.ts'
 import { type Client, createClient } from './client.ts'

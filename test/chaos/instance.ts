@@ -10,7 +10,8 @@ import { freePort, INHERITED } from '../support/processes.ts'
 import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
 import type { Defer } from './assertions.ts'
 
-const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+/** The folder of today's build. */
+export const today = fileURLToPath(new URL('../../', import.meta.url))
 
 /** For parts without database faults: no request is shed or times out because the machine is busy. */
 export const PATIENT_ENV = { ...GENEROUS_TIMEOUTS, SHED_DELAY_MS: 0, SHED_QUEUE_MS: 0 }
@@ -34,15 +35,16 @@ export async function startInstance(
   defer: Defer,
   {
     waitFor = '/readyz',
+    build = today,
     port,
     ...env
-  }: { DATABASE_URL: string; port?: number; waitFor?: string } & Record<string, string | number>,
+  }: { DATABASE_URL: string; port?: number; waitFor?: string; build?: string } & Record<string, string | number>,
 ): Promise<Instance> {
   const dir = await mkdtemp(join(tmpdir(), 'pet-store-instance-'))
   const logFile = join(dir, 'log')
   const actualPort = port ?? (await freePort())
   const log = openSync(logFile, 'a')
-  const child = spawn(process.execPath, [program], {
+  const child = spawn(process.execPath, [join(build, 'dist/main.js')], {
     cwd: dir,
     env: {
       ...INHERITED,

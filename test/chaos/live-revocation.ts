@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { keyPrefix } from '../../src/auth/api-key.ts'
+import { keyPrefix } from '../../src/auth/api-keys.ts'
 import { atMost, type Defer, exactly, info, type Measurement, onQuietMachine } from './assertions.ts'
 import { issueKey, type TestDatabase, withApiKeys } from './cluster.ts'
 import { PATIENT_ENV, startInstance } from './instance.ts'

@@ -9,6 +9,7 @@ import { kills } from './kills.ts'
 import { live } from './live.ts'
 import { restarts } from './restarts.ts'
 import { rolling } from './rolling.ts'
+import { upgrade } from './upgrade.ts'
 import { networkFaults } from './network-faults.ts'
 
 // Parts run sequentially, since each needs the whole machine. run.mjs passes the names of the parts and their sizes.
@@ -35,6 +36,7 @@ function register<Sizes extends Record<string, number>>(name: string, part: Part
 register('network-faults', networkFaults)
 register('restarts', restarts)
 register('rolling', rolling)
+register('upgrade', upgrade)
 register('failover', failover)
 register('kills', kills)
 register('consistency', consistency)

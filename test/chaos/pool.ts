@@ -41,15 +41,18 @@ export function whilePoolBlocked(url: string, client: Client, work: () => Promis
     }
     await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
     const released = new AbortController()
-    async function blockConnection(request: Parameters<Client['send']>): Promise<void> {
+    const send = (n: number) => readsOf(n).map((request) => client.send(...request))
+    // Both reads of a statement begin anew together: on a slow machine, one that is repeated alone would come to share
+    // the statement of the other, and its connection, for good.
+    async function sendInRounds(): Promise<void> {
       while (!released.signal.aborted) {
-        await client.send(...request)
+        const first = send(1)
+        await sleep(BATCH_WAIT_MS) // the next reads wait no longer for a batch, and take another connection each
+        await Promise.all([...first, ...send(2)])
         await sleep(5) // for requests that are shed
       }
     }
-    const blocked = readsOf(1).map(blockConnection)
-    await sleep(BATCH_WAIT_MS) // the next reads wait no longer for a batch, and take another connection each
-    blocked.push(...readsOf(2).map(blockConnection))
+    const blocked = sendInRounds()
     const deadline = performance.now() + 60_000
     let waiting = 0
     while (waiting < POOL_SIZE && performance.now() < deadline) {
@@ -59,7 +62,7 @@ export function whilePoolBlocked(url: string, client: Client, work: () => Promis
     await work()
     released.abort()
     await sql.query('ROLLBACK')
-    await Promise.all(blocked)
+    await blocked
     return waiting
   })
 }

@@ -1,3 +1,4 @@
+import { proxyPrograms, type RunningProxy, startProxyProgram } from '../support/proxies.ts'
 import { type Client, createClient, type ClientResponse } from './client.ts'
 import { prepareDatabase, statementsFinished, startCluster, type TestDatabase } from './cluster.ts'
 import {
@@ -10,44 +11,59 @@ import {
   quantile,
   info,
 } from './assertions.ts'
-import { hasHaproxy, type LoadBalancer, startHaproxy } from './haproxy.ts'
-import { type Instance, startInstance, PATIENT_ENV } from './instance.ts'
+import { type Instance, startInstance, PATIENT_ENV, today } from './instance.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { startLoad } from './load.ts'
 import { auditRequests, auditStreams, reachEnd, readStored } from './stream-audit.ts'
 import { startSubscriber, type Subscriber } from './subscriber.ts'
 
-/** Restarts two instances behind HAProxy one after the other, while clients send requests at a steady rate and read streams. */
+/**
+ * Restarts two instances one after the other, behind each proxy of deploy/, while clients send requests at a steady rate
+ * and read streams.
+ */
 export const rolling = definePart({ rounds: 10, rate: 500, drainMs: 5_000, streams: 30 }, async (defer, sizes) => {
-  if (!hasHaproxy) return [info('rolling restart', 'SKIPPED: HAProxy is not installed (apt-get install haproxy)')]
-  const { url } = await startCluster(defer)
-  return rollUnderLoad(defer, await prepareDatabase(url), sizes)
+  const measurements: Measurement[] = []
+  for (const { name, installed } of proxyPrograms) {
+    measurements.push(info('proxy', installed ? name : `SKIPPED: ${name} is not installed (apt-get install ${name})`))
+    if (!installed) continue
+    const { url } = await startCluster(defer)
+    measurements.push(...(await rollUnderLoad(defer, name, await prepareDatabase(url), sizes)))
+  }
+  return measurements
 })
 
+/** @param buildOf prepares a round, and returns the folder of the build that its instances run; round 0 is the start */
 export async function rollUnderLoad(
   defer: Defer,
+  name: string,
   { url, key }: TestDatabase,
   { rounds, rate, drainMs, streams }: { rounds: number; rate: number; drainMs: number; streams: number },
+  buildOf = async (_round: number) => today,
 ): Promise<Measurement[]> {
+  let build = await buildOf(0)
   const start = (port?: number) =>
-    startInstance(defer, { DATABASE_URL: url, ...PATIENT_ENV, DRAIN_DELAY_MS: drainMs, ...(port && { port }) })
+    startInstance(defer, { build, DATABASE_URL: url, ...PATIENT_ENV, DRAIN_DELAY_MS: drainMs, ...(port && { port }) })
   const instances = [await start(), await start()]
-  const loadBalancer = await startHaproxy(
-    defer,
-    instances.map(({ port }) => port),
-  )
-  const client = createClient(loadBalancer.port, key, 64)
+  const ports = instances.map(({ port }) => port)
+  const proxy = await startProxyProgram(defer, name, ports)
+  const { port } = proxy
+  const client = createClient(port, key, 64)
   defer(() => client.close())
   const ledger = createLedger()
   const load = sendRequests(client, ledger, rate)
-  const subscribers = await startStreams(defer, loadBalancer.port, key, streams)
+  const subscribers = await startStreams(defer, port, key, streams)
   const exitCodes: (number | null)[] = []
-  for (let round = 0; round < rounds; round++) exitCodes.push(...(await restartInTurn(instances, start, loadBalancer)))
+  for (let round = 1; round <= rounds; round++) {
+    build = await buildOf(round)
+    exitCodes.push(...(await restartInTurn(instances, start, proxy)))
+  }
   const { responses, seconds } = await load.stop()
   await statementsFinished(url)
   const stored = await readStored(url)
   await reachEnd(subscribers, stored)
+  const unanswered = '… without a response' // a reload of nginx closes idle ones
   const failed = responses.filter(({ status }) => status !== 200 && status !== 201)
+  const closed = failed.filter(({ status }) => status === 0)
   if (failed.length)
     console.error('Failed:', [
       ...new Set(failed.map(({ status, body, code }) => `${status} ${code} ${body.slice(0, 100)}`)),
@@ -57,7 +73,8 @@ export async function rollUnderLoad(
     exactly('… with an exit code other than 0', exitCodes.filter((code) => code !== 0).length, 0),
     onQuietMachine(atLeast('requests per second', responses.length / seconds, rate * 0.95)),
     info('requests', responses.length),
-    exactly('failed requests', failed.length, 0),
+    exactly('failed requests, with a response', failed.length - closed.length, 0),
+    name === 'nginx' ? info(unanswered, closed.length) : exactly(unanswered, closed.length, 0),
     info(
       'p99 response time',
       quantile(
@@ -77,14 +94,15 @@ export async function rollUnderLoad(
 async function restartInTurn(
   instances: Instance[],
   start: (port: number) => Promise<Instance>,
-  loadBalancer: LoadBalancer,
+  proxy: RunningProxy,
 ): Promise<(number | null)[]> {
   const exitCodes: (number | null)[] = []
+  const ports = instances.map(({ port }) => port)
   for (const [n, instance] of instances.entries()) {
+    await proxy.balance(ports.filter((port) => port !== instance.port))
     exitCodes.push(await instance.stop('SIGTERM'))
-    const next = await start(instance.port)
-    await loadBalancer.up(next.port)
-    instances[n] = next
+    instances[n] = await start(instance.port)
+    await proxy.balance(ports)
   }
   return exitCodes
 }

@@ -35,7 +35,7 @@ class Project {
     // Without the pages that are built already, each test would compress GraphiQL.
     for (const path of ['src/build', 'src/pages', 'src/rest/docs', 'src/graphql/graphiql', 'dist/public'])
       cpSync(join(root, path), this.path(path), { recursive: true })
-    this.write('package.json', '{"type":"module"}')
+    this.write('package.json', readFileSync(join(root, 'package.json'), 'utf8'))
     this.write('prisma/schema.prisma', 'one')
     this.write('src/main.ts', "export * from './database/generated/client.ts'\nexport const main = 1")
     for (const name of ['keys', 'migrate']) this.write(`src/cli/${name}.ts`, 'export {}')
@@ -105,6 +105,21 @@ describe('the build', { concurrent: true }, () => {
     project.remove('log')
     expect(await project.build()).toEqual(success)
     expect(project.read('log')).toBe('prisma\n')
+  })
+
+  test('names the required Node, in one line, on a Node that package.json excludes', async ({ project }) => {
+    const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+    const excluded = [`>=${major + 1}`, `^${major}.${minor + 1}`, `^${major - 1}.0 || ^${major + 1}.0`]
+    const included = [`>=${major}`, `^${major}.${minor}`, `^${major + 1}.0 || >=${major - 1}`]
+    const build = (node: string) => {
+      project.write('package.json', JSON.stringify({ type: 'module', engines: { node } }))
+      return project.build()
+    }
+    for (const node of included) expect(await build(node)).toEqual(success)
+    for (const node of excluded) {
+      const stderr = `Node ${process.versions.node} cannot run this service: install Node ${node}.\n`
+      expect(await build(node)).toEqual({ code: 1, stderr })
+    }
   })
 
   test('prints the place of an error, and leaves dist/ as it was', async ({ project }) => {

@@ -1,5 +1,6 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import { testWithProcess as test } from '../support/processes.ts'
 
@@ -22,24 +23,11 @@ test.skipIf(!hasCurl)(
 )
 
 /** @returns the body of each curl command's response, as JSON; rejects if a command fails or a status is 400 or above */
-function runShell(script: string): Promise<unknown[]> {
+async function runShell(script: string): Promise<unknown[]> {
   const curl = 'curl() { command curl --silent --show-error --fail "$@" && echo; }'
-  const child = spawn('sh', ['-eu', '-c', `${curl}\n${script}`], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let stdout = ''
-  let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  return new Promise((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', (code) => {
-      if (code !== 0) reject(new Error(`exit code ${code}: ${stderr}`))
-      else
-        resolve(
-          stdout
-            .trim()
-            .split('\n')
-            .map((line) => JSON.parse(line) as unknown),
-        ) // bodies have no line breaks
-    })
-  })
+  const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', `${curl}\n${script}`])
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown) // bodies have no line breaks
 }

@@ -1,13 +1,13 @@
-import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, rmSync } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
-import { connect } from 'node:net'
-import { basename, join } from 'node:path'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
-import { issueKey } from '../chaos/cluster.ts'
+import { listMigrations } from '../../src/database/migrate.ts'
 import { assets } from '../support/assets.ts'
-import { cloneDatabase, dropDatabase, withClient, databaseOf } from '../support/harness.ts'
-import { recordKey } from '../support/output.ts'
 import {
   unreachableDatabaseUrl,
   kill,
@@ -21,9 +21,6 @@ import { waitFor } from '../support/timeouts.ts'
 const oneLine = /^[^\n]+\n$/
 const keyAlone = /^pets_[0-9a-z]{57}\n$/
 const unavailable = { code: 'UNAVAILABLE', message: expect.any(String), status: 503 }
-const migrations = readdirSync(new URL('../../prisma/migrations', import.meta.url)).filter((name) =>
-  /^\d{14}_/.test(name),
-)
 
 const get = ({ base }: ServiceProcess, path: string, key = '') =>
   fetch(base + path, { headers: { Authorization: `Bearer ${key}` } })
@@ -41,6 +38,15 @@ const list = async (service: ServiceProcess, key: string): Promise<unknown> =>
 
 /** Longer than the timeout of a test, so a test that passes did not wait for the end of the drain delay. */
 const longDrain = { DRAIN_TIMEOUT_MS: '600000' }
+
+/** Copies what a deployment has into the folder of the sandbox. @returns the path of a file of dist/ there */
+function copyPrograms({ dataDir }: Sandbox): (file: string) => string {
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const filter = (path: string) => !path.startsWith(join(root, 'dist/test-')) // other tests create and delete them
+  for (const name of ['dist', 'prisma', 'package.json'])
+    cpSync(join(root, name), join(dataDir, name), { recursive: true, filter })
+  return (file) => join(dataDir, 'dist', file)
+}
 
 const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
 
@@ -71,23 +77,6 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect((await start(96)).stdout).not.toContain('max-old-space-size')
   })
 
-  test('without the pages of the build it reports that in one line, and leaves no PostgreSQL running', async ({
-    sandbox,
-    onTestFinished,
-  }) => {
-    const root = fileURLToPath(new URL('../..', import.meta.url))
-    const copy = mkdtempSync(join(root, 'dist/test-no-pages-'))
-    onTestFinished(() => rmSync(copy, { recursive: true }))
-    const compiled = readdirSync(join(root, 'dist')).filter((name) => !/^(public|test-)/.test(name))
-    for (const name of compiled) cpSync(join(root, 'dist', name), join(copy, 'dist', name), { recursive: true })
-    for (const name of ['prisma', 'package.json']) symlinkSync(join(root, name), join(copy, name))
-    await sandbox.initialise()
-    const { code, stderr } = await sandbox.run(`${basename(copy)}/dist/main.js`)
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/^dist\/public\/ does not exist: npm run build[^\n]*\n$/)
-    expect(await sandbox.postgresPid()).toBeUndefined()
-  })
-
   test('the service never sends the development key to a client', async ({ sandbox }) => {
     const { base } = await sandbox.start()
     for (const path of ['/graphql', '/docs', ...assets, '/openapi.json']) {
@@ -97,52 +86,32 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     }
   })
 
-  test('Ctrl-C stops the service and its PostgreSQL promptly; a second start uses the data and key of the first', async ({
-    sandbox,
-  }) => {
-    const first = await sandbox.start(longDrain)
-    const key = await devKey(sandbox)
-    const animal = await create(first, key, 'Rex')
-    const before = await list(first, key)
-    expect(await first.signal('SIGINT')).toMatchObject({ code: 0, stderr: '' })
-    expect(await sandbox.postgresPid()).toBeUndefined()
+  const endings: Record<string, (service: ServiceProcess, postgres: number) => Promise<unknown>> = {
+    'Ctrl-C': (service) => service.signal('SIGINT'),
+    'a SIGKILL': (service) => service.signal('SIGKILL'),
+    'a SIGKILL of service and PostgreSQL': async (service, postgres) => {
+      expect(kill(postgres, 'SIGKILL')).toBe(true)
+      await service.signal('SIGKILL')
+    },
+  }
+  test.for(Object.entries(endings))(
+    'after %s the next start has the key and every animal, and Ctrl-C ends it and its PostgreSQL promptly',
+    async ([ending, end], { sandbox }) => {
+      const first = await sandbox.start(longDrain)
+      const key = await devKey(sandbox)
+      const animal = await create(first, key, 'Rex')
+      const animals = await list(first, key)
+      expect(animals).toContainEqual(animal)
+      const postgres = (await sandbox.postgresPid()) ?? Number.NaN
+      await end(first, postgres)
 
-    const second = await sandbox.start()
-    expect(await devKey(sandbox)).toBe(key)
-    const after = await list(second, key)
-    expect(after).toContainEqual(animal)
-    expect(after).toEqual(before)
-  })
-
-  test('after a SIGKILL the next start uses the PostgreSQL that still runs, and stops it on shutdown', async ({
-    sandbox,
-  }) => {
-    const first = await sandbox.start()
-    const key = await devKey(sandbox)
-    const animal = await create(first, key, 'Rex')
-    const postgres = await sandbox.postgresPid()
-    await first.signal('SIGKILL')
-
-    const second = await sandbox.start()
-    expect(await sandbox.postgresPid()).toBe(postgres)
-    expect(await list(second, key)).toContainEqual(animal)
-    expect(await second.signal('SIGINT')).toMatchObject({ code: 0, stderr: '' })
-    expect(await sandbox.postgresPid()).toBeUndefined()
-  })
-
-  test('after a SIGKILL of service and PostgreSQL the next start has every animal', async ({ sandbox }) => {
-    const first = await sandbox.start()
-    const key = await devKey(sandbox)
-    const animal = await create(first, key, 'Rex')
-    const postgres = (await sandbox.postgresPid()) ?? Number.NaN
-    expect(kill(postgres, 'SIGKILL')).toBe(true)
-    await first.signal('SIGKILL')
-
-    const second = await sandbox.start()
-    expect(await sandbox.postgresPid()).not.toBe(postgres)
-    expect(await devKey(sandbox)).toBe(key)
-    expect(await list(second, key)).toContainEqual(animal)
-  })
+      const second = await sandbox.start(longDrain)
+      expect((await sandbox.postgresPid()) === postgres, 'it still runs').toBe(ending === 'a SIGKILL')
+      expect([await devKey(sandbox), await list(second, key)]).toEqual([key, animals])
+      expect(await second.signal('SIGINT')).toMatchObject({ code: 0, stderr: '' })
+      expect(await sandbox.postgresPid()).toBeUndefined()
+    },
+  )
 
   test('a port in use is reported in one line, and no PostgreSQL is left running', async ({
     sandbox,
@@ -167,37 +136,20 @@ describe('the keys command', { concurrent: true }, () => {
     const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
     expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
     const key = created.stdout.trim()
-    const prefix = key.slice(0, 13)
-    expect((await get(service, '/v1/pets', key)).status).toBe(200)
-
-    const listed = await sandbox.run('cli/keys.js', ['list'])
-    expect(listed).toMatchObject({ code: 0, stderr: '' })
-    expect(listed.stdout).toMatch(new RegExp(`^${prefix} +web `, 'm'))
-    expect(listed.stdout).not.toContain(key.slice(0, 14))
-
     expect((await get(service, '/v1/pets', key)).status).toBe(200) // the service has cached the key from now on
-    expect(await sandbox.run('cli/keys.js', ['revoke', prefix])).toMatchObject({ code: 0, stdout: '' })
+    expect(await sandbox.run('cli/keys.js', ['revoke', key.slice(0, 13)])).toMatchObject({ code: 0, stdout: '' })
     await waitFor(async () => expect((await get(service, '/v1/pets', key)).status).toBe(401))
-    expect((await get(service, '/v1/pets', await devKey(sandbox))).status).toBe(200)
     expect(await sandbox.postgresPid()).toBe(postgres)
   })
 
   test('while the service does not run, it creates a key for the next start and leaves no PostgreSQL running', async ({
     sandbox,
   }) => {
-    const first = await sandbox.start()
-    await first.signal('SIGTERM')
+    await sandbox.initialise()
     const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
     expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
     expect(await sandbox.postgresPid()).toBeUndefined()
-
-    const unknown = await sandbox.run('cli/keys.js', ['revoke', 'pets_nobodys0'])
-    expect(unknown).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(oneLine) })
-    expect(unknown.stderr).toContain('pets_nobodys0')
-    expect(await sandbox.postgresPid()).toBeUndefined()
-
-    const second = await sandbox.start()
-    expect((await get(second, '/v1/pets', created.stdout.trim())).status).toBe(200)
+    expect((await get(await sandbox.start(), '/v1/pets', created.stdout.trim())).status).toBe(200)
   })
 
   test('npm start takes no arguments', async ({ sandbox }) => {
@@ -212,35 +164,23 @@ describe('the service on an external database', { concurrent: true }, () => {
     sandbox,
     emptyDatabase,
   }) => {
-    const env = { DATABASE_URL: emptyDatabase }
-    const statusLines = (state: string) => migrations.map((name) => `${state}  ${name}\n`).join('')
-    const service = await sandbox.start(env)
+    const migrate = (command: string) => sandbox.run('cli/migrate.js', [command], { DATABASE_URL: emptyDatabase })
+    const migrations = listMigrations()
+    const lines = (state: string, end = '') => migrations.map((name) => `${state}${name}${end}\n`).join('')
+    const service = await sandbox.start({ DATABASE_URL: emptyDatabase })
     expect((await get(service, '/livez')).status).toBe(200)
     const outdated = await get(service, '/readyz')
     expect([outdated.status, await outdated.json()]).toEqual([503, unavailable])
-    const pending = { code: 1, stdout: statusLines('pending'), stderr: '' }
-    expect(await sandbox.run('cli/migrate.js', ['status'], env)).toEqual(pending)
+    expect(await migrate('status')).toEqual({ code: 1, stdout: lines('pending  '), stderr: '' })
 
-    const applied = { code: 0, stdout: migrations.map((name) => `Applied ${name}.\n`).join(''), stderr: '' }
-    expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toEqual(applied)
+    expect(await migrate('deploy')).toEqual({ code: 0, stdout: lines('Applied ', '.'), stderr: '' })
     expect((await get(service, '/readyz')).status).toBe(200)
-    const current = { code: 0, stdout: statusLines('applied'), stderr: '' }
-    expect(await sandbox.run('cli/migrate.js', ['status'], env)).toEqual(current)
-    const nothing = { code: 0, stdout: 'No pending migrations.\n', stderr: '' }
-    expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toEqual(nothing)
-  })
-
-  test('with MIGRATE_ON_START it applies pending migrations', async ({ sandbox, emptyDatabase }) => {
-    const service = await sandbox.start({ DATABASE_URL: emptyDatabase, MIGRATE_ON_START: 'true' })
-    await waitFor(async () => expect((await get(service, '/readyz')).status).toBe(200))
+    expect(await migrate('status')).toEqual({ code: 0, stdout: lines('applied  '), stderr: '' })
+    expect(await migrate('deploy')).toEqual({ code: 0, stdout: 'No pending migrations.\n', stderr: '' })
   })
 
   test('a copy of dist/, prisma/ and package.json is enough, with tracing, too', async ({ sandbox, emptyDatabase }) => {
-    const root = fileURLToPath(new URL('../..', import.meta.url))
-    const filter = (path: string) => !path.startsWith(join(root, 'dist/test-')) // other tests create and delete them
-    for (const name of ['dist', 'prisma', 'package.json'])
-      cpSync(join(root, name), join(sandbox.dataDir, name), { recursive: true, filter })
-    const program = (name: string) => join(sandbox.dataDir, 'dist', name)
+    const program = copyPrograms(sandbox)
     const env = {
       DATABASE_URL: emptyDatabase,
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
@@ -259,40 +199,46 @@ describe('the service on an external database', { concurrent: true }, () => {
     expect(await service.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('SIGTERM: a request in flight completes before the process exits', async ({ sandbox, onTestFinished }) => {
-    const databaseUrl = await cloneDatabase()
-    onTestFinished(() => dropDatabase(databaseUrl))
-    const key = recordKey(await issueKey(databaseUrl))
-    const service = await sandbox.start({ DATABASE_URL: databaseUrl, ...longDrain })
-
-    const client = connect(service.port, '127.0.0.1').setEncoding('utf8')
-    onTestFinished(() => void client.destroy())
-    let received = ''
-    client.on('data', (text: string) => (received += text))
-    const body = JSON.stringify({ name: 'Rex', categoryId: 1 })
-    // The 100 (Continue) proves that the service has the request. HTTP/1.1 connections are persistent.
-    client.write(
-      [
-        'POST /v1/pets HTTP/1.1',
-        'Host: localhost',
-        `Authorization: Bearer ${key}`,
-        'Content-Type: application/json',
-        `Content-Length: ${body.length}`,
-        'Expect: 100-continue\r\n\r\n',
-      ].join('\r\n'),
-    )
-    await waitFor(() => expect(received).toMatch(/^HTTP\/1\.1 100 /))
-    client.write(body.slice(0, 9))
-    const ended = service.signal('SIGTERM')
-    await waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed')) // the signal has been handled
-    client.write(body.slice(9))
-    const end = await ended // it does not wait until the client closes the connection
-    expect(received).toMatch(/\r\n\r\nHTTP\/1\.1 201 /)
-    const name = databaseOf({ databaseUrl })
-    const { rows } = await withClient((sql) => sql.query('SELECT name FROM animal'), name)
-    expect(rows).toEqual([{ name: 'Rex' }])
-    expect(end).toMatchObject({ code: 0, stderr: '' })
+  test('without its pages reports that in one line', async ({ sandbox }) => {
+    const program = copyPrograms(sandbox)
+    rmSync(program('public'), { recursive: true })
+    const { code, stderr } = await sandbox.run(program('main.js'), [], { DATABASE_URL: await unreachableDatabaseUrl() })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^dist\/public\/ does not exist: npm run build[^\n]*\n$/)
   })
+
+  test.for(['sslrootcert=/nowhere', 'sslmode=verify-full&sslkey=/nowhere'])(
+    'with a missing file in DATABASE_URL (%s) fails with one line that names the variable',
+    async (parameters, { sandbox }) => {
+      const env = { DATABASE_URL: `postgresql://x/y?${parameters}` }
+      const { code, stdout, stderr } = await sandbox.run('main.js', [], env)
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(/^[^\n]*: DATABASE_URL [^\n]+\n$/)
+    },
+  )
+})
+
+test('SIGTERM: a request in flight completes before the process exits', async ({ sandbox }) => {
+  const service = await sandbox.start(longDrain)
+  const body = JSON.stringify({ name: 'Rex', categoryId: 1 })
+  const headers = {
+    Authorization: `Bearer ${await devKey(sandbox)}`,
+    'Content-Type': 'application/json',
+    'Content-Length': body.length,
+    Expect: '100-continue',
+    Connection: 'keep-alive',
+  }
+  const client = request({ host: '127.0.0.1', port: service.port, path: '/v1/pets', method: 'POST', headers })
+  const responded = once(client, 'response') as Promise<[IncomingMessage]>
+  client.flushHeaders()
+  await once(client, 'continue') // the service has the request
+  client.write(body.slice(0, 9))
+  const ended = service.signal('SIGTERM')
+  await waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed')) // the signal has been handled
+  client.end(body.slice(9))
+  const [response] = await responded
+  expect(response.statusCode).toBe(201)
+  expect(await ended).toMatchObject({ code: 0, stderr: '' }) // it does not wait until the client closes the connection
 })
 
 test('a second signal during the drain delay stops the process immediately', async ({ sandbox }) => {
@@ -302,37 +248,7 @@ test('a second signal during the drain delay stops the process immediately', asy
     const response = await get(service, '/readyz')
     expect(await response.json()).toMatchObject({ message: 'The service is shutting down.' })
   })
+  await sleep(2_100) // within two seconds, a signal is the same Ctrl-C, passed on by npm
   void service.signal('SIGTERM')
   expect(await ended).toMatchObject({ code: 1 })
-})
-
-describe('an invalid configuration', { concurrent: true }, () => {
-  const invalid: { variable: string; env: Record<string, string> }[] = [
-    { variable: 'PORT', env: { PORT: 'abc' } },
-    { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslrootcert=/nowhere' } },
-    { variable: 'DATABASE_URL', env: { DATABASE_URL: 'postgresql://x/y?sslmode=verify-full&sslkey=/nowhere' } },
-  ]
-  test.for(invalid)(
-    'makes the start fail with one line that names $variable',
-    async ({ variable, env }, { sandbox }) => {
-      const { code, stdout, stderr } = await sandbox.run('main.js', [], env)
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toMatch(oneLine)
-      expect(stderr).toContain(`: ${variable} `)
-    },
-  )
-})
-
-// Not concurrent with other tests: eight processes are enough load.
-test('eight concurrent migrate deploy succeed and apply each migration once', async ({ sandbox, emptyDatabase }) => {
-  const database = new URL(emptyDatabase).pathname.slice(1)
-  const deploys = Array.from({ length: 8 }, () =>
-    sandbox.run('cli/migrate.js', ['deploy'], { DATABASE_URL: emptyDatabase }),
-  )
-  const ended = await Promise.all(deploys)
-  expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(deploys.map(() => ({ code: 0, stderr: '' })))
-  expect(ended.filter(({ stdout }) => stdout !== 'No pending migrations.\n')).toHaveLength(1)
-  const query = 'SELECT migration_name FROM _prisma_migrations ORDER BY 1'
-  const { rows } = await withClient((client) => client.query(query), database)
-  expect(rows).toEqual(migrations.map((migration_name) => ({ migration_name })))
 })

@@ -9,7 +9,7 @@ import { AddPetDocument } from './generated/codegen/graphql.ts'
 const here = fileURLToPath(new URL('.', import.meta.url))
 
 test('all files compile with the generated types', async () => {
-  const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
+  const tsc = fileURLToPath(new URL('../../node_modules/typescript-compiler/bin/tsc', import.meta.url))
   const output = promisify(execFile)(process.execPath, [tsc, '--noEmit', '-p', here])
   expect(await output.catch((error: { stdout: string }) => error)).toEqual({ stdout: '', stderr: '' })
 })

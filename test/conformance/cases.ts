@@ -7,7 +7,7 @@ import {
   VALID_NAMES,
   VALID_STATUSES,
 } from '../support/cases/new-pet.ts'
-import type { Client, ReadAnimal, ReceivedResponse } from './client.ts'
+import type { Client, ReadAnimal, ReceivedResponse, RequestOptions } from './client.ts'
 import { expectAnimal, expectError, expectHeader, expectStatus, readJson } from './client.ts'
 
 /** One requirement of the contract. */
@@ -32,10 +32,10 @@ export const cases: Case[] = [
     { title: 'another scheme', authorization: 'Basic dXNlcjpwYXNz' },
     { title: 'Bearer without a key', authorization: 'Bearer' },
     { title: 'an invalid key', authorization: 'Bearer not-a-key' },
-  ].flatMap(({ title, authorization }): Case[] => [
-    { source: '§5', title: `listPets with ${title} is 401`, run: unauthorized('/pets', authorization) },
-    { source: '§5', title: `createPet with ${title} is 401`, run: unauthorized('/pets', authorization, 'POST') },
-    { source: '§5', title: `getPet with ${title} is 401`, run: unauthorized('/pets/1', authorization) },
+  ].flatMap(({ title, authorization }) => [
+    requirement('§5', `listPets with ${title} is 401`, rejected(401, '/pets', { authorization })),
+    requirement('§5', `createPet with ${title} is 401`, rejected(401, '/pets', { authorization, ...post(validPet) })),
+    requirement('§5', `getPet with ${title} is 401`, rejected(401, '/pets/1', { authorization })),
   ]),
   requirement(
     'design',
@@ -64,20 +64,13 @@ export const cases: Case[] = [
     requirement('§4.1', `listPets with status=${status} returns only animals with this status`, async (client) => {
       const added = await addUnlessReadOnly(client, { status })
       const animals = await list(client, `?status=${status}&limit=100`)
-      ok(
-        animals.every((animal) => animal.status === status),
-        'an animal with another status',
-      )
+      deepStrictEqual([...new Set(animals.map((animal) => animal.status))], animals.length ? [status] : [])
       ok(!added || animals.some((animal) => animal.id === added.id), 'the animal just added is missing')
     }),
   ),
   ...['limit=0', 'limit=101', 'limit=abc', 'limit=', 'limit=1.5', 'limit=%2B5', 'status=unknown', 'status=', 'cursor=!']
     .concat('limit=1&limit=2')
-    .map((query): Case => ({
-      source: 'design',
-      title: `listPets with ${query} is 400`,
-      run: async ({ send }) => expectError(await send(`/pets?${query}`), 400),
-    })),
+    .map((query) => requirement('design', `listPets with ${query} is 400`, rejected(400, `/pets?${query}`))),
   requirement(
     'design',
     'listPets is sorted newest first, and its next link returns the older animals',
@@ -86,11 +79,9 @@ export const cases: Case[] = [
       const first = await client.send('/pets?limit=2')
       const link = expectHeader(first, 'link', /rel="next"/)
       const cursor = /[?&]cursor=([^&>]+)[^>]*>; rel="next"/.exec(link)?.[1]
-      const animals = (readJson(first) as ReadAnimal[]).concat(await list(client, `?limit=2&cursor=${cursor}`))
-      deepStrictEqual(
-        animals.slice(0, 3).map(({ id }) => id),
-        added.reverse(),
-      )
+      const [third] = await list(client, `?limit=2&cursor=${cursor}`)
+      const ids = [...(readJson(first) as ReadAnimal[]), third].map((animal) => animal?.id)
+      deepStrictEqual(ids, added.reverse())
     },
   ),
   requirement('design', 'listPets with If-None-Match of its own ETag is 304', async ({ send }) => {
@@ -108,17 +99,14 @@ export const cases: Case[] = [
     deepStrictEqual(await fetchOne(client, id), { id, ...rest })
   }),
   requirement('§4.2', 'createPet without a status is 201', async (client) => void (await add(client))),
-  ...INVALID_PETS.map(({ title, body, source }): Case => ({
-    source,
-    title: `createPet with ${title} is 400`,
+  ...INVALID_PETS.map(({ title, body, source }) => {
     // Named so that an animal can be recognized in the environment if a faulty service adds it.
-    run: rejected(body.replace('"name":"x"', '"name":"conformance"'), 400),
-  })),
-  ...MALFORMED_BODIES.map(({ title, body }): Case => ({
-    source: '§4.2',
-    title: `createPet with a body that is ${title} is 400`,
-    run: rejected(body, 400),
-  })),
+    const named = body.replace('"name":"x"', '"name":"conformance"')
+    return requirement(source, `createPet with ${title} is 400`, rejected(400, '/pets', post(named)))
+  }),
+  ...MALFORMED_BODIES.map(({ title, body }) =>
+    requirement('§4.2', `createPet with a body that is ${title} is 400`, rejected(400, '/pets', post(body))),
+  ),
   ...VALID_CATEGORY_IDS.map((categoryId) =>
     requirement('§2', `categoryId ${categoryId} is returned without rounding`, async (client) => {
       const { id } = await add(client, { categoryId })
@@ -143,8 +131,8 @@ export const cases: Case[] = [
     const location = expectHeader(response, 'location', /./)
     strictEqual(toPath(location, response), `${toPath('', response)}/${id}`, 'path in Location')
   }),
-  requirement('design', 'createPet with text/plain is 415', rejected('{}', 415, { 'Content-Type': 'text/plain' })),
-  requirement('design', 'createPet over 64 KiB is 413', rejected(' '.repeat(70_000), 413)),
+  requirement('design', 'createPet with text/plain is 415', rejected(415, '/pets', post(validPet, 'text/plain'))),
+  requirement('design', 'createPet over 64 KiB is 413', rejected(413, '/pets', post(' '.repeat(70_000)))),
   requirement('design', 'createPet repeated with the same Idempotency-Key adds one animal', async ({ create }) => {
     const headers = { 'Idempotency-Key': randomUUID() }
     const [first, second] = [await create(validPet, headers), await create(validPet, headers)]
@@ -160,16 +148,12 @@ export const cases: Case[] = [
     const animal = newest ?? (await add(client, { status: 'sold' }))
     deepStrictEqual(await fetchOne(client, animal.id), animal)
   }),
-  ...['9223372036854775807', '0', '-1'].map((id): Case => ({
-    source: '§4.3',
-    title: `getPet with the id ${id}, which does not exist, is 404`,
-    run: async ({ send }) => expectError(await send(`/pets/${id}`), 404),
-  })),
-  ...['abc', '1.0', '9223372036854775808', '+1'].map((id): Case => ({
-    source: 'design',
-    title: `getPet with the id ${id}, which is not an int64, is 404`,
-    run: async ({ send }) => expectError(await send(`/pets/${id}`), 404),
-  })),
+  ...['9223372036854775807', '0', '-1'].map((id) =>
+    requirement('§4.3', `getPet with the id ${id}, which does not exist, is 404`, rejected(404, `/pets/${id}`)),
+  ),
+  ...['abc', '1.0', '9223372036854775808', '+1'].map((id) =>
+    requirement('design', `getPet with the id ${id}, which is not an int64, is 404`, rejected(404, `/pets/${id}`)),
+  ),
   requirement(
     'design',
     'getPet returns the Deprecation and Sunset headers, and a link to its successor',
@@ -189,7 +173,7 @@ export const cases: Case[] = [
     expectError(response, 405)
     expectHeader(response, 'allow', /GET.*POST/)
   }),
-  requirement('design', 'an unknown path is 404', async ({ send }) => expectError(await send('/nothing'), 404)),
+  requirement('design', 'an unknown path is 404', rejected(404, '/nothing')),
 ]
 
 /** @returns the path of a reference, resolved against the URL of the request (RFC 3986 §5) */
@@ -197,13 +181,12 @@ function toPath(reference: string, { url }: ReceivedResponse): string {
   return new URL(reference, url).pathname
 }
 
-function unauthorized(path: string, authorization: string | null, method = 'GET') {
-  const body = method === 'POST' ? { body: validPet, headers: { 'Content-Type': 'application/json' } } : {}
-  return async ({ send }: Client) => expectError(await send(path, { method, authorization, ...body }), 401)
+function post(body: string | Uint8Array, type = 'application/json'): RequestOptions {
+  return { method: 'POST', body, headers: { 'Content-Type': type } }
 }
 
-function rejected(body: string | Uint8Array, status: number, headers?: Record<string, string>) {
-  return async ({ create }: Client) => expectError(await create(body, headers), status)
+function rejected(status: number, path: string, options?: RequestOptions): Case['run'] {
+  return async ({ send }) => expectError(await send(path, options), status)
 }
 
 interface Pet {

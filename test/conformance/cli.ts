@@ -2,7 +2,6 @@ import { parseArguments, UsageError } from '../../src/cli/arguments.ts'
 import { OperatorError } from '../../src/operator-error.ts'
 import { cases } from './cases.ts'
 import { createClient, noResponse, ReadOnlyError } from './client.ts'
-import { createReport } from './report.ts'
 
 const USAGE = `Usage: npm run conformance -- --base-url URL --key KEY [--read-only] [--specification-only]
   Runs the conformance suite against an environment and prints a line for each case. The exit code is 1 if a case fails.
@@ -30,15 +29,26 @@ async function run({ baseUrl, key, readOnly, specificationOnly }: ReturnType<typ
     console.log(`This run adds animals named "conformance …" to ${baseUrl}.`)
     console.log('The API has no operation that deletes them. --read-only adds none.\n')
   }
-  const report = createReport()
+  const count = { ok: 0, FAIL: 0, skip: 0 }
+  const failures = new Map<string, string[]>() // the cases that failed for the same reason
   for (const { source, title, run } of cases.filter(({ source }) => source !== 'design' || !specificationOnly)) {
     const error = await run(client).then(() => undefined, toError)
     if (error && noResponse(error)) await requireAccess()
-    const outcome = error instanceof ReadOnlyError ? 'skip' : (error ?? 'ok')
-    console.log(report.add({ source, title, outcome }))
+    const outcome = error instanceof ReadOnlyError ? 'skip' : error ? 'FAIL' : 'ok'
+    const line = `${source.padEnd(6)}  ${title}`
+    console.log(`${outcome.padEnd(4)}  ${line}`)
+    count[outcome]++
+    if (!error || outcome === 'skip') continue
+    const reason = [error.message, error.cause].filter(Boolean).join(': ')
+    failures.set(reason, [...(failures.get(reason) ?? []), `  ${line}`])
   }
-  console.log(report.summary())
-  return report.failed() ? 1 : 0
+  for (const [reason, lines] of failures) {
+    const heading = lines.length === 1 ? '1 case failed' : `${lines.length} cases failed`
+    console.log(`\n${heading}: ${reason.replaceAll('\n', '\n    ')}\n${lines.join('\n')}`)
+  }
+  const skipped = count.skip ? `, ${count.skip} skipped` : ''
+  console.log(`\n${count.ok} passed, ${count.FAIL} failed${skipped}`)
+  return count.FAIL ? 1 : 0
 
   async function requireAccess(): Promise<void> {
     const response = await client.send('/pets?limit=1').catch((error: unknown) => toError(error))

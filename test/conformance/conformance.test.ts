@@ -2,21 +2,20 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { cases } from './cases.ts'
 import { createClient } from './client.ts'
-import { createReport } from './report.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { freePort } from '../support/processes.ts'
 
 /** Runs the command line. */
-function conformance(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+async function conformance(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, [fileURLToPath(new URL('run.mjs', import.meta.url)), ...args])
-  let [stdout, stderr] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })))
+  const exited = new Promise<number | null>((resolve) => child.on('close', resolve))
+  const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), exited])
+  return { code, stdout, stderr }
 }
 
 const caseLines = (stdout: string) => stdout.match(/^(ok {2}|skip|FAIL) {2}(§|design)/gm) ?? []
@@ -81,29 +80,26 @@ describe('npm run conformance', () => {
     expect(stderr).toMatch(/^No response from [^\n]+\n$/)
   })
 
-  test('prints equal failures together', () => {
-    const report = createReport()
-    for (const title of ['one', 'two']) report.add({ source: '§1', title, outcome: new Error('is 404') })
-    report.add({ source: '§2', title: 'three', outcome: new Error('is 500') })
-    const groups = '2 cases failed: is 404\n  §1      one\n  §1      two\n\n1 case failed: is 500\n  §2      three'
-    expect(report.summary()).toBe(`\n${groups}\n\n0 passed, 3 failed`)
+  test('prints equal failures together', async () => {
+    const server = createServer((_req, res) => void res.writeHead(418).end())
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo // of a TCP server
+    const { code, stdout } = await conformance('--base-url', `http://127.0.0.1:${port}`, '--key', 'k', '--read-only')
+    server.close()
+    expect({ code, printed: stdout.match(/418 !== 404/g) }).toEqual({ code: 1, printed: ['418 !== 404'] })
+    expect(stdout).toMatch(/\n\d+ cases failed: [^]*\n\n0 passed, \d+ failed, \d+ skipped\n$/)
   })
 
-  test('says what is wrong with its arguments before the usage; --help exits with 0', async () => {
-    const problems: [string[], string][] = [
-      [[], '--base-url is missing.'],
-      [['--base-url', 'http://localhost:4000'], '--key is missing.'],
-      [['--base-url'], "Option '--base-url <value>' argument missing"],
-      [
-        ['--base-url', 'localhost:4000', '--key', 'k'],
-        '--base-url takes a URL such as http://localhost:4000 or https://pets.example/v1.',
-      ],
-    ]
-    for (const [args, problem] of problems) {
-      const { code, stdout, stderr } = await conformance(...args)
-      expect([code, stdout, stderr.split('\n')[0]]).toEqual([1, '', problem])
-    }
-    const help = { code: 0, stdout: expect.stringMatching(/^Usage: npm run conformance /), stderr: '' }
-    expect(await conformance('--help')).toEqual(help)
+  // Its --help and a wrong option: test/cli/help.test.ts.
+  test.for([
+    [[], '--base-url is missing.'],
+    [['--base-url', 'http://localhost:4000'], '--key is missing.'],
+    [
+      ['--base-url', 'localhost', '--key', 'k'],
+      '--base-url takes a URL such as http://localhost:4000 or https://pets.example/v1.',
+    ],
+  ] as const)('%j: %s', async ([args, problem]) => {
+    const { code, stdout, stderr } = await conformance(...args)
+    expect([code, stdout, stderr.split('\n')[0]]).toEqual([1, '', problem])
   })
 })

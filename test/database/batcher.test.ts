@@ -18,13 +18,21 @@ function createHarness() {
         })
       }),
   )
+  /** Waits until this number of statements have been started; returns the last of them. */
+  async function statement(n: number) {
+    while (statements.length < n) await sleep(1)
+    return statements[n - 1]!
+  }
   return {
     batcher,
     statements,
-    /** Waits until this number of statements have been started; returns the last of them. */
-    async statement(n: number) {
-      while (statements.length < n) await sleep(1)
-      return statements[n - 1]!
+    statement,
+    /** Sends a statement and ends it. @returns its inputs */
+    async succeed(n: number) {
+      const { send, succeed } = await statement(n)
+      const inputs = send()
+      succeed()
+      return inputs
     },
   }
 }
@@ -33,55 +41,36 @@ const rejected = Object.assign(new pg.DatabaseError('violates check constraint',
 const terminated = Object.assign(new pg.DatabaseError('terminating connection', 0, 'error'), { code: '57P01' })
 
 describe('inputs that wait', () => {
-  test('share a statement, and each gets its own output', async () => {
-    const { batcher, statement, statements } = createHarness()
-    const outputs = Promise.all([3, 1, 3].map((input) => batcher.execute(input)))
-    const first = await statement(1)
-    expect(first.send()).toEqual([3, 1, 3])
-    first.succeed()
-    expect(await outputs).toEqual(['output 3', 'output 1', 'output 3'])
-    expect(statements).toHaveLength(1)
-  })
-
-  test('join a statement that waits for a connection, and none that has been sent', async () => {
-    const { batcher, statement } = createHarness()
+  test('share a statement that waits for a connection, and none that has been sent', async () => {
+    const { batcher, statement, succeed } = createHarness()
     const before = [batcher.execute(1)]
     const first = await statement(1)
-    before.push(batcher.execute(2))
-    expect(first.send()).toEqual([1, 2])
+    before.push(batcher.execute(2), batcher.execute(1))
+    expect(first.send()).toEqual([1, 2, 1])
     const after = batcher.execute(3)
     first.succeed()
-    expect(await Promise.all(before)).toEqual(['output 1', 'output 2'])
-    const second = await statement(2)
-    expect(second.send()).toEqual([3])
-    second.succeed()
+    expect(await Promise.all(before)).toEqual(['output 1', 'output 2', 'output 1'])
+    expect(await succeed(2)).toEqual([3])
     expect(await after).toBe('output 3')
   })
 
   test('wait for a statement that hangs for a tenth of a second', async () => {
-    const { batcher, statement } = createHarness()
+    const { batcher, statement, succeed } = createHarness()
     void batcher.execute(1)
     ;(await statement(1)).send()
     const next = batcher.execute(2)
-    const second = await statement(2) // while the first has not ended
-    expect(second.send()).toEqual([2])
-    second.succeed()
+    expect(await succeed(2)).toEqual([2]) // while the first has not ended
     expect(await next).toBe('output 2')
   })
 
   test('are split into batches of the maximum size, which wait for nothing but a connection', async () => {
-    const { batcher, statement } = createHarness()
-    const outputs = Promise.all(Array.from({ length: 2 * MAX_BATCH_SIZE + 1 }, (_, n) => batcher.execute(n)))
+    const { batcher, statement, succeed } = createHarness()
+    for (let n = 0; n < 2 * MAX_BATCH_SIZE + 1; n++) void batcher.execute(n)
     const [first, second] = [await statement(1), await statement(2)]
     expect([first.send().length, second.send().length]).toEqual([MAX_BATCH_SIZE, MAX_BATCH_SIZE])
     expect(batcher.waitingCount).toBe(1)
     first.succeed()
-    second.succeed()
-    const third = await statement(3)
-    expect(third.send()).toEqual([2 * MAX_BATCH_SIZE])
-    third.succeed()
-    expect((await outputs).at(-1)).toBe(`output ${2 * MAX_BATCH_SIZE}`)
-    expect(batcher.waitingCount).toBe(0)
+    expect(await succeed(3)).toEqual([2 * MAX_BATCH_SIZE])
   })
 })
 
@@ -100,60 +89,33 @@ describe('a failed statement', () => {
   })
 
   test('that was not sent for lack of a connection rejects none that arrived while it waited', async () => {
-    const { batcher, statement } = createHarness()
+    const { batcher, statement, succeed } = createHarness()
     const first = batcher.execute(1)
     const failing = await statement(1)
     const later = batcher.execute(2)
     failing.fail(terminated)
     await expect(first).rejects.toBe(terminated)
-    await Promise.race([later, statement(2)])
-    const next = await statement(2)
-    expect(next.send()).toEqual([2])
-    next.succeed()
+    expect(await Promise.race([later, succeed(2)])).toEqual([2])
     expect(await later).toBe('output 2')
   })
 
-  test('that PostgreSQL rejected is executed again for each input alone', async () => {
-    const { batcher, statement } = createHarness()
-    const outputs = Promise.allSettled([1, 2, 3].map((input) => batcher.execute(input)))
-    const all = await statement(1)
-    all.send()
-    all.fail(rejected)
-    for (const input of [1, 2, 3]) {
-      const alone = await statement(input + 1)
-      expect(alone.send()).toEqual([input])
-      if (input === 2) alone.fail(rejected)
-      else alone.succeed()
-    }
-    expect(await outputs).toEqual([
-      { status: 'fulfilled', value: 'output 1' },
-      { status: 'rejected', reason: rejected },
-      { status: 'fulfilled', value: 'output 3' },
-    ])
-  })
-
-  test('that is executed again for each input holds back none that arrive meanwhile', async () => {
-    const { batcher, statement } = createHarness()
+  test('that PostgreSQL rejected is executed again for each input alone, and holds back none that arrive meanwhile', async () => {
+    const { batcher, statement, succeed } = createHarness()
     const failing = Promise.allSettled([1, 2].map((input) => batcher.execute(input)))
     const all = await statement(1)
     all.send()
     all.fail(rejected)
     const first = await statement(2)
-    first.send()
+    expect(first.send()).toEqual([1])
     const later = batcher.execute(3)
-    first.succeed()
+    first.fail(rejected)
     const second = await statement(3)
     const sent = second.send()
     const last = batcher.execute(4)
     second.succeed()
-    for (const n of [4, 5]) {
-      const next = await statement(n)
-      sent.push(...next.send())
-      next.succeed()
-    }
-    expect(sent.sort()).toEqual([2, 3, 4])
+    expect([...sent, ...(await succeed(4)), ...(await succeed(5))].sort()).toEqual([2, 3, 4])
     expect(await Promise.all([later, last])).toEqual(['output 3', 'output 4'])
-    expect((await failing).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
+    expect(await failing).toMatchObject([{ reason: rejected }, { value: 'output 2' }])
   })
 
   test('whose result cannot be read is not executed again: it may have written', async () => {

@@ -4,7 +4,7 @@ import { databaseOf, type TestService, testWithService as test, withClient } fro
 import { givenUrl } from '../support/postgres.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
-const sql = (service: TestService, text: string) => withClient((client) => client.query(text), databaseOf(service))
+const sql = ({ database }: TestService, text: string) => database.pool.query(text)
 
 const rest = async (service: TestService, name: string, headers = {}) =>
   (await service.post({ name, categoryId: 1 }, headers)).status
@@ -75,15 +75,10 @@ describe('a read-only database', () => {
     await sql(service, `ALTER DATABASE ${database} SET default_transaction_read_only = on`)
     const peer = await service.startPeer()
     const ready = await fetch(`${peer.base}/readyz`)
-    expect([ready.status, await ready.json()]).toEqual([
-      503,
-      { code: 'UNAVAILABLE', message: 'The database is read-only.', status: 503 },
-    ])
+    const message = 'The database is read-only: DATABASE_URL must lead to the primary.'
+    expect([ready.status, await ready.json()]).toEqual([503, { code: 'UNAVAILABLE', message, status: 503 }])
     expect([await rest(peer, 'Rex'), await graphql(peer, 'Rex')]).toEqual([503, 503])
-    await peer.log.line({
-      msg: 'database unavailable',
-      reason: 'it is read-only: DATABASE_URL must lead to the primary',
-    })
+    await peer.log.line({ msg: 'database unavailable', reason: message })
 
     await withClient(async (client) => {
       await client.query(`ALTER DATABASE ${database} RESET default_transaction_read_only`)

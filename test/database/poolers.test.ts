@@ -1,50 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { describe, expect, onTestFinished } from 'vitest'
+import { describe, expect } from 'vitest'
 import { createClient } from '../chaos/client.ts'
 import { animalsIn, prepareDatabase, startCluster, statementsFinished } from '../chaos/cluster.ts'
 import { createLedger } from '../chaos/ledger.ts'
 import { defer, expectBoundsHold } from '../faults/chaos-slices.ts'
-import {
-  databaseOf,
-  startService,
-  type TestService,
-  type TestServiceOptions,
-  testWithService,
-  withClient,
-} from '../support/harness.ts'
+import { creations } from '../support/creations.ts'
+import { databaseOf, type TestService, testWithService, withClient } from '../support/harness.ts'
 import { IGNORE_PARAMETERS, poolModes, startPgBouncer, whySkipped } from '../support/pgbouncer.ts'
 import { expectPoolHealthy } from './expect-pool-healthy.ts'
 
-const timeouts = { DATABASE_LOCK_TIMEOUT_MS: 20_000, DATABASE_STATEMENT_TIMEOUT_MS: 30_000 }
-
-/** Starts an instance of the service that reaches a database through a pooler. It is stopped after the test. */
-async function startBehind(url: string, key: string, options: TestServiceOptions = {}): Promise<TestService> {
-  const stops: (() => Promise<void>)[] = []
-  onTestFinished(async () => void (await Promise.all(stops.map((stop) => stop()))))
-  return startService(url, stops, { key, ...timeouts, ...options })
-}
-
+/** The defaults of the tests. */
 async function setLimitsOnRole({ databaseUrl }: TestService): Promise<void> {
   const role = `ALTER ROLE ${new URL(databaseUrl).username} IN DATABASE ${databaseOf({ databaseUrl })}`
-  await withClient((client) =>
-    client.query(
-      `${role} SET lock_timeout = ${timeouts.DATABASE_LOCK_TIMEOUT_MS}; ${role} SET statement_timeout = ${timeouts.DATABASE_STATEMENT_TIMEOUT_MS}`,
-    ),
-  )
+  await withClient((client) => client.query(`${role} SET lock_timeout = '20s'; ${role} SET statement_timeout = '30s'`))
 }
 
-const create =
-  'mutation ($name: String!, $key: String) { createPet(input: { name: $name, categoryId: 1 }, idempotencyKey: $key) { id } }'
-
-/** Creates an animal in both APIs, with and without a key. @returns the statuses */
+/** Creates animals in both APIs, with and without a key. @returns the statuses */
 async function createAll(service: TestService, name: string): Promise<number[]> {
-  const graphql = async (key?: string) => {
-    const { errors } = await service.graphql(create, { name, key })
-    return errors?.[0]?.extensions.status ?? 201
-  }
-  const rest = async (headers = {}) => (await service.post({ name, categoryId: 1 }, headers)).status
-  return Promise.all([rest(), rest({ 'Idempotency-Key': `${name}-rest` }), graphql(), graphql(`${name}-graphql`)])
+  const outcomes = await Promise.all(Object.values(creations).map((create) => create(service, name)))
+  return outcomes.map((outcome) => ('id' in outcome ? 201 : outcome.status))
 }
 
 const cases = (['session', 'transaction'] as const).map((mode) => [`in ${mode} mode${whySkipped(mode)}`, mode] as const)
@@ -59,7 +34,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
       ...IGNORE_PARAMETERS,
       default_pool_size: size,
     })
-    const peers = [await startBehind(url, service.key), await startBehind(url, service.key)]
+    const peers = [await service.startPeer({ DATABASE_URL: url }), await service.startPeer({ DATABASE_URL: url })]
     for (let n = 0; n < 10; n++) {
       const statuses = await Promise.all(peers.map((peer, m) => createAll(peer, `animal-${n}-${m}`)))
       expect(statuses.flat()).toEqual(Array(8).fill(201))
@@ -75,7 +50,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
 
   test('it warns that connections have no limits, and serves', async ({ service }) => {
     const url = await startPgBouncer(defer, service.databaseUrl, mode, IGNORE_PARAMETERS)
-    const peer = await startBehind(url, service.key)
+    const peer = await service.startPeer({ DATABASE_URL: url })
     await peer.log.line({
       msg: 'connections lack their limits',
       reason: 'lock_timeout 0 ms and statement_timeout 0 ms, not 20000 and 30000 ms: set them on the role',
@@ -85,7 +60,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
 
   test("503 if it rejects the service's parameters, which its reason in the log names", async ({ service }) => {
     const url = await startPgBouncer(defer, service.databaseUrl, mode)
-    const peer = await startBehind(url, service.key)
+    const peer = await service.startPeer({ DATABASE_URL: url })
     await peer.log.line({ msg: 'database unavailable', reason: 'unsupported startup parameter: statement_timeout' })
     expect((await peer.post({ name: 'Rex', categoryId: 1 })).status).toBe(503)
   })
@@ -97,7 +72,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
     const other = new pg.Client({ connectionString: url })
     const takeConnection = () => other.connect().then(() => other.query('BEGIN'))
     if (mode === 'session') await takeConnection()
-    const peer = await startBehind(url, service.key)
+    const peer = await service.startPeer({ DATABASE_URL: url })
     if (mode === 'transaction') {
       expect((await peer.send('/v1/pets')).status).toBe(200) // now a connection to PgBouncer is open
       await takeConnection()
@@ -112,18 +87,20 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
   }) => {
     await setLimitsOnRole(service)
     const url = await startPgBouncer(defer, service.databaseUrl, mode, { ...IGNORE_PARAMETERS, query_timeout: '2' })
-    const peer = await startBehind(url, service.key)
+    const peer = await service.startPeer({ DATABASE_URL: url })
     await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
       expect(await createAll(peer, 'Rex')).toEqual([504, 504, 504, 504])
     }, databaseOf(service))
   })
 
-  test('a killed PostgreSQL loses no acknowledged animal, 503 means not stored, and the pool recovers', async () => {
+  test('a killed PostgreSQL loses no acknowledged animal, 503 means not stored, and the pool recovers', async ({
+    service,
+  }) => {
     const cluster = await startCluster(defer)
     const { key } = await prepareDatabase(cluster.url)
     const url = await startPgBouncer(defer, cluster.url, mode, IGNORE_PARAMETERS)
-    const peer = await startBehind(url, key)
+    const peer = await service.startPeer({ DATABASE_URL: url, key })
     const client = createClient(peer.port, key)
     defer(() => client.close())
     const ledger = createLedger()

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
+import { toCursor } from '../../src/animals/cursor.ts'
 import { createPool, type Pool } from '../../src/database/pool.ts'
 import { createReplicas, type Replicas } from '../../src/database/replicas.ts'
 import { createStatements } from '../../src/database/statements.ts'
@@ -38,24 +39,12 @@ function createTestReplicas(primaryUrl = replication.primaryUrl): { replicas: Re
   return { replicas, reasons }
 }
 
-const SELECT = { text: 'SELECT n::int FROM unnest($1::int[]) AS n', readOnly: true }
+const SELECT = { text: 'SELECT n::int FROM unnest($1::int[]) AS n', onReplicas: true }
 const statement = { ...SELECT, toValues: (n: number[]) => [n], toOutputs: (rows: { n: number }[]) => rows }
 
 /** Reads until the standby has executed the read. */
 const untilRead = (replicas: Replicas, read: (client: pg.PoolClient) => Promise<object>) =>
   waitUntil(() => replicas.read(read))
-
-test('a read that hangs on a replica is left to the primary', async () => {
-  const { replicas, reasons } = createTestReplicas()
-  await untilRead(replicas, (client) => client.query('SELECT 1'))
-  let started = false
-  await waitUntil(async () => {
-    const hanging = new Promise<object>(() => {})
-    expect(await replicas.read(() => ((started = true), hanging))).toBe(undefined)
-    return started
-  })
-  expect(reasons.at(-1)).toBe('the read took longer than 500 ms')
-})
 
 test('a replica that fails is left out for longer each time, until it has executed a read', async () => {
   const { replicas } = createTestReplicas()
@@ -110,18 +99,17 @@ test('a primary that does not report its position leaves no replica out', async 
   proxy.hold('responses')
   await waitUntil(() => replicas.isAvailable())
   expect(await replicas.read((client) => client.query('SELECT 1'))).toBe(undefined)
-  expect(reasons.at(-1)).toBe('the primary did not report its WAL position within 20 ms')
+  expect(reasons.at(-1)).toBe('the primary did not report its WAL position within 50 ms')
   expect(replicas.isAvailable()).toBe(true)
   proxy.cut('rst')
   proxy.restore()
   await untilRead(replicas, (client) => client.query('SELECT 1'))
 })
 
-/** A service whose replica is behind a proxy, and a function that reads 40 animals at once. @returns both, in use */
+/** A service whose replica is behind a proxy, and a function that reads 40 pages at once. @returns both, in use */
 async function startBehindProxy(ms: number) {
   const proxy = await startTcpProxy(replication.standbyUrl)
   onTestFinished(() => proxy.down())
-  await replication.onPrimary("INSERT INTO animal (name, category_id) SELECT 'Rex', 1 FROM generate_series(1, 40)")
   const stops: (() => Promise<void>)[] = []
   const options = {
     DATABASE_REPLICA_URLS: [proxy.url],
@@ -129,8 +117,8 @@ async function startBehindProxy(ms: number) {
     DATABASE_CHECKOUT_TIMEOUT_MS: ms,
   }
   const service = await startService(replication.primaryUrl, stops, options)
-  const ids = Array.from({ length: 40 }, (_, n) => n + 1)
-  const readAll = () => Promise.all(ids.map(async (id) => (await service.send(`/v1/pets/${id}`)).status))
+  const paths = Array.from({ length: 40 }, (_, n) => `/v1/pets?cursor=${toCursor(BigInt(n + 1))}`)
+  const readAll = () => Promise.all(paths.map(async (path) => (await service.send(path)).status))
   await waitUntil(async () => (await readAll()) && proxy.connections > 0)
   return { proxy, readAll, stop: () => Promise.all(stops.map((stop) => stop())) }
 }

@@ -1,15 +1,6 @@
 import { expect, test } from 'vitest'
 import { waitForWriters } from '../../src/feed/settled.ts'
 
-test('a wait is over when all transactions that it began with are gone, whatever others there are', () => {
-  const wait = waitForWriters(['3/7', '4/1'])
-  wait.update(['3/7', '5/2'])
-  expect(wait.isOver).toBe(false)
-  wait.update(['5/2', '3/8'])
-  expect(wait.isOver).toBe(true)
-  expect(waitForWriters([]).isOver).toBe(true)
-})
-
 test('a prepared transaction that gets a new id is awaited; those of others are not', () => {
   const wait = waitForWriters(['3/7', '-1/500'])
   wait.update(['3/7', '-1/500', '-1/501'])

@@ -23,11 +23,7 @@ test('a response with errors, and any response to POST, must not be stored', asy
     await get(service, '{ pet(id: "0") { id } }', { 'If-None-Match': '*' }),
     await get(service, '{ pets(first: 0) { nodes { id } } }'),
     await get(service, '{'),
-    await service.send('/graphql', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'If-None-Match': '*' },
-      body: JSON.stringify({ query: QUERY }),
-    }),
+    await service.postGraphQL({ query: QUERY }, { 'If-None-Match': '*' }),
   ]
   for (const { status, headers } of responses) {
     expect([status === 304, headers.get('etag'), headers.get('cache-control')]).toEqual([false, null, 'no-store'])

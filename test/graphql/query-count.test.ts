@@ -13,25 +13,12 @@ describe('the service sends only the statements that the selection needs', () =>
   test('aliases of pet share one statement, and each has its own animal', async ({ service }) => {
     await createSome(service, 6)
     const sent = recordStatements(service)
-    const aliases = Array.from({ length: 6 }, (_, i) => `a${i}: pet(id: ${i + 1}) { name }`)
+    const aliases = Array.from({ length: 6 }, (_, i) => `a${i}: pet(id: ${6 - i}) { name }`)
     const { data } = await service.graphql(
       `{ ${aliases.join(' ')} absent: pet(id: 99) { name } again: pet(id: 1) { name } }`,
     )
-    const expected = Object.fromEntries(aliases.map((_, i) => [`a${i}`, { name: `animal ${i}` }]))
+    const expected = Object.fromEntries(aliases.map((_, i) => [`a${i}`, { name: `animal ${5 - i}` }]))
     expect(data).toEqual({ ...expected, absent: null, again: { name: 'animal 0' } })
-    expect(sent).toHaveLength(1)
-  })
-
-  test('lookups in the same tick of the event loop share one statement', async ({ service }) => {
-    await createSome(service, 3)
-    const animals = createAnimals(service.database.statements, service.database.counts)
-    const sent = recordStatements(service)
-    const [sync, nextTick, microtask] = await Promise.all([
-      animals.get('1'),
-      new Promise((resolve) => process.nextTick(() => resolve(animals.get('2')))),
-      Promise.resolve().then(() => animals.get('3')),
-    ])
-    expect([sync, nextTick, microtask]).toMatchObject([{ id: 1n }, { id: 2n }, { id: 3n }])
     expect(sent).toHaveLength(1)
   })
 

@@ -1,61 +1,19 @@
+import fc from 'fast-check'
 import {
-  getNamedType,
   type GraphQLArgument,
   type GraphQLField,
   type GraphQLObjectType,
-  type GraphQLSchema,
-  isLeafType,
+  getNamedType,
   isObjectType,
   isRequiredArgument,
+  NoUnusedFragmentsRule,
+  NoUnusedVariablesRule,
+  specifiedRules,
 } from 'graphql'
+import { schema } from '../../src/graphql/schema/index.ts'
 
-/** A random number generator that repeats its sequence for a seed (mulberry32). */
-export function createRandom(seed: number) {
-  let state = seed
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-  const below = (n: number): number => Math.floor(next() * n)
-  return {
-    below,
-    chance: (probability: number): boolean => next() < probability,
-    pick: <T>(values: readonly T[]): T => values[below(values.length)] as T, // an index within the array
-  }
-}
-export type Random = ReturnType<typeof createRandom>
-
-export interface RandomDocument {
-  query: string
-  /** Names of the operations; undefined for an anonymous operation. */
-  operationNames: (string | undefined)[]
-}
-
-/** Variables that documents use: how an operation declares them, and the values that requests send. */
-const VARIABLES: Record<string, { declarations: string[]; values: unknown[] }> = {
-  w: { declarations: ['Boolean!', 'Boolean! = true'], values: [true, false] },
-  y: { declarations: ['Boolean!', 'Boolean = false'], values: [true, false] },
-  n: { declarations: ['Int', 'Int = 2', 'Int! = 3'], values: [1, 3, 100, 0, null, 2.5, 'x', 2 ** 31, 10n ** 20n] },
-  constructor: { declarations: ['Int', 'Int = 100', 'Int! = 3'], values: [4, null] },
-  ['__proto__']: { declarations: ['Int', 'Int = 3'], values: [1, null] },
-  i: { declarations: ['ID!', 'ID! = "2"'], values: ['1', 2, '999', 'x', null, 1.5, 2n ** 60n, Number.NaN] },
-  s: { declarations: ['PetStatus', 'PetStatus = sold'], values: ['sold', 'available', null, 'lost'] },
-  c: { declarations: ['String'], values: ['YWxsOjM', 'bm9uc2Vuc2U', null] },
-  p: {
-    declarations: ['NewPet!'],
-    values: [
-      { name: 'a', categoryId: 1 },
-      { name: '', categoryId: '2' },
-      { name: 'b', categoryId: 'x', status: null },
-      { categoryId: '1' },
-      { name: 'c', categoryId: '3', status: 'sold' },
-      { name: 'd', categoryId: '3', unknown: 1 },
-    ],
-  },
-  k: { declarations: ['String'], values: [null] },
-}
+/** The rules of validation for these documents, which declare variables and fragments that they may not use. */
+export const RULES = specifiedRules.filter((rule) => ![NoUnusedFragmentsRule, NoUnusedVariablesRule].includes(rule))
 
 /** Literals and variables for arguments, by the name of their type. */
 const ARGUMENTS: Record<string, string[]> = {
@@ -63,7 +21,6 @@ const ARGUMENTS: Record<string, string[]> = {
   ID: ['1', '"2"', '"3"', '"999"', '"x"', '$i'],
   PetStatus: ['sold', 'pending', 'null', '$s'],
   String: ['"YWxsOjM"', '"Animal"', '"nonsense"', 'null', '$c'],
-  Boolean: ['true', 'false', '$w'],
   NewPet: [
     '$p',
     '{ name: "e", categoryId: 1 }',
@@ -74,119 +31,60 @@ const ARGUMENTS: Record<string, string[]> = {
 }
 
 /** Response names that equal inherited members of objects. Each belongs to one field, so that fields never conflict. */
-const COLLIDING_ALIASES: Record<string, string> = {
-  name: '__proto__',
-  status: 'constructor',
-  id: 'toString',
-  hasNextPage: 'hasOwnProperty',
-}
+const COLLIDING_ALIASES: Record<string, string> = { name: '__proto__', status: 'constructor', id: 'toString' }
 
-/** Arguments that are never generated, because the comparison does not implement them. */
-const IGNORED_ARGUMENTS = new Set(['idempotencyKey'])
+/** The type of each fragment: F0, F1 and so on. A fragment spreads only later ones. */
+const FRAGMENT_TYPES = ['Query', 'AnimalConnection', 'AnimalEdge', 'Animal', 'Animal', 'PageInfo']
+
+const directive = fc.oneof(
+  { weight: 6, arbitrary: fc.constant('') },
+  fc
+    .tuple(fc.constantFrom('include', 'skip'), fc.constantFrom('$w', '$y', 'true', 'false'))
+    .map(([name, value]) => ` @${name}(if: ${value})`),
+)
 
 /**
- * A document generated from the schema: fragments that are nested and shared, directives, aliases, inline fragments,
- * several operations, fields that fail. Most are valid.
+ * Generates selection sets of a type: fields with aliases, arguments and directives, inline fragments, and spreads of
+ * the fragments from `firstFragment` on.
  */
-export function randomDocument(schema: GraphQLSchema, random: Random): RandomDocument {
-  const { below, chance, pick } = random
-  const withDirectives = chance(0.5)
-  const fragmentTypes = Array.from({ length: below(5) }, () =>
-    pick(['Query', 'AnimalConnection', 'AnimalEdge', 'Animal', 'Animal', 'PageInfo']),
+export function selectionSetOf(typeName: string, firstFragment = 0, nesting = 0): fc.Arbitrary<string> {
+  const type = schema.getType(typeName) as GraphQLObjectType // the callers name only types of objects
+  const setOf = (name: string, deeper = 0) => selectionSetOf(name, firstFragment, nesting + deeper)
+  const spreads = FRAGMENT_TYPES.flatMap((name, n) => (name === typeName && n >= firstFragment ? [`F${n}`] : []))
+  const inline = fc.constantFrom('', ` on ${typeName}`)
+  const selection = fc.oneof(
+    fc.constant('__typename'),
+    ...Object.values(type.getFields()).map((field) => ({ weight: 2, arbitrary: fieldOf(field, setOf) })),
+    ...(spreads.length
+      ? [fc.tuple(fc.constantFrom(...spreads), directive).map((parts) => `...${parts.join('')}`)]
+      : []),
+    ...(nesting < 2
+      ? [fc.tuple(inline, directive, setOf(typeName, 1)).map(([on, condition, set]) => `...${on}${condition} ${set}`)]
+      : []),
   )
-
-  function selectionSet(type: GraphQLObjectType, depth: number, firstFragment: number): string {
-    // Half of the operations have one root field: only those are compiled.
-    const count = depth === 1 && chance(0.5) ? 1 : 1 + below(3)
-    const selections = Array.from({ length: count }, () => selection(type, depth, firstFragment))
-    return `{ ${selections.join(' ')} }`
-  }
-
-  function selection(type: GraphQLObjectType, depth: number, firstFragment: number): string {
-    const spreadable = fragmentTypes.flatMap((name, n) => (name === type.name && n >= firstFragment ? [n] : []))
-    if (spreadable.length && chance(0.35)) return `...f${pick(spreadable)}${directive()}`
-    if (depth < 6 && chance(0.12)) {
-      return `...${chance(0.5) ? ` on ${type.name}` : ''}${directive()} ${selectionSet(type, depth + 1, firstFragment)}`
-    }
-    const meta: (string | undefined)[] = type === schema.getQueryType() && chance(0.05) ? ['__type'] : [undefined]
-    const name = meta[0] ?? pick([...Object.keys(type.getFields()), '__typename'])
-    const field = fieldOf(type, name)
-    if (!field) return name + directive()
-    return fieldSelection(field, depth, firstFragment)
-  }
-
-  function fieldOf(type: GraphQLObjectType, name: string): GraphQLField<unknown, unknown> | undefined {
-    return type.getFields()[name] ?? (name === '__type' ? schema.getQueryType()?.getFields()[name] : undefined)
-  }
-
-  function fieldSelection(field: GraphQLField<unknown, unknown>, depth: number, firstFragment: number): string {
-    const args = field.args.filter((arg) => !IGNORED_ARGUMENTS.has(arg.name)).flatMap((arg) => argument(arg))
-    const text = args.length ? `(${args.join(', ')})` : ''
-    // An alias for each combination of arguments: fields of one response name never conflict.
-    const alias = field.args.length
-      ? `${field.name}_${text.replace(/\W+/g, '_')}: `
-      : chance(0.15)
-        ? `${COLLIDING_ALIASES[field.name] ?? `x_${field.name}`}: `
-        : ''
-    const type = getNamedType(field.type)
-    if (isLeafType(type) || !isObjectType(type)) return `${alias}${field.name}${text}${directive()}`
-    const subfields = depth < 6 ? selectionSet(type, depth + 1, firstFragment) : '{ __typename }'
-    return `${alias}${field.name}${text}${directive()} ${subfields}`
-  }
-
-  function argument(arg: GraphQLArgument): string[] {
-    const values = ARGUMENTS[getNamedType(arg.type).name]
-    if (!values || (!isRequiredArgument(arg) && chance(0.6))) return []
-    return [`${arg.name}: ${pick(values)}`]
-  }
-
-  function directive(): string {
-    if (!withDirectives || !chance(0.2)) return ''
-    return ` @${pick(['include', 'skip'])}(if: ${pick(['$w', '$y', 'true', 'false'])})`
-  }
-
-  const fragments = fragmentTypes.map((name, n) => {
-    const type = schema.getType(name) as GraphQLObjectType // the constant contains names of object types only
-    return `fragment f${n} on ${name} ${selectionSet(type, 3, n + 1)}`
-  })
-  const count = chance(0.25) ? 2 + below(2) : 1
-  const operations = Array.from({ length: count }, (_, n) => {
-    const type = chance(0.2) ? 'mutation' : 'query'
-    const root = type === 'mutation' ? schema.getMutationType() : schema.getQueryType()
-    return { type, name: count > 1 || chance(0.3) ? `O${n}` : undefined, body: selectionSet(root!, 1, 0) }
-  })
-  const texts = operations.map(({ type, name, body }) => {
-    const declared = declarations(body, fragments, random)
-    return `${name || declared || type === 'mutation' ? `${type} ${name ?? ''}${declared} ` : ''}${body}`
-  })
-  const used = fragments.filter((_, n) => isReachable(n, texts, fragments))
-  return { query: [...texts, ...used].join('\n'), operationNames: operations.map(({ name }) => name) }
+  return fc.array(selection, { minLength: 1, maxLength: 3 }).map((all) => `{ ${all.join(' ')} }`)
 }
 
-/** Values of the variables: some are missing, some are invalid. */
-export function randomVariables({ chance, pick }: Random): Record<string, unknown> {
-  const entries = Object.entries(VARIABLES).filter(([name]) => name === 'w' || name === 'y' || chance(0.8))
-  return Object.fromEntries(entries.map(([name, { values }]) => [name, pick(values)]))
+/** A field has an alias for each combination of arguments, so that fields of one response name never conflict. */
+function fieldOf({ name, args, type }: GraphQLField<unknown, unknown>, setOf: typeof selectionSetOf) {
+  const result = getNamedType(type)
+  const set = isObjectType(result) ? setOf(result.name) : fc.constant('')
+  return fc
+    .tuple(fc.tuple(...args.map(argumentOf)), fc.boolean(), directive, set)
+    .map(([all, isAliased, condition, set]) => {
+      const values = all.filter(Boolean).join(', ')
+      const ownAlias = isAliased && !args.length ? `${COLLIDING_ALIASES[name] ?? `x_${name}`}: ` : ''
+      const alias = values ? `${name}_${values.replace(/\W+/g, '_')}: ` : ownAlias
+      return `${alias}${name}${values && `(${values})`}${condition} ${set}`
+    })
 }
 
-/** Declares the variables that an operation uses, directly and in the fragments that it spreads. */
-function declarations(body: string, fragments: string[], { pick }: Random): string {
-  const reachable = fragments.filter((_, n) => isReachable(n, [body], fragments))
-  const text = [body, ...reachable].join(' ')
-  const names = Object.keys(VARIABLES).filter((name) => new RegExp(`\\$${name}\\b`).test(text))
-  if (!names.length) return ''
-  return `(${names.map((name) => `$${name}: ${pick(VARIABLES[name]?.declarations ?? [])}`).join(', ')})`
+function argumentOf(arg: GraphQLArgument): fc.Arbitrary<string> {
+  const values = (ARGUMENTS[getNamedType(arg.type).name] ?? []).map((value) => `${arg.name}: ${value}`)
+  return isRequiredArgument(arg) ? fc.constantFrom(...values) : fc.constantFrom('', '', ...values)
 }
 
-function isReachable(target: number, texts: string[], fragments: string[]): boolean {
-  const seen = new Set<number>()
-  const queue = [...texts]
-  for (let text = queue.pop(); text !== undefined; text = queue.pop()) {
-    for (const [, digits] of text.matchAll(/\.\.\.f(\d+)/g)) {
-      const n = Number(digits)
-      if (!seen.has(n)) queue.push(fragments[n] ?? '')
-      seen.add(n)
-    }
-  }
-  return seen.has(target)
-}
+/** Generates the definitions of all fragments. */
+export const fragments = fc
+  .tuple(...FRAGMENT_TYPES.map((type, n) => selectionSetOf(type, n + 1)))
+  .map((sets) => sets.map((set, n) => `fragment F${n} on ${FRAGMENT_TYPES[n]} ${set}`).join('\n'))

@@ -7,11 +7,12 @@ import { usedHeapBytes } from '../support/heap.ts'
 
 const STREAMS = 50
 /** Of a length at which V8 keeps the text from which a literal was cut. */
-const CURSOR = toCursor(123_456_789_012n)
+const NEWEST = 123_456_789_012n
 
 test('an open stream keeps neither the document nor the variables of its request', async ({ service }) => {
   const padding = 'x'.repeat(50_000)
-  const query = `subscription { petCreated(after: "${CURSOR}") { node { id } } }`
+  await service.database.pool.query(`INSERT INTO animal (id, name, category_id) VALUES (${NEWEST}, 'Rex', 1)`)
+  const query = `subscription { petCreated(after: "${toCursor(NEWEST)}") { node { id } } }`
   // The cache of documents is full before, so that it does not grow meanwhile.
   for (let n = 0; n < 100; n++) await service.graphql(`{ __typename } # ${n} ${padding}`)
   await openStreams(service, () => ({ query }))
@@ -32,6 +33,6 @@ async function openStreams({ port, key }: TestService, toBody: (n: number) => ob
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())
     socket.write(head + body)
-    await once(socket, 'data')
+    expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1\.1 200 /)
   }
 }

@@ -1,6 +1,5 @@
 import { describe, expect } from 'vitest'
-import { createClient } from 'graphql-sse'
-import { EventParser, type EventStream, openStream } from '../support/event-stream.ts'
+import { type EventStream, openStream } from '../support/event-stream.ts'
 import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -21,21 +20,15 @@ async function create({ post }: TestService, name: string, status?: string): Pro
 
 /** The value of a metric without labels, or with all of these. */
 async function metric({ send }: TestService, series: string): Promise<number> {
-  const text = await (await send('/metrics')).text()
-  return Number(
-    text
-      .split('\n')
-      .find((line) => line.startsWith(`${series} `))
-      ?.split(' ')
-      .at(-1),
-  )
+  const lines = (await (await send('/metrics')).text()).split('\n')
+  return Number(lines.find((line) => line.startsWith(`${series} `))?.slice(series.length))
 }
 
 /** Adds many large animals in one transaction. */
-async function createMany(service: TestService, count: number): Promise<void> {
-  const insert = `INSERT INTO animal (name, category_id) SELECT lpad(n::text, 255, '𓃰'), 1 FROM generate_series(1, ${count}) AS n`
-  await withClient((client) => client.query(insert), databaseOf(service))
-}
+const createMany = ({ database }: TestService, count: number) =>
+  database.pool.query(
+    `INSERT INTO animal (name, category_id) SELECT lpad(n::text, 255, '𓃰'), 1 FROM generate_series(1, ${count}) AS n`,
+  )
 
 describe('petCreated', () => {
   test('sends the animals that are added by both APIs and other instances, oldest first', async ({ service }) => {
@@ -181,39 +174,27 @@ describe('the response', () => {
     expect(await metric(service, 'petstore_streams')).toBe(0)
   })
 
-  test('to a rejected document, and to a query, is a stream of one result for a client that accepts nothing else', async ({
+  test('to a query or a rejected document is a stream of one result for a client that accepts nothing else', async ({
     service,
   }) => {
-    const results = {
-      '{ pets { totalCount } }': { data: { pets: { totalCount: 0 } } },
-      'subscription { petCreated { none } }': { errors: [{ extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }] },
-      'subscription { petCreated { cursor } second: petCreated { cursor } }': {
-        errors: [{ extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }],
-      },
-      'subscription { petCreated(after: "x") { cursor } }': {
-        errors: [{ extensions: { code: 'INVALID_ARGUMENT', fields: [{ path: ['after'] }] } }],
-      },
-      'subscription { petCreated @skip(if: true) { cursor } }': {
-        errors: [{ message: 'The root field of a subscription must not have @skip or @include.' }],
-      },
-      'subscription { ...F } fragment F on Subscription { ... @skip(if: true) { petCreated { cursor } } }': {
-        errors: [{ message: 'The root field of a subscription must not have @skip or @include.' }],
-      },
-      'subscription($no: Boolean = false) { petCreated @include(if: $no) { cursor } }': {
-        errors: [{ message: 'The root field of a subscription must not have @skip or @include.' }],
-      },
-    }
-    for (const [query, expected] of Object.entries(results)) {
+    const conditional = 'The root field of a subscription must not have @skip or @include.'
+    for (const [query, result] of [
+      ['{ pets { totalCount } }', '{"data":{"pets":{"totalCount":0}}}'],
+      ['subscription { petCreated { none } }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['subscription { petCreated { cursor } second: petCreated { cursor } }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['subscription { petCreated(after: "x") { cursor } }', '"fields":[{"path":["after"]'],
+      ['subscription { petCreated @skip(if: true) { cursor } }', conditional],
+      [
+        'subscription { ...F } fragment F on Subscription { ... @skip(if: true) { petCreated { cursor } } }',
+        conditional,
+      ],
+      ['subscription($no: Boolean = false) { petCreated @include(if: $no) { cursor } }', conditional],
+    ] as const) {
       const stream = await openStream(service, { query })
       await waitUntil(() => stream.ended)
-      expect([query, stream.status, stream.headers['content-type']]).toEqual([
-        query,
-        200,
-        'text/event-stream; charset=utf-8',
-      ])
-      const [next, complete, ...rest] = stream.events()
-      expect([complete?.event, rest]).toEqual(['complete', []])
-      expect(JSON.parse(next?.data ?? '')).toMatchObject(expected)
+      expect([stream.status, stream.headers['content-type']]).toEqual([200, 'text/event-stream; charset=utf-8'])
+      const data = expect.stringContaining(result)
+      expect(stream.events(), query).toMatchObject([{ event: 'next', data }, { event: 'complete' }])
     }
   })
 
@@ -369,45 +350,4 @@ describe('a client that does not read', () => {
     await other.received(25_000)
     expect(other.ended).toBeUndefined()
   })
-})
-
-test('graphql-sse receives events, and continues after a restart of the service', async ({ service }) => {
-  const first = await service.startPeer()
-  let [base, lastEventId] = [first.base, '']
-  let connected = 0
-  const client = createClient({
-    url: () => `${base}/graphql`,
-    headers: () => ({ Authorization: `Bearer ${service.key}`, ...(lastEventId && { 'Last-Event-ID': lastEventId }) }),
-    retry: async () => {},
-    on: { connected: () => void connected++ },
-  })
-  const names: string[] = []
-  const iterator = client.iterate<{ petCreated: { cursor: string; node: { name: string } } }>({ query: NEW })
-  const reading = (async () => {
-    for await (const { data } of iterator) {
-      if (!data) continue
-      lastEventId = data.petCreated.cursor
-      names.push(data.petCreated.node.name)
-      if (names.length === 3) break
-    }
-  })()
-  await waitUntil(() => connected === 1)
-  await create(service, 'one')
-  await waitUntil(() => names.length === 1)
-  base = service.base
-  await first.stop(0, 0)
-  await create(service, 'two')
-  await create(service, 'three')
-  await reading
-  expect(names).toEqual(['one', 'two', 'three'])
-  client.dispose()
-})
-
-test('events are parsed as they are written, wherever the stream is divided', () => {
-  const parser = new EventParser()
-  for (const piece of ':\n\nid: a\nevent: next\ndata: {}\n\nevent: complete\ndata: \n\nevent: ne') parser.add(piece)
-  expect(parser.events).toEqual([
-    { id: 'a', event: 'next', data: '{}' },
-    { id: undefined, event: 'complete', data: '' },
-  ])
 })

@@ -9,17 +9,16 @@ const PETS = 'query Pets($first: Int!) { pets(first: $first) { nodes { id } page
 const petsId = sha256(PETS)
 const trusted = (mode: TrustedDocuments['mode']) => ({ trusted: { mode, byHash: new Map([[petsId, PETS]]) } })
 
-async function send(service: TestService, body: object) {
-  const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
-  const response = await service.send('/graphql', init)
+async function send({ postGraphQL }: TestService, body: object) {
+  const response = await postGraphQL(body)
   return { status: response.status, body: await response.json() }
 }
 
-describe('a trusted document', () => {
+describe('trusted documents', () => {
   const variables = { first: 2 }
 
   test.for(['allow', 'only'] as const)(
-    'is executed by its id in mode %s, in each form of the id',
+    'are executed by their id in mode %s, in each form of the id',
     async (mode, { service }) => {
       const peer = await service.startPeer(trusted(mode))
       const data = { pets: { nodes: [], pageInfo: { hasNextPage: false, endCursor: null } } }
@@ -35,7 +34,7 @@ describe('a trusted document', () => {
     },
   )
 
-  test('with an unknown id is rejected, in every mode', async ({ service }) => {
+  test('with an unknown id are rejected, in every mode', async ({ service }) => {
     for (const mode of ['off', 'allow', 'only'] as const) {
       const peer = await service.startPeer(trusted(mode))
       const { status, body } = await send(peer, { documentId: 'f'.repeat(64) })
@@ -43,30 +42,18 @@ describe('a trusted document', () => {
     }
   })
 
-  test('can be sent with its hash: mode allow executes any document whose hash matches', async ({ service }) => {
-    const [allow, only] = [await service.startPeer(trusted('allow')), await service.startPeer(trusted('only'))]
-    const query = '{ __typename }'
-    const persisted = (sha256Hash: string) => ({ query, extensions: { persistedQuery: { version: 1, sha256Hash } } })
-    expect(await send(allow, persisted(sha256(query)))).toEqual({
-      status: 200,
-      body: { data: { __typename: 'Query' } },
-    })
-    const mismatched = await send(allow, persisted(petsId))
-    expect([mismatched.status, mismatched.body.errors[0].message]).toEqual([
-      400,
-      'documentId: is not the SHA-256 of query',
-    ])
-    expect((await send(only, persisted(sha256(query)))).status).toBe(400)
-  })
-
-  test('is the only kind of document in mode only; mode allow executes any document', async ({ service }) => {
-    const query = '{ __typename }'
-    const [allow, only] = [await service.startPeer(trusted('allow')), await service.startPeer(trusted('only'))]
-    expect((await send(allow, { query })).body).toEqual({ data: { __typename: 'Query' } })
-    const rejected = await send(only, { query })
-    expect([rejected.status, rejected.body.errors[0].message]).toEqual([
-      400,
-      'Only trusted documents are accepted: send a documentId.',
-    ])
+  const query = '{ __typename }'
+  const withHash = (sha256Hash: string) => ({ query, extensions: { persistedQuery: { version: 1, sha256Hash } } })
+  const executed = { data: { __typename: 'Query' } }
+  const refused = (message: string) => ({ errors: [{ message }] })
+  test.for([
+    ['allow', 'executes any document', { query }, executed],
+    ['allow', 'executes any document whose hash matches', withHash(sha256(query)), executed],
+    ['allow', 'rejects another hash', withHash(petsId), refused('documentId: is not the SHA-256 of query')],
+    ['only', 'rejects others', { query }, refused('Only trusted documents are accepted: send a documentId.')],
+    ['only', 'rejects others with their hash', withHash(sha256(query)), { errors: [{}] }],
+  ] as const)('mode %s %s', async ([mode, , request, body], { service }) => {
+    const sent = await send(await service.startPeer(trusted(mode)), request)
+    expect(sent).toMatchObject({ status: 'errors' in body ? 400 : 200, body })
   })
 })

@@ -22,14 +22,10 @@ describe('/', () => {
     expect((await fetch(`${service.base}//`, { headers: BROWSER })).status).toBe(404)
   })
 
-  test('is 404 as JSON for programs', async ({ service }) => {
-    for (const headers of [{}, { Accept: '*/*' }, { Accept: 'application/json' }]) {
-      const response = await fetch(service.base, { headers })
-      expect([response.status, (await response.json()) as object]).toEqual([
-        404,
-        { code: 'NOT_FOUND', message: 'No such endpoint.', status: 404 },
-      ])
-      expect(response.headers.get('vary')).toBe('Accept')
+  test('is 404 for programs', async ({ service }) => {
+    for (const Accept of ['*/*', 'application/json']) {
+      const { status, headers } = await fetch(service.base, { headers: { Accept } })
+      expect([status, headers.get('vary')]).toEqual([404, 'Accept'])
     }
   })
 })
@@ -58,12 +54,8 @@ test('Range and If-Match are ignored where nothing supports them', async ({ serv
 
 test('/schema.graphql is the whole schema, without a key', async ({ service }) => {
   const response = await fetch(`${service.base}/schema.graphql`)
-  const text = await response.text()
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
-  expect(text).toBe(printedSchema())
-  const etag = response.headers.get('etag') ?? ''
-  const again = await fetch(`${service.base}/schema.graphql`, { headers: { 'If-None-Match': etag } })
-  expect([again.status, etag]).toEqual([304, expect.stringMatching(/^"[\da-f]{64}"$/)])
+  expect(await response.text()).toBe(printedSchema())
 })
 
 test('with TRUSTED_DOCUMENTS=only the response to a browser says why there is no GraphiQL', async ({ service }) => {

@@ -3,14 +3,13 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MAX_IN_FLIGHT } from '../../src/http/connection/connection.ts'
 import { testWithSharedService } from '../support/harness.ts'
-import { sendRaw } from '../support/raw-http.ts'
-import { app, createShortTimeoutServer } from './short-timeouts.ts'
+import { collect, sendRaw, statusesIn } from '../support/raw-http.ts'
+import { app, createShortTimeoutServer, listenForFile } from './short-timeouts.ts'
 
-const server = createShortTimeoutServer()
-let port = 0
+const port = await listenForFile()
 
 /** Called with each request for /held, whose response is sent when the app emits `release`. */
 const held = vi.fn<(req: IncomingMessage, res: ServerResponse) => void>()
@@ -20,16 +19,10 @@ app.all('/held', (req, res) => {
 })
 app.get('/unread', (_req, res) => void res.end(Buffer.alloc(5_000_000)))
 
-beforeAll(async () => {
-  port = await server.listen(0, '127.0.0.1')
-})
 beforeEach(() => void held.mockClear())
-afterAll(() => server.close(0, 0))
 
 const hold = 'GET /held HTTP/1.1\r\nHost: x\r\n\r\n'
 const last = 'GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
-
-const statusesIn = (received: string) => [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)
 
 describe('every pipelined request of a client that reads has a response, in order', () => {
   const create = (key: string, lines: string, body: string) =>
@@ -57,34 +50,22 @@ describe('every pipelined request of a client that reads has a response, in orde
     const bytes = kinds.map((request, n) => request.bytes(service.key).replace('ID', `X-Request-Id: n${n}\r\n`))
     const received = await sendInPieces(service.port, bytes.join('') + last, pieceLength)
     expect(received.match(/(?<=^X-Request-Id: n)\d+/gm)).toEqual(kinds.map((_request, n) => String(n)))
-    const statuses = [...kinds.map(({ status }) => String(status)), '404']
-    expect(statusesIn(received).filter((status) => status !== '100')).toEqual(statuses)
+    const statuses = [...kinds.map(({ status }) => status), 404]
+    expect(statusesIn(received).filter((status) => status !== 100)).toEqual(statuses)
   })
 })
 
-test('of more pipelined requests than are served at a time the first have a response, the last one says close', async () => {
-  const client = open(hold.repeat(1_000))
-  const received = collect(client)
+test('of a thousand pipelined requests as many as may be in flight are served, the last response says close, and only one more is parsed', async () => {
+  const parsed = countParsed()
+  const received = collect(open(hold.repeat(1_000)))
   await vi.waitUntil(() => held.mock.calls.length > 0)
   app.emit('release')
   const responses = (await received).split('"held"').slice(0, -1)
-  expect(responses).toHaveLength(MAX_IN_FLIGHT)
   expect(responses.map((response) => /^Connection: close\r$/m.test(response))).toEqual(
-    responses.map((_response, n) => n === MAX_IN_FLIGHT - 1),
+    Array.from({ length: MAX_IN_FLIGHT }, (_, n) => n === MAX_IN_FLIGHT - 1),
   )
   expect(held).toHaveBeenCalledTimes(MAX_IN_FLIGHT)
-})
-
-test('of a thousand pipelined requests no more are parsed than are served at a time, and one', async () => {
-  const parsed = vi.fn<(message: unknown) => void>()
-  subscribe('http.server.request.start', parsed)
-  onTestFinished(() => void unsubscribe('http.server.request.start', parsed))
-  const client = open('GET /unread HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000))
-  client.pause()
-  await vi.waitUntil(() => parsed.mock.calls.length > 0)
-  const others = 20
-  for (let n = 0; n < others; n++) await sendRaw(port, last)
-  expect(parsed.mock.calls.length - others).toBe(MAX_IN_FLIGHT + 1)
+  expect(parsed).toHaveBeenCalledTimes(MAX_IN_FLIGHT + 1)
 })
 
 test('a connection that closes closes all of its responses, also those whose turn has not come', async () => {
@@ -112,6 +93,41 @@ test('a graceful shutdown completes the requests in progress, and executes none 
   expect(held).toHaveBeenCalledTimes(2)
 })
 
+test('a shutdown waits until a finished response has been received', async () => {
+  const closing = createShortTimeoutServer()
+  const started = countParsed()
+  const client = connect(await closing.listen(0, '127.0.0.1'), '127.0.0.1')
+  client.pause()
+  client.write('GET /unread HTTP/1.1\r\nHost: x\r\n\r\n')
+  await vi.waitUntil(() => started.mock.calls.length > 0)
+  await nextTurn() // the app has ended the response, which is larger than the buffers of the kernel
+  const closed = closing.close(0, 60_000)
+  let received = 0
+  for await (const bytes of client) received += (bytes as Buffer).length // no encoding is set
+  await closed
+  expect(received).toBeGreaterThan(5_000_000)
+})
+
+test('during the drain delay a connection is open until a response has said that it closes', async () => {
+  const closing = createShortTimeoutServer()
+  const client = connect(await closing.listen(0, '127.0.0.1'), '127.0.0.1')
+  client.write('GET /unread HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(client, 'readable') // the headers are sent, and they do not say it
+  void closing.close(600_000, 0) // longer than the timeout of the test
+  client.write('GET /none HTTP/1.1\r\nHost: x\r\n\r\n')
+  const received = (await client.toArray()).join('')
+  expect(statusesIn(received)).toEqual([200, 404])
+  expect(received).toMatch(/404 Not Found\r\n[^]*Connection: close\r\n/)
+})
+
+/** @returns a mock that is called with each request that Node has parsed, until the end of the test */
+function countParsed() {
+  const parsed = vi.fn<(message: unknown) => void>()
+  subscribe('http.server.request.start', parsed)
+  onTestFinished(() => void unsubscribe('http.server.request.start', parsed))
+  return parsed
+}
+
 /** Connects and sends bytes. The connection is closed after the test. */
 function open(bytes: string): Socket {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true }).setEncoding('latin1')
@@ -119,14 +135,6 @@ function open(bytes: string): Socket {
   socket.on('error', () => {}) // the server closes the connection
   socket.write(bytes)
   return socket
-}
-
-/** @returns the text that is received until the connection is closed */
-async function collect(socket: Socket): Promise<string> {
-  let received = ''
-  socket.setEncoding('latin1').on('data', (text: string) => (received += text))
-  await once(socket, 'close')
-  return received
 }
 
 /** @returns all that comes until the connection is closed */
@@ -139,20 +147,3 @@ async function sendInPieces(port: number, bytes: string, pieceLength: number): P
   }
   return received
 }
-
-test('a shutdown waits until a finished response has been received', async () => {
-  const closing = createShortTimeoutServer()
-  const started = vi.fn<(message: unknown) => void>()
-  subscribe('http.server.request.start', started)
-  onTestFinished(() => void unsubscribe('http.server.request.start', started))
-  const client = connect(await closing.listen(0, '127.0.0.1'), '127.0.0.1')
-  client.pause()
-  client.write('GET /unread HTTP/1.1\r\nHost: x\r\n\r\n')
-  await vi.waitUntil(() => started.mock.calls.length > 0)
-  await nextTurn() // the app has ended the response, which is larger than the buffers of the kernel
-  const closed = closing.close(0, 60_000)
-  let received = 0
-  for await (const bytes of client) received += (bytes as Buffer).length // no encoding is set
-  await closed
-  expect(received).toBeGreaterThan(5_000_000)
-})

@@ -1,8 +1,8 @@
 import express from 'express'
-import { vi } from 'vitest'
+import { afterAll } from 'vitest'
 import { errorHandler } from '../../src/http/error-handler.ts'
-import { jsonBody } from '../../src/http/body.ts'
-import { createHttpServer, type HttpServer, type RejectedRequest } from '../../src/http/connection/server.ts'
+import { readJsonBody } from '../../src/http/body.ts'
+import { createHttpServer, type HttpServer } from '../../src/http/connection/server.ts'
 
 // An app that reads bodies like both APIs, on a server with short timeouts.
 export const times = {
@@ -12,7 +12,10 @@ export const times = {
   STREAM_WRITE_TIMEOUT_MS: 1_500,
 }
 export const app = express()
-app.post('/', jsonBody, (req, res) => void setTimeout(() => res.status(201).json(req.body), 30)) // simulates the database
+app.post('/', async (req, res) => {
+  await readJsonBody(req, res)
+  setTimeout(() => res.status(201).json(req.body), 30) // simulates the database
+})
 app.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))
 app.get('/slow', (_req, res) => void setTimeout(() => res.json('slow'), 2_100))
 app.get('/last', (_req, res) => void res.set('Connection', 'close').json('last'))
@@ -21,11 +24,16 @@ app.get('/large', (_req, res) => {
   res.end(Buffer.alloc(50_000_000))
 })
 app.use(errorHandler(() => {}))
-/** Called with each request that the server rejects without the app. */
-export const onRejected = vi.fn<(rejected: RejectedRequest) => void>()
 
-export function createShortTimeoutServer(): HttpServer {
-  return createHttpServer(app, times, onRejected)
+export function createShortTimeoutServer(timeouts = times): HttpServer {
+  return createHttpServer(app, timeouts, () => {})
+}
+
+/** Starts a server that is closed after the tests of the file. @returns its port */
+export function listenForFile(): Promise<number> {
+  const server = createShortTimeoutServer()
+  afterAll(() => server.close(0, 0))
+  return server.listen(0, '127.0.0.1')
 }
 
 export const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n'

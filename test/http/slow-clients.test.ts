@@ -1,24 +1,17 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type ConnectionGroup, openConnections } from '../chaos/connections.ts'
-import { parseResponse, sendRaw } from '../support/raw-http.ts'
-import { app, createShortTimeoutServer, get, head, times } from './short-timeouts.ts'
+import { parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
+import { app, get, head, listenForFile, times } from './short-timeouts.ts'
 
-const server = createShortTimeoutServer()
-let port = 0
-
-beforeAll(async () => {
-  port = await server.listen(0, '127.0.0.1')
-})
-afterAll(() => server.close(0, 0))
+const port = await listenForFile()
 
 const withClose = (head: string) => head.replace('\r\n', '\r\nConnection: close\r\n')
 const timedOut = { status: 408, code: 'REQUEST_TIMEOUT', message: expect.stringMatching(/\S/) }
 const invalid = { status: 400, code: 'INVALID_ARGUMENT', message: expect.stringMatching(/\S/) }
 
 describe.concurrent('408 as JSON is sent, and the connection is closed, for a slow client', () => {
-  const slow: { title: string; bytes: string; dripped?: true }[] = [
+  const slow: { title: string; bytes: string }[] = [
     { title: 'nothing', bytes: '' },
     { title: 'a part of the request line', bytes: 'GET /v1' },
     { title: 'headers without an end', bytes: 'GET / HTTP/1.1\r\nHost: x\r\nX-A: b\r\n' },
@@ -28,25 +21,26 @@ describe.concurrent('408 as JSON is sent, and the connection is closed, for a sl
       title: 'a part of a chunk',
       bytes: `${head.replace('Content-Length: 9', 'Transfer-Encoding: chunked')}9\r\n{"a"`,
     },
-    { title: 'its headers byte by byte', bytes: 'GET / HTTP/1.1\r\nHost: x\r\nX: ', dripped: true },
-    { title: 'its body byte by byte', bytes: head.replace('9', '99'), dripped: true },
   ]
-  test.for(slow)('that sends $title', async ({ bytes, dripped }, { expect }) => {
-    const response = parseResponse(await (dripped ? drip(bytes) : sendRaw(port, bytes)))
+  test.for(slow)('that sends $title', async ({ bytes }, { expect }) => {
+    const response = parseResponse(await sendRaw(port, bytes))
     expect(response).toMatchObject({ status: 408, body: timedOut, headers: { connection: 'close' } })
   })
 
   test('that sends a part of a body after a valid request, which gets both responses in order', async ({ expect }) => {
-    const responses = await sendRaw(port, `${get}${head}{"a"`)
-    expect(responses.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 408'])
+    expect(statusesIn(await sendRaw(port, `${get}${head}{"a"`))).toEqual([200, 408])
   })
 })
 
-test('a thousand slow clients are all sent 408 and closed, while other clients are served', async () => {
-  const kinds = ['', 'GET / HTTP/1.1\r\nHost: x\r\nX: ', `${head}{"a"`, `${head.replace('9', '99')}`]
+test('a thousand slow clients, which may send a byte each second, are all sent 408 and closed, while others are served', async () => {
+  const kinds = [
+    { send: '' },
+    { send: 'GET / HTTP/1.1\r\nHost: x\r\nX: ', drip: 'x' },
+    { send: `${head}{"a"` },
+    { send: head.replace('9', '99'), drip: ' ' },
+  ]
   const groups: ConnectionGroup[] = []
-  for (const [n, send] of kinds.entries())
-    groups.push(await openConnections(port, 250, { send, ...(n === 3 && { drip: ' ' }) }))
+  for (const kind of kinds) groups.push(await openConnections(port, 250, kind))
   for (let n = 0; n < 20; n++) {
     const [read, write] = await Promise.all([
       sendRaw(port, withClose(get)),
@@ -80,16 +74,5 @@ test.concurrent('a client that does not read its response is closed after the re
 })
 
 test.concurrent('an idle keep-alive connection is closed after its timeout, without a response', async ({ expect }) => {
-  expect((await sendRaw(port, get)).match(/HTTP/g)).toHaveLength(1)
+  expect(statusesIn(await sendRaw(port, get))).toEqual([200])
 })
-
-/** Sends the start of a request, and then one byte every 100 ms until the server closes the connection. */
-async function drip(start: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1').setEncoding('latin1')
-  let received = ''
-  socket.on('data', (text: string) => (received += text))
-  socket.write(start)
-  const dripping = setInterval(() => socket.write('x'), 100)
-  await once(socket, 'close').finally(() => clearInterval(dripping))
-  return received
-}

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect } from 'vitest'
 import { assets, largestAsset } from '../support/assets.ts'
 import { testWithSharedService as test } from '../support/harness.ts'
@@ -12,46 +11,32 @@ const paths = [...pages, ...assets]
 const html = { Accept: 'text/html' }
 
 const request = (method: string, path: string, headers = '') =>
-  `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nX-Request-Id: one\r\n${headers}\r\n`
+  `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nX-Request-Id: one\r\nConnection: close\r\n${headers}\r\n`
 
 describe('pages without a key', () => {
   test.for(paths)('%s: HEAD has the headers of GET and no body', async (path, { service }) => {
-    const close = 'Connection: close\r\n'
-    const heads = await sendRaw(service.port, request('HEAD', path).repeat(4) + request('HEAD', path, close))
-    const { status, headers } = parseResponse(await sendRaw(service.port, request('GET', path, close)))
-    expect(status).toBe(200)
-    expect(Number(headers['content-length'])).toBeGreaterThan(0)
-    const responses = heads.split('\r\n\r\n')
-    expect(responses).toHaveLength(6)
-    expect(responses.pop()).toBe('')
-    const comparable = ({ date: _date, connection: _connection, 'keep-alive': _keepAlive, ...rest }: typeof headers) =>
-      rest
-    for (const head of responses)
-      expect(comparable(parseResponse(`${head}\r\n\r\n`).headers)).toEqual(comparable(headers))
+    const [head, get] = await Promise.all(
+      ['HEAD', 'GET'].map(async (method) => parseResponse(await sendRaw(service.port, request(method, path)))),
+    )
+    expect([head?.body, get?.status]).toEqual([undefined, 200])
+    expect(Number(head?.headers['content-length'])).toBeGreaterThan(0)
+    expect({ ...head?.headers, date: '' }).toEqual({ ...get?.headers, date: '' })
   })
 
   test.for(paths.filter((path) => !/(png|ico)$/.test(path)))(
     '%s comes in the best content coding that the client accepts, and is the same in each',
     async (path, { service }) => {
-      const get = async (accepted: string) => {
-        const head = `Accept-Encoding: ${accepted}\r\nConnection: close\r\n`
-        const received = await sendRaw(service.port, request('GET', path, head))
-        const end = received.indexOf('\r\n\r\n') + 4
-        return { ...parseResponse(received.slice(0, end)), bytes: Buffer.from(received.slice(end), 'latin1') }
-      }
-      const identity = await get('identity')
-      const gzip = await get('gzip, deflate, br;q=0')
-      const brotli = await get('gzip, deflate, br, zstd')
-      expect([identity, gzip, brotli].map(({ headers }) => headers['content-encoding'])).toEqual([
-        undefined,
-        'gzip',
-        'br',
-      ])
-      expect(gunzipSync(gzip.bytes).equals(identity.bytes)).toBe(true)
-      expect(brotliDecompressSync(brotli.bytes).equals(identity.bytes)).toBe(true)
-      const etags = [identity, gzip, brotli].map(({ headers }) => headers['etag'])
-      expect(new Set(etags).size).toBe(3)
-      for (const { headers } of [identity, gzip, brotli]) expect(headers['vary']).toContain('Accept-Encoding')
+      const codings = ['identity', 'gzip, deflate, br;q=0', 'gzip, deflate, br, zstd'].map(async (accepted) => {
+        const response = await fetch(service.base + path, { headers: { ...html, 'Accept-Encoding': accepted } })
+        const header = (name: string) => response.headers.get(name)
+        expect(header('vary')).toContain('Accept-Encoding')
+        const content = Buffer.from(await response.arrayBuffer()).toString('latin1') // decoded
+        return { coding: header('content-encoding'), etag: header('etag'), content }
+      })
+      const responses = await Promise.all(codings)
+      expect(responses.map(({ coding }) => coding)).toEqual([null, 'gzip', 'br'])
+      expect(new Set(responses.map(({ content }) => content)).size).toBe(1)
+      expect(new Set(responses.map(({ etag }) => etag)).size).toBe(3)
     },
   )
 
@@ -77,7 +62,9 @@ describe('pages without a key', () => {
     'the first visit to %s, whose assets are relative to itself, is below %d bytes, and the next one below 50 KB',
     async ([path, limit], { service }) => {
       const page = await (await fetch(service.base + path, { headers: html })).text()
-      const references = [...page.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, reference]) => `/${reference}`)
+      const references = [...page.matchAll(/<(?:link|script)\b[^>]* (?:href|src)="([^"]+)"/g)].map(
+        ([, reference]) => `/${reference}`,
+      )
       expect(references.length).toBeGreaterThan(2)
       expect(assets).toEqual(expect.arrayContaining(references))
       const next = await totalLength(service.port, path === '/docs' ? [path, '/openapi.json'] : [path])
@@ -100,8 +87,8 @@ describe('pages without a key', () => {
 
 /** @returns the sum of the Content-Lengths for a client that accepts compression */
 async function totalLength(port: number, paths: string[]): Promise<number> {
-  const head = 'Accept-Encoding: gzip, br\r\nConnection: close\r\n'
-  const responses = await Promise.all(paths.map((path) => sendRaw(port, request('HEAD', path, head))))
+  const accept = 'Accept-Encoding: gzip, br\r\n'
+  const responses = await Promise.all(paths.map((path) => sendRaw(port, request('HEAD', path, accept))))
   return responses.reduce((sum, response) => sum + Number(parseResponse(response).headers['content-length']), 0)
 }
 

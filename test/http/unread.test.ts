@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Caller } from '../../src/auth/api-keys.ts'
-import { app, createShortTimeoutServer } from './short-timeouts.ts'
+import { app, listenForFile } from './short-timeouts.ts'
 
-const server = createShortTimeoutServer()
-let port = 0
+const port = await listenForFile()
 
 /** More than the kernel's buffers take; two are more than may wait for the clients of one key. */
 const SIZE = 5_000_000
@@ -16,10 +15,6 @@ app.get('/of-key/:id', (req, res) => {
   res.end('x'.repeat(req.params.id === '0' ? SIZE : SIZE + 1_000_000))
   app.emit('waits')
 })
-beforeAll(async () => {
-  port = await server.listen(0, '127.0.0.1')
-})
-afterAll(() => server.close(0, 0))
 
 test('beyond what may wait for the clients of a key, the response that has waited longest is cut, and no other', async () => {
   const first = await requestAndWait('/of-key/1')

@@ -8,56 +8,66 @@ interface Header {
   required?: boolean
   schema: { type: string }
 }
-interface Parameter {
+export interface Schema {
+  $ref?: string
+  type?: string
+  enum?: string[]
+  format?: string
+  pattern?: string
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  required?: string[]
+  properties?: Record<string, Schema>
+  examples?: unknown[]
+  default?: unknown
+}
+export interface Parameter {
   name: string
   in: 'query' | 'header' | 'path'
-  schema: { $ref: string } | { examples?: unknown[]; default?: unknown }
+  schema: Schema
   /** Swagger UI prefills this value, but not the examples of the schema. */
   example?: unknown
 }
 interface Operation {
   operationId: string
   parameters: Parameter[]
-  requestBody?: { content: { 'application/json': { examples: Record<string, { summary: string; value?: unknown }> } } }
+  requestBody?: {
+    content: { 'application/json': { schema: Schema; examples: Record<string, { summary: string; value?: unknown }> } }
+  }
   responses: Record<
     string,
     { headers: Record<string, Header | { $ref: string }>; content?: Record<string, { schema: { $ref: string } }> }
   >
 }
 export const paths = document['paths'] as Record<string, Record<string, Operation>>
-const components = document['components'] as {
-  headers: Record<string, Header>
-  schemas: Record<string, { examples?: unknown[]; default?: unknown }>
-}
+const components = document['components'] as { headers: Record<string, Header>; schemas: Record<string, Schema> }
 
-function resolve<T extends object>(value: T | { $ref: string }, components: Record<string, T>): T {
-  const resolved = '$ref' in value ? components[value.$ref.split('/').at(-1) ?? ''] : value
-  if (!resolved) throw new Error(`Unresolved reference: ${JSON.stringify(value)}`)
-  return resolved
+/** @returns the schema to which a reference refers */
+export const resolve = (schema: Schema): Schema => (schema.$ref ? find(components.schemas, schema.$ref) : schema)
+
+function find<T>(components: Record<string, T>, reference: string): T {
+  const found = components[reference.split('/').at(-1) ?? '']
+  if (!found) throw new Error(`Unresolved reference: ${reference}`)
+  return found
 }
 
 const routeOf = createRouteOf(Object.keys(paths))
 
 /** @returns the example of a parameter as text, or its default */
 export function exampleOf({ name, schema, example }: Parameter): string {
-  const { examples: [first] = [], default: defaultValue } = resolve(schema, components.schemas)
+  const { examples: [first] = [], default: defaultValue } = resolve(schema)
   const value = example ?? first ?? defaultValue
   if (value === undefined) throw new Error(`${name} has no example`)
   return String(value)
 }
 
 /** Headers of HTTP and of the CORS protocol itself. All others must be documented. */
-const TRANSPORT_HEADERS = new Set([
-  'date',
-  'connection',
-  'keep-alive',
-  'content-type',
-  'content-length',
-  'transfer-encoding',
-  'vary',
-  'access-control-allow-origin',
-  'access-control-expose-headers',
-])
+const TRANSPORT_HEADERS = [
+  ...['date', 'connection', 'keep-alive', 'content-type', 'content-length', 'transfer-encoding', 'vary'],
+  ...['access-control-allow-origin', 'access-control-expose-headers'],
+]
 
 const ajv = new Ajv2020({ strict: false, formats: { int32: true, int64: Number.isInteger } })
 const validators = new Map<string, ValidateFunction>()
@@ -104,7 +114,7 @@ function headerDeviations(documented: Operation['responses'][string]['headers'],
   const documentedNames = new Set([...TRANSPORT_HEADERS, ...Object.keys(documented).map((name) => name.toLowerCase())])
   const undocumented = [...received.keys()].filter((name) => !documentedNames.has(name))
   const invalid = Object.entries(documented).flatMap(([name, header]) => {
-    const { required, schema } = resolve(header, components.headers)
+    const { required, schema } = '$ref' in header ? find(components.headers, header.$ref) : header
     const value = received.get(name)
     if (value === null) return required ? [`required header ${name} is missing`] : []
     const valid = ajv.validate(schema, schema.type === 'integer' ? Number(value) : value)

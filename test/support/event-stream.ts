@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { onTestFinished } from 'vitest'
 import type { TestService } from './harness.ts'
 import { waitUntil } from './timeouts.ts'
@@ -11,20 +11,7 @@ export interface ServerSentEvent {
 }
 
 /** A response to a POST /graphql that is read as it arrives. */
-export interface EventStream {
-  status: number
-  headers: IncomingHttpHeaders
-  response: IncomingMessage
-  /** What has arrived. */
-  text: string
-  /** Whether the response has ended: complete, or because the connection was closed. */
-  ended: 'complete' | 'cut' | undefined
-  /** The events that have arrived. */
-  events(): ServerSentEvent[]
-  /** Waits for a number of events. @returns all events */
-  received(count: number): Promise<ServerSentEvent[]>
-  close(): void
-}
+export type EventStream = Awaited<ReturnType<typeof openStream>>
 
 interface Subscription {
   query: string
@@ -36,7 +23,7 @@ interface Subscription {
 export async function openStream(
   { port, key }: Pick<TestService, 'port' | 'key'>,
   { query, variables, headers = {} }: Subscription,
-): Promise<EventStream> {
+) {
   const body = JSON.stringify({ query, variables })
   const client: ClientRequest = request({
     port,
@@ -55,14 +42,18 @@ export async function openStream(
     client.on('response', resolve).on('error', reject).end(body)
   })
   const parser = new EventParser()
-  const stream: EventStream = {
+  const stream = {
     status: response.statusCode ?? 0,
     headers: response.headers,
     response,
+    /** What has arrived. */
     text: '',
-    ended: undefined,
+    /** Whether the response has ended: complete, or because the connection was closed. */
+    ended: undefined as 'complete' | 'cut' | undefined, // set below
+    /** The events that have arrived. */
     events: () => parser.events,
-    async received(count) {
+    /** Waits for a number of events. @returns all events */
+    async received(count: number): Promise<ServerSentEvent[]> {
       await waitUntil(() => parser.events.length >= count || stream.ended)
       return parser.events
     },

@@ -26,9 +26,11 @@ export interface TestService extends Service {
   send(path: string, init?: RequestInit): Promise<Response>
   /** POST /v1/pets. Text and bytes are sent unchanged, other bodies as JSON. */
   post(body: unknown, headers?: Record<string, string>): Promise<Response>
+  /** POST /graphql, as `post`. */
+  postGraphQL(body: unknown, headers?: Record<string, string>): Promise<Response>
   /** POST /graphql. @returns the body of the response */
   graphql(query: string, variables?: object): Promise<GraphQLResponseBody>
-  /** Another instance of the service on the same database, with the same key. */
+  /** Another instance with the same key, on the same database unless DATABASE_URL is another way to it. */
   startPeer(options?: TestServiceOptions): Promise<TestService>
 }
 
@@ -52,9 +54,10 @@ export const testWithSharedService = test.extend<{ service: TestService }>({
   service: [provideService, { scope: 'file' }],
 })
 
+/** The fixture `service`, for tests with further fixtures. */
 // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
 // oxlint-disable-next-line no-empty-pattern
-async function provideService({}, use: (service: TestService) => Promise<void>): Promise<void> {
+export async function provideService({}, use: (service: TestService) => Promise<void>): Promise<void> {
   const stops: (() => Promise<void>)[] = []
   const databaseUrl = await cloneDatabase()
   await use(await startService(databaseUrl, stops))
@@ -65,7 +68,7 @@ async function provideService({}, use: (service: TestService) => Promise<void>):
 /** @returns the URL of a new, empty database with the current schema */
 export async function cloneDatabase(template = inject('templateUrl')): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  const strategy = givenUrl ? '' : 'STRATEGY file_copy' // the faster one without fsync, since PostgreSQL 15
+  const strategy = givenUrl ? '' : 'STRATEGY file_copy' // the faster one in memory, since PostgreSQL 15
   await admin().query(`CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)} ${strategy}`)
   const url = new URL(template)
   url.pathname = name
@@ -105,15 +108,7 @@ export async function startService(
   options: TestServiceOptions = {},
 ): Promise<TestService> {
   const log = collectLog()
-  const {
-    key: existingKey,
-    log: logger = createLogger('info', log),
-    trusted,
-    gatherMetrics,
-    tracer,
-    now,
-    ...config
-  } = options
+  const { key: existingKey, log: logger, trusted, gatherMetrics, tracer, now, ...config } = options
   const created = createService({
     config: {
       ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }),
@@ -124,7 +119,7 @@ export async function startService(
       ...config,
     },
     databaseUrl,
-    log: logger,
+    log: logger ?? createLogger('info', log),
     trusted,
     gatherMetrics,
     tracer,
@@ -145,6 +140,16 @@ export async function startService(
     expect(deviations(init.method ?? 'GET', path, response, body), 'deviations from the OpenAPI document').toEqual([])
     return response
   }
+  const postTo =
+    (path: string): TestService['post'] =>
+    (body, headers = {}) => {
+      const isRaw = typeof body === 'string' || body instanceof Uint8Array
+      return send(path, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: isRaw ? (body as BodyInit) : JSON.stringify(body),
+      })
+    }
   return {
     ...created,
     keys,
@@ -154,23 +159,11 @@ export async function startService(
     key,
     log,
     send,
-    post(body, headers = {}) {
-      const isRaw = typeof body === 'string' || body instanceof Uint8Array
-      return send('/v1/pets', {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', ...headers },
-        body: isRaw ? (body as BodyInit) : JSON.stringify(body),
-      })
-    },
-    async graphql(query, variables) {
-      const response = await send('/graphql', {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify({ query, variables }),
-      })
-      return (await response.json()) as GraphQLResponseBody
-    },
-    startPeer: (overrides) => startService(databaseUrl, stops, { ...options, key, ...overrides }),
+    post: postTo('/v1/pets'),
+    postGraphQL: postTo('/graphql'),
+    graphql: async (query, variables) => (await postTo('/graphql')({ query, variables })).json(),
+    startPeer: (overrides = {}) =>
+      startService(overrides.DATABASE_URL ?? databaseUrl, stops, { ...options, key, ...overrides }),
   }
 }
 

@@ -29,7 +29,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await initialise(initialisedCluster)
   const server = givenUrl ? { url: givenUrl, release: async () => {} } : await startServer(initialisedCluster, dir)
   const name = `template_${randomUUID().replaceAll('-', '')}`
-  await execute(server.url, `CREATE DATABASE ${name} TEMPLATE template0`)
+  await query(server.url, `CREATE DATABASE ${name} TEMPLATE template0`)
   const template = new URL(server.url)
   template.pathname = name
   await migrate(template.href)
@@ -37,23 +37,23 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('templateUrl', template.href)
   project.provide('initialisedCluster', initialisedCluster)
   return async () => {
-    await execute(server.url, `DROP DATABASE ${name} WITH (FORCE)`)
+    await query(server.url, `DROP DATABASE ${name} WITH (FORCE)`)
     await server.release()
     await rm(dir, { recursive: true, force: true })
   }
 }
 
-/** Its data is temporary, so it does not flush to disk. */
 async function startServer(initialisedCluster: string, dir: string) {
   await copyCluster(initialisedCluster, dir)
-  const fast = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
-  return useEmbeddedPostgres(dir, [...fast, 'max_connections=300', 'max_prepared_transactions=20'])
+  return useEmbeddedPostgres(dir, ['max_connections=300', 'max_prepared_transactions=20'])
 }
 
-async function execute(connectionString: string, sql: string): Promise<void> {
+/** Executes SQL on a connection of its own. */
+export async function query(connectionString: string, sql: string): Promise<pg.QueryResult> {
   const client = new pg.Client({ connectionString })
+  client.on('error', () => {})
   await client.connect()
-  await client.query(sql).finally(() => client.end())
+  return client.query(sql).finally(() => client.end())
 }
 
 /** Copies the folder of a stopped server into an empty DATA_DIR, with its owner, which is faster than initdb. */

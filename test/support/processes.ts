@@ -6,8 +6,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { inject, test, vi } from 'vitest'
-import { execute } from '../../src/cli/program.ts'
+import { inject, test } from 'vitest'
 import { dropDatabase, withClient } from './harness.ts'
 import { recordKey, recordOutput } from './output.ts'
 import { copyCluster, memoryFolder } from './postgres.ts'
@@ -27,46 +26,20 @@ export interface ProgramResult {
   stderr: string
 }
 
-/** A process of the service that is listening. */
-export interface ServiceProcess {
-  base: string
-  port: number
-  /** Its output until it was listening. */
-  printed: string
-  /** Waits until its output satisfies a condition. @returns the output; rejects if the process exits before */
-  until(condition: (printed: string) => boolean): Promise<string>
-  /** Sends a signal to its process group, as a terminal does, and waits until it exits. */
-  signal(name: NodeJS.Signals): Promise<ProgramResult>
-}
-
 /** A temporary data folder, and the built programs with it. Folder and processes are removed after the test. */
-export interface Sandbox {
-  dataDir: string
-  /** Runs a program of dist/, or an absolute path, and waits until it exits. */
-  run(program: string, args?: string[], env?: Env): Promise<ProgramResult>
-  /** Runs a program of dist/ as another user, which only root can. */
-  runAs(uid: number, program: string, env: Env): Promise<ProgramResult>
-  /** Starts the service on an initialised PostgreSQL and waits until it is listening, by default on a free port. */
-  start(env?: Env, program?: string): Promise<ServiceProcess>
-  /** Puts an initialised PostgreSQL into the folder, which takes a tenth of the time that a program needs for it. */
-  initialise(): Promise<void>
-  /** Starts the service in the empty folder, so that it initialises its PostgreSQL itself. */
-  startEmpty(): Promise<ServiceProcess>
-  /** @returns the process id in the postmaster.pid of the embedded PostgreSQL, which removes the file unless killed */
-  postgresPid(): Promise<number | undefined>
-}
+export type Sandbox = Omit<Awaited<ReturnType<typeof createSandbox>>, 'close'>
 
-/** The fixture `sandbox`, for tests with further fixtures. */
-// Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
-// oxlint-disable-next-line no-empty-pattern
-export async function withSandbox({}, use: (sandbox: Sandbox) => Promise<void>): Promise<void> {
-  const { close, ...sandbox } = await createSandbox()
-  await use(sandbox).finally(close)
-}
+/** A process of the service that is listening. */
+export type ServiceProcess = Awaited<ReturnType<Sandbox['start']>>
 
 /** A test with its own sandbox and, if it uses `emptyDatabase`, its own database without a schema. */
 export const testWithProcess = test.extend<{ sandbox: Sandbox; emptyDatabase: string }>({
-  sandbox: withSandbox,
+  // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
+  // oxlint-disable-next-line no-empty-pattern
+  sandbox: async ({}, use) => {
+    const { close, ...sandbox } = await createSandbox()
+    await use(sandbox).finally(close)
+  },
   // oxlint-disable-next-line no-empty-pattern
   emptyDatabase: async ({}, use) => {
     const url = new URL(inject('templateUrl'))
@@ -76,7 +49,7 @@ export const testWithProcess = test.extend<{ sandbox: Sandbox; emptyDatabase: st
   },
 })
 
-async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
+async function createSandbox() {
   const dataDir = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-cli-'))
   const programs: ReturnType<typeof launch>[] = []
   let closed = false
@@ -89,31 +62,36 @@ async function createSandbox(): Promise<Sandbox & { close(): Promise<void> }> {
     return added
   }
 
+  /** @returns the process id in the postmaster.pid of the embedded PostgreSQL, which removes the file unless killed */
   async function postgresPid() {
     const file = await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').catch(() => undefined)
     return file === undefined ? undefined : Number.parseInt(file, 10)
   }
 
-  async function start(env: Env, file = 'main.js'): Promise<ServiceProcess> {
+  async function start(env: Env, file = 'main.js') {
     const program = add(file, [], env)
     const lastLine = env.DATABASE_URL ? '"msg":"listening"' : 'Press Ctrl-C to stop.'
     const printed = await program.until((text) => text.includes(lastLine) && /"port":\d+/.test(text))
     const port = Number(/"port":(\d+)/.exec(printed)?.[1])
+    /** `printed` is its output until it was listening. */
     return { base: `http://127.0.0.1:${port}`, port, printed, until: program.until, signal: program.signal }
   }
 
+  /** Puts an initialised PostgreSQL into the folder, which takes a tenth of the time that a program needs for it. */
   const initialise = () => copyCluster(inject('initialisedCluster'), dataDir)
 
   return {
     dataDir,
     postgresPid,
     initialise,
-    run: (program, args = [], env = {}) => add(program, args, env).exited,
-    runAs: (uid, program, env) => add(program, [], env, uid).exited,
-    async start(env = {}, program) {
+    /** Runs a program of dist/, or an absolute path, and waits until it exits. Only root can run it as another user. */
+    run: (program: string, args: string[] = [], env: Env = {}, uid?: number) => add(program, args, env, uid).exited,
+    /** Starts the service on an initialised PostgreSQL and waits until it is listening, by default on a free port. */
+    async start(env: Env = {}, program?: string) {
       if (!env.DATABASE_URL && !existsSync(join(dataDir, 'postgres'))) await initialise()
       return start(env, program)
     },
+    /** Starts the service in the empty folder, so that it initialises its PostgreSQL itself. */
     startEmpty: () => start({}),
     async close() {
       closed = true
@@ -160,6 +138,7 @@ function launch(program: string, args: string[], env: Env, uid?: number) {
         void exited.then((result) => reject(new Error(`The process exited too early: ${JSON.stringify(result)}`)))
       })
     },
+    /** Sends a signal to its process group, as a terminal does, and waits until it exits. */
     signal(name: NodeJS.Signals): Promise<ProgramResult> {
       if (child.pid && child.exitCode === null && child.signalCode === null) kill(-child.pid, name)
       return exited
@@ -167,25 +146,8 @@ function launch(program: string, args: string[], env: Env, uid?: number) {
   }
 }
 
-/** Executes a command of a program in this process: most of what a start of the program takes is loading its modules. */
-export async function runHere(
-  run: Parameters<typeof execute>[0],
-  args: string[],
-  env: Env,
-  help = () => '',
-): Promise<ProgramResult> {
-  const printed = { log: '', error: '' }
-  const spies = (['log', 'error'] as const).map((name) =>
-    vi.spyOn(console, name).mockImplementation((text: unknown) => void (printed[name] += `${text}\n`)),
-  )
-  const succeeded = await execute(run, help, { ...GENEROUS_TIMEOUTS, ...env }, args)
-  for (const spy of spies) spy.mockRestore()
-  recordOutput(withoutPrintedKey(printed.log) + printed.error)
-  return { code: succeeded ? 0 : 1, stdout: printed.log, stderr: printed.error }
-}
-
 /** Removes the key where it is printed on purpose: by the keys command, or in the links of the startup banner. */
-function withoutPrintedKey(stdout: string): string {
+export function withoutPrintedKey(stdout: string): string {
   return stdout.replace(
     /(?<=^)pets_[0-9a-z]{57}(?=\n$)|(?<=\/(?:graphql|docs)#key=)pets_[0-9a-z]{57}(?=\n)/g,
     (key) => {

@@ -1,5 +1,5 @@
-import { on } from 'node:events'
-import { connect } from 'node:net'
+import { on, once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 
 export interface RawResponse {
   status: number
@@ -38,6 +38,19 @@ export function sendRaw(
     socket.on('close', () => resolve(received))
     socket.on('error', reject)
   })
+}
+
+/** @returns the text that a socket receives until the connection is closed */
+export async function collect(socket: Socket): Promise<string> {
+  let received = ''
+  socket.setEncoding('latin1').on('data', (text: string) => (received += text))
+  await once(socket, 'close')
+  return received
+}
+
+/** @returns the statuses of all responses in a text, those of 100 (Continue) too */
+export function statusesIn(text: string): number[] {
+  return [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status))
 }
 
 /**

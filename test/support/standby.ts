@@ -6,7 +6,7 @@ import { inject } from 'vitest'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { findBinaries, freePort, run } from '../../src/database/postgres-programs.ts'
-import { copyCluster, memoryFolder } from './postgres.ts'
+import { copyCluster, memoryFolder, query } from './postgres.ts'
 
 /** A server that streams from a primary. */
 export interface Standby {
@@ -33,7 +33,7 @@ export interface Replication {
   stop(): Promise<void>
 }
 
-const SETTINGS = ['fsync=off', 'full_page_writes=off', 'wal_level=replica', 'max_wal_senders=5', 'max_connections=100']
+const SETTINGS = ['wal_level=replica', 'max_wal_senders=5', 'max_connections=100']
 
 /** @param options.initialise takes a second, and gives the primary a system identifier of its own */
 export async function startReplication({ initialise = false } = {}): Promise<Replication> {
@@ -100,11 +100,4 @@ async function backUp(url: string, primary: string, standby: string): Promise<vo
 export function connectionInfo(url: string): string {
   const { hostname, port, username, password } = new URL(url)
   return `host=${hostname} port=${port} user=${username} password=${password}`
-}
-
-async function query(connectionString: string, sql: string): Promise<pg.QueryResult> {
-  const client = new pg.Client({ connectionString })
-  client.on('error', () => {})
-  await client.connect()
-  return client.query(sql).finally(() => client.end())
 }

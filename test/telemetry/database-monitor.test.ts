@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { DatabaseState } from '../../src/database/readiness.ts'
 import { createDatabaseMonitor } from '../../src/telemetry/database-monitor.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
@@ -7,7 +8,7 @@ afterEach(() => void vi.useRealTimers())
 
 /** A monitor of a database that is unavailable while it has a problem. */
 function createMonitor() {
-  const found = { readOnly: false, pending: [] as string[], lockMs: 1_000, statementMs: 2_000 }
+  const found: DatabaseState = { problem: undefined, lockMs: 1_000, statementMs: 2_000, notDurable: [] }
   const state = { problem: undefined as string | undefined, found, checks: 0, lines: [] as Record<string, unknown>[] }
   const log = pino({}, { write: (line: string) => void state.lines.push(JSON.parse(line)) })
   const databaseUrl = 'postgresql://user:secret@db.example:5433/pets'
@@ -28,7 +29,7 @@ test('however often a check is requested, the database is checked once a second'
       monitor.check()
       await vi.advanceTimersByTimeAsync(10)
     }
-    expect(state.checks).toBe(4)
+    expect(state.checks).toBe(3)
     monitor.stop()
   }
 })
@@ -36,7 +37,7 @@ test('however often a check is requested, the database is checked once a second'
 test('an available database is checked only on request, also on one that arrives right after a check', async () => {
   const { state, monitor } = createMonitor()
   monitor.check()
-  await vi.advanceTimersByTimeAsync(100)
+  await vi.advanceTimersByTimeAsync(1_000)
   state.problem = 'refused'
   monitor.check()
   await vi.advanceTimersByTimeAsync(1_000)
@@ -65,19 +66,20 @@ test('another reason is logged, the same one is not; after stop nothing is check
   expect(state.checks).toBe(checks)
 })
 
-test('a read-only database and a missing migration are named', async () => {
+test('settings that can lose an acknowledged write are one warning', async () => {
   const { state, monitor } = createMonitor()
-  const good = state.found
-  for (const wrong of [{ readOnly: true }, { pending: ['one'] }, {}]) {
-    state.found = { ...good, ...wrong }
-    monitor.check()
-    await vi.advanceTimersByTimeAsync(2_000)
+  for (const notDurable of [['fsync', 'synchronous_commit'], [], ['fsync']]) {
+    for (let times = 0; times < 2; times++) monitor.checkSettings({ ...state.found, notDurable })
   }
-  expect(state.lines.map(({ reason }) => reason)).toEqual([
-    'it is read-only: DATABASE_URL must lead to the primary',
-    'the schema lacks 1 migration(s): npm run migrate -- deploy',
-    undefined,
+  expect(state.lines).toMatchObject([
+    {
+      level: 40,
+      msg: 'acknowledged writes can be lost',
+      reason: expect.stringMatching(/^fsync, synchronous_commit off:/),
+    },
+    { level: 40, msg: 'acknowledged writes can be lost', reason: expect.stringMatching(/^fsync off:/) },
   ])
+  monitor.stop()
 })
 
 test('limits that a pooler has ignored are one warning, and the database is not called unavailable', async () => {

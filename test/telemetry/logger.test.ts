@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 const module = new URL(`../../dist/test-logger-${randomUUID()}.mjs`, import.meta.url)
 
 beforeAll(async () => {
-  const logger = await rolldown({ input: 'src/telemetry/logger.ts', platform: 'node', external: ['pino-pretty'] })
+  const logger = await rolldown({ input: 'src/telemetry/logger.ts', platform: 'node' })
   await logger.write({ file: fileURLToPath(module) })
   await logger.close()
 })

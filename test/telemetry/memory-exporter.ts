@@ -2,7 +2,7 @@ import { context, propagation, SpanKind, trace } from '@opentelemetry/api'
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { pino } from 'pino'
 import { startTracing } from '../../src/telemetry/tracing.ts'
-import { waitFor } from '../support/timeouts.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
 /** In the order in which they started: their timestamps have a resolution of a millisecond. */
 const begun: ReadableSpan[] = []
@@ -28,12 +28,8 @@ export interface Client {
   spanId: string
   /** Headers that propagate its trace. */
   headers: Record<string, string>
-  /** Runs work as part of its trace, in this process. */
-  within<T>(work: () => T): T
-  /** Waits for a number of spans in its trace, without its own. @returns them in the order in which they started */
-  spans(count: number): Promise<ReadableSpan[]>
   /** Waits until no span in its trace is open but its own. @returns them in the order in which they started */
-  allSpans(): Promise<ReadableSpan[]>
+  spans(): Promise<ReadableSpan[]>
 }
 
 export function startClient(): Client {
@@ -43,19 +39,15 @@ export function startClient(): Client {
   propagation.inject(within, headers)
   const { traceId, spanId } = span.spanContext()
   const isChild = (span: ReadableSpan) => span.spanContext().traceId === traceId && span.spanContext().spanId !== spanId
-  const waitForSpans = (isComplete: (ended: ReadableSpan[]) => boolean) =>
-    waitFor(() => {
-      const spans = finished().filter(isChild)
-      if (!isComplete(spans)) throw new Error(`${spans.length} spans: ${spans.map(({ name }) => name).join()}`)
-      return spans
-    })
   return {
     traceId,
     spanId,
     headers,
-    within: (work) => context.with(within, work),
-    spans: (count) => waitForSpans(({ length }) => length === count),
-    allSpans: () => waitForSpans(({ length }) => length === begun.filter(isChild).length),
+    async spans() {
+      const spans = () => begun.filter(isChild)
+      await waitUntil(() => spans().every(({ ended }) => ended))
+      return spans()
+    },
   }
 }
 

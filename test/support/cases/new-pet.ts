@@ -1,16 +1,5 @@
 /** The inputs of createPet that the tests of both APIs, the catalogue and the conformance suite send. */
 
-/** A name as a JavaScript string. */
-interface NameCase {
-  title: string
-  name: string
-}
-
-interface BodyCase {
-  title: string
-  body: string | Buffer
-}
-
 interface InvalidPetCase {
   title: string
   /** JSON text of an object. */
@@ -28,7 +17,7 @@ const withMember = (member: string) => `{"name":"x",${member}}`
 const nestedArrays = (depth: number, inner = '') => `${'['.repeat(depth)}${inner}${']'.repeat(depth)}`
 
 /** Unusual names that are valid: both APIs store and return them unchanged. */
-export const VALID_NAMES: NameCase[] = [
+export const VALID_NAMES = [
   { title: 'one letter', name: 'a' },
   { title: '255 characters', name: 'a'.repeat(255) },
   { title: '255 emoji, each two code units', name: '🦜'.repeat(255) },
@@ -57,7 +46,7 @@ export const VALID_NAMES: NameCase[] = [
 ]
 
 /** Strings that are no valid name, in either API. */
-export const INVALID_NAMES: NameCase[] = [
+export const INVALID_NAMES = [
   { title: 'an empty name', name: '' },
   { title: 'one blank', name: ' ' },
   { title: 'white space only', name: ' \t\n\u00a0\u3000' },
@@ -100,7 +89,7 @@ export const VALID_STATUSES = ['available', 'pending', 'sold']
 export const INVALID_STATUSES = ['', 'SOLD', 'Sold', 'Available', ' sold', 'sold ', 'sold\0', 'gone']
 
 /** Bodies that are not a JSON object: invalid for both APIs. */
-export const MALFORMED_BODIES: BodyCase[] = [
+export const MALFORMED_BODIES: { title: string; body: string | Buffer }[] = [
   { title: 'empty', body: '' },
   { title: 'blank', body: ' \t\r\n' },
   { title: 'only a byte order mark', body: '\ufeff' },

@@ -1,0 +1,39 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { describe, expect } from 'vitest'
+import { INHERITED, unreachableDatabaseUrl, testWithProcess as test } from '../support/processes.ts'
+import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
+
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
+
+/** Runs what `npm run dev` starts in a terminal, and presses Ctrl-C when it says so. @returns what it printed */
+async function runUntilCtrlC(env: Record<string, string>): Promise<string> {
+  const options = { env: { ...INHERITED, ...GENEROUS_TIMEOUTS, PORT: '0', ...env } }
+  const terminal = spawn('script', ['-qec', `'${process.execPath}' --watch '${main}'`, '/dev/null'], options)
+  const ended = once(terminal, 'close')
+  let printed = ''
+  for await (const text of terminal.stdout.setEncoding('utf8')) {
+    const wasReady = printed.includes('Press Ctrl-C')
+    printed += text
+    if (!wasReady && printed.includes('Press Ctrl-C')) terminal.stdin.write('\x03')
+  }
+  await ended
+  return printed
+}
+
+describe.skipIf(!hasTerminal)('in a terminal', { concurrent: true }, () => {
+  // The terminal signals every process of its foreground group, and `node --watch` signals its child again.
+  test.for(['1', '2'])('Ctrl-C stops %s worker(s) and PostgreSQL', async (WORKERS, { sandbox }) => {
+    await sandbox.initialise()
+    expect(await runUntilCtrlC({ DATA_DIR: sandbox.dataDir, WORKERS })).toContain('"msg":"stopped"')
+    expect(await sandbox.postgresPid()).toBeUndefined()
+  })
+
+  test('the start prints the addresses with DATABASE_URL, too', async () => {
+    const printed = await runUntilCtrlC({ DATABASE_URL: await unreachableDatabaseUrl() })
+    expect(printed).toMatch(/is listening\.\s+GraphiQL +http:\/\/localhost:\d+\/graphql\r\n/)
+    expect(printed).toContain('npm run --silent keys -- create')
+  })
+})

@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs'
+import type pg from 'pg'
+import { expect } from 'vitest'
+import { pruneIdempotencyKeys } from '../../src/animals/idempotency.ts'
+import { deleteExpiredWindows } from '../../src/auth/rate-limiter.ts'
+import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
+import { openStream } from '../support/event-stream.ts'
+import { startService } from '../support/harness.ts'
+import { query } from '../support/postgres.ts'
+import { runKeysCommand } from '../support/keys-command.ts'
+import { testWithProcess } from '../support/processes.ts'
+
+const page = readFileSync(new URL('../../docs/database.md', import.meta.url), 'utf8')
+const [section = ''] = /^## Roles$[^]*?(?=^## )/m.exec(page) ?? []
+const [rolesSql = '', grantsSql = ''] = [...section.matchAll(/^```sql\n([^]*?)^```/gm)].map(([, sql = '']) => sql)
+
+/** Runs the SQL of the page on a PostgreSQL of its own, since roles belong to all databases of a server, and migrates. */
+const test = testWithProcess.extend<{ urls: { owner: string; service: string } }>({
+  urls: async ({ sandbox }, use) => {
+    await sandbox.initialise()
+    const server = await useEmbeddedPostgres(sandbox.dataDir)
+    const urlOf = (user: string) =>
+      Object.assign(new URL(server.url), { username: user, password: 'secret', pathname: 'pets' }).href
+    const urls = { owner: urlOf('petstore_owner'), service: urlOf('petstore') }
+    await query(server.url, 'CREATE DATABASE pets')
+    await query(server.url.replace(/\/postgres$/, '/pets'), rolesSql)
+    await query(server.url, "ALTER ROLE petstore_owner PASSWORD 'secret'; ALTER ROLE petstore PASSWORD 'secret'")
+    const deploy = await sandbox.run('cli/migrate.js', ['deploy'], { DATABASE_URL: urls.owner })
+    expect(deploy).toMatchObject({ code: 0, stderr: '' })
+    await query(urls.owner, grantsSql)
+    await use(urls)
+    await server.release()
+  },
+})
+
+async function keys(url: string, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runKeysCommand(args, url)
+  expect({ code, stderr }).toMatchObject({ code: 0 })
+  return stdout.trim()
+}
+
+test('the SQL of the page gives the rights for migrations, keys, every operation and every background job', async ({
+  urls,
+  onTestFinished,
+}) => {
+  const stops: (() => Promise<void>)[] = []
+  onTestFinished(async () => void (await Promise.all(stops.map((stop) => stop()))))
+  const key = await keys(urls.owner, 'create', '--name', 'roles')
+  const service = await startService(urls.service, stops, { key, RATE_LIMIT_STORE: 'database' })
+  expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
+  const stream = await openStream(service, { query: 'subscription { petCreated { node { name } } }' })
+  expect((await service.post({ name: 'Rex', categoryId: 1 })).status).toBe(201)
+  const once = { 'Idempotency-Key': 'roles' }
+  const pet = { name: 'Tom', categoryId: 2, status: 'sold' }
+  const [first, replayed] = [await service.post(pet, once), await service.post(pet, once)]
+  expect(await replayed.json()).toEqual(await first.json())
+  expect((await service.send('/v1/pets/1')).status).toBe(200)
+  expect(await (await service.send('/v1/pets?status=sold')).json()).toHaveLength(1)
+  const mutation = 'mutation { createPet(input: { name: "Kit", categoryId: 3 }) { id } }'
+  expect(await service.graphql(mutation)).toEqual({ data: { createPet: { id: expect.any(String) } } })
+  const reads = '{ pet(id: 1) { name } pets { totalCount liveCursor } }'
+  expect(await service.graphql(reads)).toMatchObject({ data: { pet: { name: 'Rex' }, pets: { totalCount: 3 } } })
+  expect(await stream.received(3)).toHaveLength(3)
+  await pruneIdempotencyKeys(service.database.prisma)
+  await deleteExpiredWindows(service.database.pool)
+  await service.stop(0, 0)
+  expect(service.log.lines.filter(({ level }) => Number(level) > 30)).toEqual([])
+  expect(await keys(urls.owner, 'list')).toMatch(/ 1$/)
+  await keys(urls.owner, 'rotate', key.slice(0, 13))
+  await keys(urls.owner, 'revoke', key.slice(0, 13))
+})
+
+test('the role of the service can change neither tables nor animals nor keys', async ({ urls, sandbox }) => {
+  const denied = [
+    'CREATE TABLE other (id int)',
+    'CREATE TEMPORARY TABLE other (id int)',
+    'ALTER TABLE animal ADD COLUMN color text',
+    'DROP TABLE rate_limit',
+    'TRUNCATE rate_limit',
+    "UPDATE animal SET name = 'Rex'",
+    'DELETE FROM animal',
+    "INSERT INTO api_key (name, prefix, hash) VALUES ('', '', '')",
+    "UPDATE api_key SET scopes = '{metrics:read}'",
+    'DELETE FROM api_key',
+    'DELETE FROM _prisma_migrations',
+  ]
+  const codes = denied.map((sql) => query(urls.service, sql).catch(({ code }: pg.DatabaseError) => code))
+  expect(await Promise.all(codes)).toEqual(denied.map(() => '42501')) // insufficient_privilege
+  const env = { DATABASE_URL: urls.service }
+  const line = 'The role of DATABASE_URL must not do this: permission denied for'
+  const create = await runKeysCommand(['create', '--name', 'web'], env.DATABASE_URL)
+  expect(create).toEqual({ code: 1, stdout: '', stderr: `${line} table api_key\n` })
+  const deploy = await sandbox.run('cli/migrate.js', ['deploy'], env)
+  expect(deploy).toEqual({ code: 1, stdout: '', stderr: `${line} schema public\n` })
+})
+
+test('the role of the service may use the tables of later migrations', async ({ urls }) => {
+  await query(urls.owner, 'CREATE TABLE later (id bigserial, name text)')
+  const statements = "INSERT INTO later (name) VALUES ('a'); UPDATE later SET name = 'b'; DELETE FROM later"
+  await query(urls.service, statements)
+})

@@ -1,0 +1,148 @@
+import { chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { describe, expect, inject } from 'vitest'
+import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
+import { migrate } from '../../src/database/migrate.ts'
+import { createCertificate } from '../support/certificates.ts'
+import { copyCluster, memoryFolder, query } from '../support/postgres.ts'
+import { runKeysCommand } from '../support/keys-command.ts'
+import { testWithProcess } from '../support/processes.ts'
+import { waitFor } from '../support/timeouts.ts'
+
+interface TlsServer {
+  /** URL with a host name and these parameters; CA stands for the file of the authority that signed the certificates. */
+  url(parameters: string, host?: string): string
+  /** Executes a statement as a superuser. */
+  execute(sql: string): Promise<pg.QueryResult>
+  /** Makes PostgreSQL use another of its certificates. */
+  use(certificate: 'server' | 'expired'): Promise<void>
+}
+
+/** The line of every program. Newer versions of Node append advice to some of its reasons. */
+const lineWith = (reason: string) =>
+  expect.stringMatching(
+    `^Configuration: DATABASE_URL cannot be used: ${reason}.*\\. Check ssl .* sslmode and sslrootcert of the URL\\.\n$`,
+  )
+
+/** A PostgreSQL with TLS, which all tests of the file share. */
+const test = testWithProcess.extend<{ server: TlsServer }>({
+  // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
+  // oxlint-disable-next-line no-empty-pattern
+  server: [async ({}, use) => startServer(use), { scope: 'file' }],
+})
+
+async function startServer(use: (server: TlsServer) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-tls-'))
+  await copyCluster(inject('initialisedCluster'), folder)
+  const authority = createCertificate('Test authority')
+  await writeFile(join(folder, 'ca.crt'), authority.certificate)
+  const { uid, gid } = await stat(join(folder, 'postgres'))
+  for (const [name, expiresInDays] of Object.entries({ server: 1, expired: -1 })) {
+    const { certificate, key } = createCertificate('localhost', authority, expiresInDays)
+    const file = join(folder, 'postgres', `${name}.pem`)
+    await writeFile(file, certificate + key, { mode: 0o600 })
+    await chown(file, uid, gid)
+  }
+  const embedded = await useEmbeddedPostgres(folder, ['fsync=off'])
+  const execute = (sql: string) => query(embedded.url, sql)
+  async function useCertificate(name: 'server' | 'expired'): Promise<void> {
+    await execute(`ALTER SYSTEM SET ssl_key_file = '${name}.pem'`)
+    await execute(`ALTER SYSTEM SET ssl_cert_file = '${name}.pem'`)
+    await execute('ALTER SYSTEM SET ssl = on')
+    await execute('SELECT pg_reload_conf()')
+    const settings = "SELECT current_setting('ssl_cert_file') AS file, current_setting('ssl') AS ssl"
+    await waitFor(async () => expect((await execute(settings)).rows).toEqual([{ file: `${name}.pem`, ssl: 'on' }]))
+  }
+  await useCertificate('server')
+  await migrate(embedded.url)
+  await use({
+    url: (parameters, host = 'localhost') =>
+      `${embedded.url.replace('127.0.0.1', host)}?${parameters.replace('CA', join(folder, 'ca.crt'))}`,
+    execute,
+    use: useCertificate,
+  })
+  await embedded.release()
+  await rm(folder, { recursive: true, force: true })
+}
+
+describe('DATABASE_URL on a PostgreSQL with TLS', () => {
+  test('verify-full encrypts every connection of the programs and of the service', async ({ sandbox, server }) => {
+    const DATABASE_URL = server.url('sslmode=verify-full&sslrootcert=CA')
+    const env = { DATABASE_URL, RATE_LIMIT_STORE: 'database' }
+    expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toMatchObject({ code: 0, stderr: '' })
+    const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['create', '--name', 'tls'], env)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const { base, signal } = await sandbox.start(env)
+    const headers = { Authorization: `Bearer ${stdout.trim()}`, 'Content-Type': 'application/json' }
+    const body = JSON.stringify({ query: '{ pets { totalCount liveCursor } }' })
+    const response = await fetch(`${base}/graphql`, { method: 'POST', headers, body })
+    expect(await response.json()).toEqual({ data: { pets: { totalCount: 0, liveCursor: expect.any(String) } } })
+    expect((await fetch(`${base}/readyz`)).status).toBe(200)
+    const { rows } = await server.execute(
+      "SELECT ssl, count(*)::int FROM pg_stat_activity JOIN pg_stat_ssl USING (pid) WHERE application_name = 'pet-store' GROUP BY ssl",
+    )
+    expect(rows).toEqual([{ ssl: true, count: expect.any(Number) }])
+    expect(await signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  const modes: [parameters: string, host: string, encrypted: boolean][] = [
+    ['', 'localhost', false],
+    ['sslmode=disable', 'localhost', false],
+    ['sslmode=no-verify', '127.0.0.1', true],
+    ['uselibpqcompat=true&sslmode=require', '127.0.0.1', true],
+    ['uselibpqcompat=true&sslmode=verify-ca&sslrootcert=CA', '127.0.0.1', true],
+  ]
+  test.for(modes)('"%s" connects to %s, encrypted: %s', async ([parameters, host, encrypted], { server }) => {
+    const DATABASE_URL = server.url(parameters, host)
+    expect(await runKeysCommand(['list'], DATABASE_URL)).toMatchObject({ code: 0, stderr: '' })
+    const ofThisConnection = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'
+    expect((await query(DATABASE_URL, ofThisConnection)).rows).toEqual([{ ssl: encrypted }])
+  })
+
+  test('require checks the certificate as verify-full does, after a warning', async ({ sandbox, server }) => {
+    const DATABASE_URL = server.url('sslmode=require')
+    const { code, stderr } = await sandbox.run('cli/keys.js', ['list'], { DATABASE_URL })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/Warning: SECURITY WARNING: The SSL modes 'prefer', 'require', and 'verify-ca' are/)
+    expect(stderr.slice(stderr.indexOf('Configuration'))).toEqual(lineWith('unable to verify the first certificate'))
+  })
+})
+
+describe('a connection that TLS prevents ends the start with one line that names DATABASE_URL', () => {
+  test('an unknown authority, in every program', async ({ sandbox, server }) => {
+    const env = { DATABASE_URL: server.url('sslmode=verify-full') }
+    const programs = ['main.js', 'cli/keys.js list', 'cli/migrate.js status', 'cli/migrate.js deploy']
+    const ends = programs
+      .map((program) => program.split(' '))
+      .map(([file = '', ...args]) => sandbox.run(file, args, env))
+    const end = { code: 1, stdout: '', stderr: lineWith('unable to verify the first certificate') }
+    expect(await Promise.all(ends)).toEqual(programs.map(() => end))
+  })
+
+  test('another host', async ({ server }) => {
+    const DATABASE_URL = server.url('sslmode=verify-full&sslrootcert=CA', '127.0.0.1')
+    const { code, stderr } = await runKeysCommand(['list'], DATABASE_URL)
+    expect({ code, stderr }).toEqual({ code: 1, stderr: lineWith('Hostname/IP does not match') })
+  })
+
+  test('an expired certificate; a service that runs responds 503 until it is renewed', async ({ sandbox, server }) => {
+    const DATABASE_URL = server.url('sslmode=verify-full&sslrootcert=CA')
+    const { base, until } = await sandbox.start({ DATABASE_URL })
+    await server.use('expired')
+    await server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pet-store'")
+    await until((log) => log.includes('"reason":"certificate has expired"'))
+    expect((await fetch(`${base}/readyz`)).status).toBe(503)
+    const { code, stderr } = await runKeysCommand(['list'], DATABASE_URL)
+    expect({ code, stderr }).toEqual({ code: 1, stderr: lineWith('certificate has expired') })
+    await server.use('server')
+    await waitFor(async () => expect((await fetch(`${base}/readyz`)).status).toBe(200))
+  })
+
+  test('a server without TLS', async () => {
+    const DATABASE_URL = `${inject('serverUrl')}?sslmode=verify-full`
+    const { code, stderr } = await runKeysCommand(['list'], DATABASE_URL)
+    expect({ code, stderr }).toEqual({ code: 1, stderr: lineWith('The server does not support SSL') })
+  })
+})

@@ -1,0 +1,18 @@
+import { vi } from 'vitest'
+import { keysHelp, runKeys } from '../../src/cli/keys-command.ts'
+import { execute } from '../../src/cli/program.ts'
+import { recordOutput } from './output.ts'
+import { type ProgramResult, withoutPrintedKey } from './processes.ts'
+import { GENEROUS_TIMEOUTS } from './timeouts.ts'
+
+/** Executes the keys command in this process: most of what a start of the program takes is loading its modules. */
+export async function runKeysCommand(args: string[], databaseUrl: string): Promise<ProgramResult> {
+  const printed = { log: '', error: '' }
+  const spies = (['log', 'error'] as const).map((name) =>
+    vi.spyOn(console, name).mockImplementation((text: unknown) => void (printed[name] += `${text}\n`)),
+  )
+  const succeeded = await execute(runKeys, keysHelp, { ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }, args)
+  for (const spy of spies) spy.mockRestore()
+  recordOutput(withoutPrintedKey(printed.log) + printed.error)
+  return { code: succeeded ? 0 : 1, stdout: printed.log, stderr: printed.error }
+}
