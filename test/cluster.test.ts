@@ -45,7 +45,11 @@ describe('several workers', () => {
     const signal = `import cluster from 'node:cluster'
       if (cluster.isPrimary) cluster.once('listening', () => process.emit('SIGTERM', 'SIGTERM'))`
     const NODE_OPTIONS = `${INHERITED.NODE_OPTIONS} --import=data:text/javascript,${encodeURIComponent(signal)}`
-    const { code, stdout } = await sandbox.run('main.js', [], { DATABASE_URL: emptyDatabase, WORKERS: '2', NODE_OPTIONS })
+    const { code, stdout } = await sandbox.run('main.js', [], {
+      DATABASE_URL: emptyDatabase,
+      WORKERS: '2',
+      NODE_OPTIONS,
+    })
     expect([code, stdout]).toEqual([0, expect.stringMatching(/"msg":"stopped"\}\n$/)])
   })
 
