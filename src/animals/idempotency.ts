@@ -24,6 +24,9 @@ export const IdempotencyKey = z
 
 const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 
+/** Citus rejects `now()` in a condition of ON CONFLICT. `excluded.created_at` has the same value. */
+const IS_EXPIRED = `excluded.created_at - existing.created_at > interval '${IDEMPOTENCY_HOURS} hours'`
+
 /**
  * Claims keys and inserts their animals, or reads the animals of keys that were used.
  * 1. Atomic: one statement, so a crash leaves both or neither of a key and its animal.
@@ -58,7 +61,7 @@ const CLAIM_AND_INSERT = `
     ORDER BY n
     ON CONFLICT (api_key_id, key) DO UPDATE
       SET fingerprint = excluded.fingerprint, animal_id = excluded.animal_id, created_at = excluded.created_at
-      WHERE NOT existing.${IS_KEPT}
+      WHERE ${IS_EXPIRED}
     RETURNING api_key_id, key, animal_id
   ), created AS (
     INSERT INTO animal (id, ${insertedColumns()})
