@@ -34,6 +34,9 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   if (data.TRUSTED_DOCUMENTS !== 'off' && !data.TRUSTED_DOCUMENTS_FILE) {
     throw invalid('TRUSTED_DOCUMENTS_FILE must be set when TRUSTED_DOCUMENTS is not off')
   }
+  if (!data.OIDC_ISSUER !== !data.OIDC_AUDIENCE) {
+    throw invalid('OIDC_ISSUER and OIDC_AUDIENCE must be set together')
+  }
   if (data.METRICS_PORT === data.PORT) {
     throw invalid(`METRICS_PORT must not equal PORT, which is ${data.PORT}`)
   }

@@ -51,6 +51,15 @@ const proxy = z
     'must not be all addresses (/0): any client could then choose its address',
   )
 
+const issuer = z
+  .string()
+  .refine(
+    (url) =>
+      URL.canParse(url) && /^(https:\/\/|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(?=[:/]|$))[^\s?#@]*$/.test(url),
+    'must be a URL that begins with https:// (on loopback also http://), without credentials, query and fragment',
+  )
+  .optional()
+
 /** As a browser sends it in `Origin`: scheme, host and port, lower case, without the scheme's default port. */
 const isOrigin = (text: string) => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
 const origins = list
@@ -97,8 +106,15 @@ export const Environment = z.object({
     .string()
     .optional()
     .describe('Manifest of the trusted documents, as graphql-codegen or Relay writes it.'),
+  OIDC_ISSUER: issuer.describe(
+    'Issuer of access tokens that are accepted beside API keys, exactly as it calls itself (OpenID Connect Discovery). Unset: none are accepted.',
+  ),
+  OIDC_AUDIENCE: z
+    .string()
+    .optional()
+    .describe('Audience (`aud`) that access tokens must have: the name of this service at the issuer.'),
   RATE_LIMIT_POINTS: integerOr(60_000, 0, 100_000_000).describe(
-    'Rate limit of an API key: points per window. A REST request costs 1 point, a GraphQL operation its cost. 0 disables the limit.',
+    'Rate limit of an API key, or of a subject of access tokens: points per window. A REST request costs 1 point, a GraphQL operation its cost. 0 disables the limit.',
   ),
   RATE_LIMIT_WINDOW_S: integerOr(60, 1, 86_400).describe('Length of the rate-limit window in seconds.'),
   RATE_LIMIT_STORE: oneOf('memory', 'database')

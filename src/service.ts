@@ -4,6 +4,7 @@ import { pruneIdempotencyKeys } from './animals/idempotency.ts'
 import { createAnimals } from './animals/service.ts'
 import { createApp, createMetricsApp } from './app.ts'
 import { type Caller, createApiKeys } from './auth/api-keys.ts'
+import { createVerifyToken } from './auth/access-tokens.ts'
 import { createRateLimiters, deleteExpiredWindows } from './auth/rate-limiter.ts'
 import { createKeyLookup } from './auth/key-lookup.ts'
 import { createUsage, USAGE_FLUSH_MS } from './auth/usage.ts'
@@ -33,7 +34,7 @@ export interface ServiceOptions {
   trusted?: TrustedDocuments | undefined
   gatherMetrics?: MetricSources['gatherMetrics']
   tracer?: Tracer | undefined
-  /** The clock of API keys and of deprecation. Tests have one of their own. */
+  /** The clock of API keys, access tokens and deprecation. Tests have one of their own. */
   now?: (() => Date) | undefined
 }
 
@@ -61,9 +62,9 @@ export function createService(options: ServiceOptions) {
   pools.onConnectionLost(logFailures(log, 'connection lost', monitor.check))
   const logError = createErrorLog(log, monitor.check)
 
-  const keyLookup = createKeyLookup(database.statements, now)
+  const keyLookup = createKeyLookup(database.statements, now, createVerifyToken(config, log, now))
   const usage = createUsage(database.prisma)
-  const recordUse = ({ keyId }: Caller) => usage.recordUse(keyId, now())
+  const recordUse = ({ keyId }: Caller) => void (keyId && usage.recordUse(keyId, now()))
   const { keyLimiter, failedAuthLimiter } = createRateLimiters(config, log, rateLimitPool)
   const loadShedder = createLoadShedder(config, database)
 
@@ -110,7 +111,7 @@ export function createService(options: ServiceOptions) {
     tracer,
     recordUse,
     recordDeprecatedCall({ keyId, keyPrefix }) {
-      usage.recordDeprecatedCall(keyId, now())
+      if (keyId) usage.recordDeprecatedCall(keyId, now())
       metrics.recordDeprecatedCall(keyPrefix)
     },
     now,

@@ -158,6 +158,10 @@ test('the SDK of OpenTelemetry is loaded only if tracing is on', () => {
   expect(new Set(loaded.filter((name) => name.startsWith('@opentelemetry/')))).toEqual(new Set(['@opentelemetry/api']))
 })
 
+test('jose is loaded only at the first access token', () => {
+  expect([...loadedWith('main.ts'), ...loadedWith('instance.ts')]).not.toContain('jose')
+})
+
 test('schema.prisma has its migration: npm run migrate -- create NAME writes it', () => {
   const read = (file: string) => readFileSync(join(ROOT, 'prisma', file), 'utf8')
   expect(read('migrations/schema.prisma')).toBe(read('schema.prisma'))

@@ -50,6 +50,14 @@ test('a DATABASE_URL with several hosts is rejected with the reason', () => {
   )
 })
 
+test('OIDC_ISSUER and OIDC_AUDIENCE are set together', () => {
+  const both = { OIDC_ISSUER: 'http://localhost:3000', OIDC_AUDIENCE: 'pets' }
+  expect(loadConfig(both)).toMatchObject(both)
+  for (const [name, value] of Object.entries(both)) {
+    expect(errorOf({ [name]: value })).toBe('OIDC_ISSUER and OIDC_AUDIENCE must be set together')
+  }
+})
+
 test('METRICS_PORT must not equal PORT, also if that is the default', () => {
   expect(errorOf({ PORT: '4001', METRICS_PORT: '4001' })).toBe('METRICS_PORT must not equal PORT, which is 4001')
   expect(errorOf({ METRICS_PORT: '4000' })).toBe('METRICS_PORT must not equal PORT, which is 4000')
@@ -59,6 +67,10 @@ test('METRICS_PORT must not equal PORT, also if that is the default', () => {
 describe('an invalid value is reported in one line that names its variable', () => {
   const invalid: Record<string, string[]> = {
     NODE_ENV: ['prod'],
+    OIDC_ISSUER: [
+      ...['issuer.example', 'http://issuer.example', 'https://user@issuer.example', 'http://localhost.example'],
+      ...['https://issuer.example?a=b', 'https://issuer.example#a', 'http://127.0.0.1.example'],
+    ],
     RATE_LIMIT_POINTS: ['-1', '1e3'],
     RATE_LIMIT_WINDOW_S: ['0'],
     RATE_LIMIT_STORE: ['redis'],

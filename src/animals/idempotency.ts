@@ -22,6 +22,9 @@ export const IdempotencyKey = z
   .max(IDEMPOTENCY_KEY_MAX_LENGTH)
   .regex(/^[!-~]+$/)
 
+/** The row in `api_key` of the subjects of access tokens, which have none of their own: their keys begin with the subject. */
+const SUBJECTS = -1n
+
 const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 
 /** Citus rejects `now()` in a condition of ON CONFLICT. `excluded.created_at` has the same value. */
@@ -127,7 +130,8 @@ function toParameters(claimants: Claimant[]) {
     if (seen.has(id)) return []
     seen.add(id)
     const lock = String(hash('sha256', id, 'buffer').readBigInt64BE())
-    return [{ n, lock, api_key_id: String(clientId), key, fingerprint: fingerprint.toString('hex'), pet: toRow(pet) }]
+    const owned = clientId < 0 ? { api_key_id: String(SUBJECTS), key: id } : { api_key_id: String(clientId), key }
+    return [{ n, lock, ...owned, fingerprint: fingerprint.toString('hex'), pet: toRow(pet) }]
   })
 }
 

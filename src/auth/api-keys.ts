@@ -20,11 +20,14 @@ export type Scope = z.infer<typeof Scope>
 export const DEFAULT_SCOPES: Scope[] = ['pets:read', 'pets:write']
 
 export interface Caller {
-  keyId: bigint
-  /** Shared by all keys of a rotation chain. */
+  /** Undefined for an access token. */
+  keyId: bigint | undefined
+  /** Shared by all keys of a rotation chain, and by all access tokens of a subject. */
   clientId: bigint
-  name: string
+  /** `token` for an access token. */
   keyPrefix: string
+  /** A hash of the subject of an access token, for the log. */
+  subject?: string
   scopes: ReadonlySet<string>
   expiresAt: Date | null
 }
@@ -48,7 +51,11 @@ export function createApiKeys({ prisma }: { prisma: PrismaClient }, now = () => 
       return (await prisma.apiKey.count({ where: { hash: toKeyRow(key).hash, ...validAt(now()) } })) > 0
     },
     list: (): Promise<KeyInfo[]> =>
-      prisma.apiKey.findMany({ omit: { id: true, hash: true, clientId: true }, orderBy: { id: 'asc' } }),
+      prisma.apiKey.findMany({
+        where: { id: { gt: 0 } },
+        omit: { id: true, hash: true, clientId: true },
+        orderBy: { id: 'asc' },
+      }),
     rotate: (prefix: string, overlapMs: number) => rotate(prisma, now(), prefix, overlapMs),
     /** @returns whether there was such a key, not revoked before */
     async revoke(prefix: string): Promise<boolean> {

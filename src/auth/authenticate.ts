@@ -13,11 +13,17 @@ const CHALLENGE = 'Bearer realm="petstore"'
 const missingKey = new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', {
   headers: { 'WWW-Authenticate': CHALLENGE },
 })
-export const invalidKey = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', {
+const invalidKey = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', {
   headers: { 'WWW-Authenticate': `${CHALLENGE}, error="invalid_token"` },
+})
+const invalidToken = new ApiError('UNAUTHENTICATED', 'The access token is not valid, or has expired.', {
+  headers: invalidKey.headers,
 })
 
 const TOO_MANY_FAILURES = 'Too many failed authentication attempts from this IP address.'
+
+/** The compact form of a signed token (RFC 7515 §7.1). A key has no dot. */
+const ACCESS_TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/
 
 export interface AuthenticateDependencies {
   keyLookup: KeyLookup
@@ -28,18 +34,19 @@ export interface AuthenticateDependencies {
 /**
  * Bearer authentication for both APIs (specification §5, RFC 6750): sets `req.caller`.
  * Responds 401 without a valid key, 429 when the IP address exceeded the limit of failed authentications and the key was
- * not valid at its last lookup, and 503 when the database is not available.
+ * not valid at its last lookup, and 503 when the database is not available, or the issuer for a token with an unknown key.
  */
 export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: AuthenticateDependencies) {
   function findCaller(req: Request, token: string): Promise<Caller | undefined> | undefined {
     const key = toKeyHash(token)
     const cached = keyLookup.cached(key)
     if (cached) return cached
-    if (!isWellFormedKey(token)) return undefined // costs no query
+    const findByToken = ACCESS_TOKEN.test(token) ? keyLookup.findByToken : undefined
+    if (!findByToken && !isWellFormedKey(token)) return undefined // costs no query
     if (failedAuthLimiter && !keyLookup.wasRecentlyValid(key)) {
       throwIfExceeded(failedAuthLimiter, failedAuthLimiter.peek(clientNetwork(req)), TOO_MANY_FAILURES)
     }
-    return req.deadline.run(() => keyLookup.find(key))
+    return findByToken ? findByToken(key, token) : req.deadline.run(() => keyLookup.find(key))
   }
 
   return async (req: Request): Promise<void> => {
@@ -51,11 +58,16 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
         const state = await failedAuthLimiter.consume(clientNetwork(req), 1)
         throwIfExceeded(failedAuthLimiter, state, TOO_MANY_FAILURES)
       }
-      throw invalidKey
+      throw keyLookup.findByToken && ACCESS_TOKEN.test(token) ? invalidToken : invalidKey
     }
     req.caller = caller
     recordUse(caller)
   }
+}
+
+/** The rejection of a caller who was authenticated before: of a revoked key, or of an expired token. */
+export function noLongerValid({ keyId }: Caller): ApiError {
+  return keyId ? invalidKey : invalidToken
 }
 
 /** @throws ApiError PERMISSION_DENIED when the caller's key lacks the scope (RFC 6750 §3.1) */

@@ -8,7 +8,7 @@ const KEY_CACHE_SIZE = 10_000
 
 /** One statement for all lookups that wait: thousands of streams and clients begin when an instance starts. */
 const FIND_KEYS = `
-  SELECT hash, id AS "keyId", coalesce(client_id, id) AS "clientId", name, prefix AS "keyPrefix", scopes,
+  SELECT hash, id AS "keyId", coalesce(client_id, id) AS "clientId", prefix AS "keyPrefix", scopes,
     expires_at AS "expiresAt"
   FROM "public"."api_key" WHERE hash = ANY($1) AND revoked_at IS NULL`
 
@@ -23,9 +23,9 @@ export function toKeyHash(key: string): KeyHash {
 
 export type KeyLookup = ReturnType<typeof createKeyLookup>
 
-/** Finds the caller of a key, in a cache or in the database. @param now decides whether a key has expired */
-export function createKeyLookup({ batch }: Statements, now: () => Date) {
-  const query = batch({
+/** @returns reads the caller of a key from the database; undefined for a key that is unknown or revoked */
+function createKeyQuery({ batch }: Statements) {
+  return batch({
     text: FIND_KEYS,
     toValues: (keys: KeyHash[]) => [keys.map((key) => Buffer.from(key, 'base64'))],
     toOutputs(rows: KeyRow[], keys) {
@@ -35,6 +35,16 @@ export function createKeyLookup({ batch }: Statements, now: () => Date) {
       return keys.map((key) => found.get(key))
     },
   })
+}
+
+type VerifyToken = (token: string) => Promise<Caller | undefined>
+
+/**
+ * Finds the caller of a key, in a cache or in the database, and that of an access token, in the same cache or by its
+ * signature. @param now decides whether one has expired
+ */
+export function createKeyLookup(statements: Statements, now: () => Date, verifyToken?: VerifyToken) {
+  const query = createKeyQuery(statements)
   const callerCache = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
   const recentlyValidKeys = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
   const counts = { hit: 0, miss: 0 }
@@ -44,32 +54,40 @@ export function createKeyLookup({ batch }: Statements, now: () => Date) {
     return caller && (!caller.expiresAt || caller.expiresAt > now()) ? caller : undefined
   }
 
-  /**
-   * Looks a key up in the database. Requests with the same key share the lookup while it is cached.
-   * @returns the caller; undefined for a key that is unknown, expired or revoked
-   */
-  function find(key: KeyHash): Promise<Caller | undefined> {
+  /** Requests with the same key share the lookup while it is cached. */
+  function remember(key: KeyHash, found: Promise<Caller | undefined>): Promise<Caller | undefined> {
     counts.miss++
-    const found = query(key)
     callerCache.set(key, found) // the TTL begins with the query, not with its result
-    found.then(
-      (caller) => (caller ? recentlyValidKeys.set(key, true) : recentlyValidKeys.delete(key)),
+    const valid = found.then(unlessExpired)
+    valid.then(
+      (caller) => {
+        if (!caller) return recentlyValidKeys.delete(key)
+        // Nothing revokes a token before it expires.
+        const { keyId, expiresAt } = caller
+        if (!keyId && expiresAt) callerCache.set(key, found, { ttl: expiresAt.getTime() - now().getTime() })
+        return recentlyValidKeys.set(key, true)
+      },
       () => callerCache.delete(key),
     )
-    return found.then(unlessExpired)
+    return valid
   }
 
+  /** Looks a key up in the database. @returns the caller; undefined for a key that is unknown, expired or revoked */
+  const find = (key: KeyHash) => remember(key, query(key))
+
   return {
-    /** The caller of a key that was looked up within KEY_CACHE_MS; undefined when the database must be queried. */
+    /** The caller of a key that was looked up within KEY_CACHE_MS, or of a token; undefined when it must be looked up. */
     cached(key: KeyHash) {
       const found = callerCache.get(key)
       if (found) counts.hit++
       return found?.then(unlessExpired)
     },
     find,
-    /** Whether a key is still valid in the database; while that is not available, whether it has not expired. */
+    /** As `find`, for an access token. Undefined if none are accepted. */
+    findByToken: verifyToken && ((key: KeyHash, token: string) => remember(key, verifyToken(token))),
+    /** Whether a key is still valid in the database; while that is not available, or for a token, whether it has not expired. */
     async verify(key: KeyHash, caller: Caller): Promise<boolean> {
-      const found = await find(key).catch(() => unlessExpired(caller))
+      const found = caller.keyId ? await find(key).catch(() => unlessExpired(caller)) : unlessExpired(caller)
       return found !== undefined
     },
     /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */

@@ -34,7 +34,7 @@ export interface Operation {
   createHandler(dependencies: OperationDependencies, base: string): (req: Request, res: Response) => Promise<void>
 }
 
-export type PublicUrls = Pick<Config, 'PRODUCTION_URL' | 'STAGING_URL'>
+export type PublicUrls = Pick<Config, 'PRODUCTION_URL' | 'STAGING_URL' | 'OIDC_ISSUER'>
 
 /**
  * How a reference in `Link` or `Location` to a path below `/v1` begins. A proxy may strip an environment's path prefix

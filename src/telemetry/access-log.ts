@@ -37,6 +37,7 @@ export function observeRequests(log: Logger, metrics: Metrics): (req: Request, r
         requestId,
         traceparent: req.traceparent ?? received,
         key: caller?.keyPrefix,
+        subject: caller?.subject,
         client: status === 401 || status === 429 ? req.ip : undefined,
         method,
         route,

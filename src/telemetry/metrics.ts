@@ -54,7 +54,7 @@ export function createMetrics(sources: MetricSources) {
   })
   const deprecatedCalls = new Counter({
     name: 'petstore_deprecated_calls_total',
-    help: 'Calls of the deprecated getPet by key prefix.',
+    help: 'Calls of the deprecated getPet by key prefix; token for access tokens.',
     labelNames: ['key_prefix'],
     registers,
   })
@@ -108,7 +108,12 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   gauge('petstore_database_connections_busy', 'Busy connections.', () => pool.totalCount - pool.idleCount)
   gauge('petstore_database_connections_max', 'Pool size.', () => config.DATABASE_POOL_SIZE)
   gauge('petstore_database_queue_length', 'Requests waiting for a connection or for the next batch.', waitingCount)
-  counter('petstore_key_lookups_total', 'Key lookups: cache hits and misses.', 'result', () => keyLookup.counts)
+  counter(
+    'petstore_key_lookups_total',
+    'Lookups of keys and access tokens: cache hits and misses.',
+    'result',
+    () => keyLookup.counts,
+  )
   counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', 'reason', () => loadShedder.counts)
   counter('petstore_rate_limited_total', 'Rate-limited requests by rate limiter.', 'budget', () => ({
     key: keyLimiter?.counts.rejected ?? 0,

@@ -8,7 +8,7 @@ import { SSE } from '../../src/graphql/subscription/transports.ts'
 import { beginRequest } from '../../src/http/request.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
-const CALLER = { keyId: 1n, clientId: 1n, name: 'test', keyPrefix: 'test', scopes: new Set<string>(), expiresAt: null }
+const CALLER = { keyId: 1n, clientId: 1n, keyPrefix: 'test', scopes: new Set<string>(), expiresAt: null }
 
 test('a drain ends all streams at different moments within its time, new ones too', () => {
   vi.useFakeTimers()

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import type { Request, Response } from 'express'
-import { invalidKey } from '../../auth/authenticate.ts'
+import { noLongerValid } from '../../auth/authenticate.ts'
 import type { Config } from '../../config.ts'
 import { toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
+import { callerOf } from '../../http/request.ts'
 import type { LogError } from '../../telemetry/error-log.ts'
 import { copyOf } from './selection.ts'
 import type { Subscription } from './subscribe.ts'
@@ -27,7 +28,7 @@ export function sendSingleResult(res: Response, json: string): void {
 }
 
 /**
- * Sends the results of a subscription until the client closes the connection, its key is no longer valid, or the service
+ * Sends the results of a subscription until the client closes the connection, its key or token is no longer valid, or the service
  * shuts down. It reads the next part when the client has taken the last one, so a slow client costs little memory.
  */
 export async function sendStream(
@@ -63,8 +64,9 @@ export async function sendStream(
   closeWhenIdle(req, res, config.STREAM_WRITE_TIMEOUT_MS) // the end must be taken, too: until then the stream counts as open
   // Without `complete`, so that clients reconnect, unless they cannot continue.
   if (stream.endReason !== 'unauthenticated') return void res.end()
-  recordError(logError, invalidKey, req)
-  const { code, message, status } = invalidKey
+  const error = noLongerValid(callerOf(req))
+  recordError(logError, error, req)
+  const { code, message, status } = error
   const json = JSON.stringify({ errors: [{ message, extensions: { code, status } }] })
   res.end(transport.result(json) + transport.complete)
 }

@@ -4,7 +4,7 @@ import type { KeyHash } from '../../auth/key-lookup.ts'
 import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 
-/** How often the keys of streams are verified, in milliseconds: with KEY_CACHE_MS less than five seconds. */
+/** How often the keys and tokens of streams are verified, in milliseconds: with KEY_CACHE_MS less than five seconds. */
 const VERIFY_MS = 2_000
 
 type EndReason = 'client' | 'slow' | 'unauthenticated' | 'shutdown' | 'error'
@@ -29,10 +29,9 @@ export type Streams = ReturnType<typeof createStreams>
 
 type StreamLimits = Pick<Config, 'STREAM_LIMIT' | 'STREAM_LIMIT_PER_KEY'>
 
-/** @param verifyKey whether the key of a caller is still valid */
+/** @param verifyKey whether the key or token of a caller is still valid */
 export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, caller: Caller) => Promise<boolean>) {
   const all = new Map<Stream, { key: KeyHash; caller: Caller }>()
-  /** A client that had streams stays in it: there are not many clients. */
   const countByClient = new Map<bigint, number>()
   const ended: Record<EndReason, number> = { client: 0, slow: 0, unauthenticated: 0, shutdown: 0, error: 0 }
   let closedEvents = 0
@@ -52,7 +51,9 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
       stream.end('client')
       all.delete(stream)
       closedEvents += stream.events
-      countByClient.set(clientId, countOf(clientId) - 1)
+      const count = countOf(clientId) - 1
+      if (count) countByClient.set(clientId, count)
+      else countByClient.delete(clientId)
       if (res.req.stream && stream.endReason) ended[stream.endReason]++
     }
     if (res.destroyed)
@@ -62,10 +63,10 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
   }
 
   function endWithoutKey(): void {
-    const results = new Map<bigint, Promise<boolean>>()
+    const results = new Map<KeyHash, Promise<boolean>>()
     for (const [stream, { key, caller }] of all) {
-      const result = results.get(caller.keyId) ?? verifyKey(key, caller)
-      results.set(caller.keyId, result)
+      const result = results.get(key) ?? verifyKey(key, caller)
+      results.set(key, result)
       void result.then((isValid) => isValid || stream.end('unauthenticated'))
     }
   }

@@ -8,7 +8,7 @@ import { HEADER_COMPONENTS, toErrorResponses } from './responses.ts'
 const INTERFACE_VERSION = '1.0.0'
 
 /** The REST API as OpenAPI 3.1. Its schemas are generated from the zod schemas that validate requests. */
-export function openapi({ PRODUCTION_URL, STAGING_URL }: PublicUrls): Json {
+export function openapi({ PRODUCTION_URL, STAGING_URL, OIDC_ISSUER }: PublicUrls): Json {
   const servers = [
     // First, so that "Try it out" works.
     { url: '/v1', description: 'This server (production, staging or local)' },
@@ -34,7 +34,9 @@ export function openapi({ PRODUCTION_URL, STAGING_URL }: PublicUrls): Json {
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: 'The API key alone; it is sent as `Authorization: Bearer <API_KEY>`.',
+          description:
+            'The API key alone; it is sent as `Authorization: Bearer <API_KEY>`.' +
+            (OIDC_ISSUER ? ` An access token (RFC 9068) of ${OIDC_ISSUER} is accepted as well.` : ''),
         },
       },
       schemas: {

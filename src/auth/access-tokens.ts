@@ -1,0 +1,131 @@
+import { hash } from 'node:crypto'
+import type { JWTPayload, JWTVerifyGetKey } from 'jose' // loaded at the first token
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import { ApiError } from '../errors.ts'
+import { logFailures } from '../telemetry/error-log.ts'
+import { throttledWarnings } from '../telemetry/logger.ts'
+import { type Caller, DEFAULT_SCOPES } from './api-keys.ts'
+
+/** Only asymmetric ones: with HS256 the issuer's public key would be the secret (RFC 8725 §2.1). */
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
+
+/** Issuers name it `at+jwt` (RFC 9068 §2.1), `JWT` or not at all. Other types of tokens have other rules (RFC 8725 §3.12). */
+const TYPE = /^((application\/)?at\+)?jwt$/i
+
+/** How far the issuer's clock may be ahead, in seconds. A token expires by our clock. */
+const CLOCK_TOLERANCE_S = 60
+
+/** The keys are fetched again when they are older, so that those that the issuer has removed are forgotten. */
+const MAX_KEYS_AGE_MS = 600_000
+
+/** The issuer is asked at most once in this time, whether it responds or not: any client may name an unknown key. */
+const COOL_DOWN_MS = 10_000
+const FETCH_TIMEOUT_MS = 3_000
+
+/**
+ * @returns verifies an access token (RFC 9068, RFC 8725): its caller, or undefined for one that is not valid. It throws
+ *   ApiError UNAVAILABLE while the token's key is unknown and cannot be fetched. Without an issuer: undefined
+ */
+export function createVerifyToken({ OIDC_ISSUER, OIDC_AUDIENCE }: Config, log: Logger, now: () => Date) {
+  if (!OIDC_ISSUER || !OIDC_AUDIENCE) return undefined
+  const findKey = createFindKey(OIDC_ISSUER, logFailures(log, 'failed to fetch the keys of OIDC_ISSUER'))
+  const logRejected = throttledWarnings(log, 60_000, 'info')
+  const options = {
+    algorithms: ALGORITHMS,
+    issuer: OIDC_ISSUER,
+    audience: OIDC_AUDIENCE,
+    requiredClaims: ['exp', 'sub'],
+    clockTolerance: CLOCK_TOLERANCE_S,
+  }
+
+  return async (token: string): Promise<Caller | undefined> => {
+    const { jwtVerify } = await import('jose')
+    try {
+      const { payload, protectedHeader } = await jwtVerify(token, findKey, { ...options, currentDate: now() })
+      if (!TYPE.test(protectedHeader.typ ?? 'JWT')) throw new Error('typ')
+      return toCaller(OIDC_ISSUER, payload)
+    } catch (error) {
+      if (error instanceof ApiError) throw error
+      const { claim, code, message } = error as Error & { claim?: string; code?: string } // jose's, or the one above
+      const reason = claim ?? code ?? message // the messages of jose may contain what a client has sent
+      logRejected('access token rejected', { reason }, reason)
+      return undefined
+    }
+  }
+}
+
+function toCaller(issuer: string, { sub, exp = 0, scope, scp }: JWTPayload): Caller {
+  if (typeof sub !== 'string' || sub === '') throw new Error('sub')
+  const subject = hash('sha256', `${issuer} ${sub}`, 'buffer')
+  const granted = [scope ?? scp ?? []].flat().join(' ').split(' ')
+  return {
+    keyId: undefined,
+    // Negative, unlike the ids of keys. The other 63 bits are different for all of a million subjects, but for a chance of
+    // 1 in 18 million. Two equal ones would share a rate limit, and an Idempotency-Key that both have chosen.
+    clientId: subject.readBigInt64BE() | -(2n ** 63n),
+    keyPrefix: 'token',
+    subject: subject.toString('hex', 0, 8),
+    scopes: new Set(DEFAULT_SCOPES.filter((ours) => granted.includes(ours))),
+    expiresAt: new Date(exp * 1_000),
+  }
+}
+
+/** @returns finds the key of a token. Unlike jose's remote key set, it keeps known keys while the issuer is away */
+function createFindKey(issuer: string, onError: (error: unknown) => void): JWTVerifyGetKey {
+  let findKnown: JWTVerifyGetKey | undefined
+  let fetching: Promise<JWTVerifyGetKey> | undefined
+  let beganAtMs = -Infinity
+  let fetchedAtMs = -Infinity
+
+  async function fetchNow(): Promise<JWTVerifyGetKey> {
+    beganAtMs = performance.now()
+    try {
+      findKnown = await fetchKeys(issuer)
+      fetchedAtMs = performance.now()
+      return findKnown
+    } catch (error) {
+      onError((error as Error).cause ?? error) // that of fetch says only that it failed
+      throw notVerifiable(COOL_DOWN_MS)
+    } finally {
+      fetching = undefined
+    }
+  }
+
+  /** @throws ApiError UNAVAILABLE if the issuer does not respond, or was asked shortly before */
+  async function refresh(): Promise<JWTVerifyGetKey> {
+    const waitMs = beganAtMs + COOL_DOWN_MS - performance.now()
+    if (!fetching && waitMs > 0) throw notVerifiable(waitMs)
+    return (fetching ??= fetchNow())
+  }
+
+  return async (header, token) => {
+    if (performance.now() - fetchedAtMs > MAX_KEYS_AGE_MS) refresh().catch(() => {}) // the known keys serve meanwhile
+    try {
+      if (findKnown) return await findKnown(header, token)
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'ERR_JWKS_NO_MATCHING_KEY') throw error
+    }
+    return (await refresh())(header, token)
+  }
+}
+
+function notVerifiable(retryAfterMs: number): ApiError {
+  const headers = { 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) }
+  return new ApiError('UNAVAILABLE', 'The access token cannot be verified now. Nothing was changed.', { headers })
+}
+
+/** Reads the issuer's metadata (OpenID Connect Discovery §4), then its keys. */
+async function fetchKeys(issuer: string): Promise<JWTVerifyGetKey> {
+  const { createLocalJWKSet } = await import('jose')
+  const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS)
+  const read = async (url: string) => {
+    const response = await fetch(url, { signal, redirect: 'error' })
+    if (!response.ok) throw new Error(`${url}: status ${response.status}`)
+    return response.json()
+  }
+  const metadata = await read(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+  if (metadata.issuer !== issuer) throw new Error(`the issuer calls itself ${metadata.issuer}`)
+  if (new URL(metadata.jwks_uri).protocol !== new URL(issuer).protocol) throw new Error('jwks_uri has another protocol')
+  return createLocalJWKSet(await read(metadata.jwks_uri))
+}

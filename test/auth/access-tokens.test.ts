@@ -1,0 +1,367 @@
+import { exportJWK, exportSPKI, generateKeyPair, UnsecuredJWT } from 'jose'
+import { describe, expect, vi } from 'vitest'
+import { openStream } from '../support/event-stream.ts'
+import { type TestService, type TestServiceOptions, testWithService } from '../support/harness.ts'
+import { AUDIENCE, type Issuer, startIssuer } from '../support/issuer.ts'
+import { sendRaw } from '../support/raw-http.ts'
+import { waitUntil } from '../support/timeouts.ts'
+
+const SUBSCRIPTION = 'subscription New($after: String) { petCreated(after: $after) { cursor node { name } } }'
+const CREATE = 'mutation { createPet(input: { name: "Rex", categoryId: "1" }) { id } }'
+
+interface Fixtures {
+  issuer: Issuer
+  /** An instance that accepts the issuer's tokens. */
+  peer: TestService
+}
+
+const test = testWithService.extend<Fixtures>({
+  // Vitest requires a destructuring pattern as first parameter.
+  // oxlint-disable-next-line no-empty-pattern
+  issuer: async ({}, use) => use(await startIssuer()),
+  peer: async ({ service, issuer }, use) => use(await startWithIssuer(service, issuer)),
+})
+
+const startWithIssuer = (service: TestService, { url }: Issuer, options: TestServiceOptions = {}) =>
+  service.startPeer({ OIDC_ISSUER: url, OIDC_AUDIENCE: AUDIENCE, ...options })
+
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
+
+/** Sends a read to both APIs. @returns the response of REST, if that of GraphQL has the same status and headers */
+async function read(service: TestService, token: string): Promise<Response> {
+  const rest = await service.send('/v1/pets', { headers: bearer(token) })
+  const graphql = await service.postGraphQL({ query: '{ pets { totalCount } }' }, bearer(token))
+  for (const name of ['www-authenticate', 'retry-after']) {
+    const [one, other] = [rest, graphql].map((response) => response.headers.get(name) !== null)
+    expect(one, name).toBe(other)
+  }
+  expect(graphql.status).toBe(rest.status)
+  return rest
+}
+
+const statusOf = async (service: TestService, token: string) => (await read(service, token)).status
+
+/** Moves the monotonic clock, which measures cool-downs and caches, forward. */
+function createClock(onTestFinished: (restore: () => void) => void) {
+  const now = performance.now.bind(performance)
+  let aheadMs = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs)
+  onTestFinished(() => clock.mockRestore())
+  return { advance: (ms: number) => void (aheadMs += ms) }
+}
+
+describe('an access token', () => {
+  test('is accepted by both APIs beside keys, with the same rate limit for all tokens of its subject', async ({
+    service,
+    issuer,
+  }) => {
+    const peer = await startWithIssuer(service, issuer, { RATE_LIMIT_POINTS: 100 })
+    const [one, other, stranger] = await Promise.all(['ann', 'ann', 'bob'].map((sub, n) => issuer.sign({ sub, n })))
+    const remaining = async (token = '') => {
+      const response = await peer.send('/v1/pets', { headers: bearer(token) })
+      return [response.status, response.headers.get('ratelimit')?.replace(/;t=.*/, '')]
+    }
+    expect(await remaining(one)).toEqual([200, '"key";r=99'])
+    expect(await remaining(other)).toEqual([200, '"key";r=98'])
+    expect(await remaining(stranger)).toEqual([200, '"key";r=99'])
+    expect(await remaining(peer.key)).toEqual([200, '"key";r=99'])
+    expect((await peer.postGraphQL({ query: CREATE }, bearer(one ?? ''))).headers.get('ratelimit')).toContain(';r=8')
+    for (let n = 0; n < 100; n++) await remaining(one)
+    const rejected = await read(peer, other ?? '')
+    expect([rejected.status, Number(rejected.headers.get('retry-after')) > 0]).toEqual([429, true])
+    expect(await statusOf(peer, stranger ?? '')).toBe(200)
+  })
+
+  test.for([
+    ['scope', { scope: 'pets:read email' }, [200, 403]],
+    ['scope', { scope: 'pets:write' }, [403, 201]],
+    ['scp as a list', { scope: undefined, scp: ['pets:read', 'pets:write'] }, [200, 201]],
+    ['scp as a text', { scope: undefined, scp: 'pets:read' }, [200, 403]],
+    ['no scope', { scope: undefined }, [403, 403]],
+    ['a scope of another type', { scope: { 'pets:read': true } }, [403, 403]],
+  ] as [string, Record<string, unknown>, number[]][])(
+    'has the scopes of its %s %j',
+    async ([, claims, [reads, creates]], { peer, issuer }) => {
+      const token = await issuer.sign(claims)
+      expect(await statusOf(peer, token)).toBe(reads)
+      expect((await peer.post({ name: 'Rex', categoryId: 1 }, bearer(token))).status).toBe(creates)
+      const { errors } = await (await peer.postGraphQL({ query: CREATE }, bearer(token))).json()
+      expect(errors?.[0].extensions.status).toBe(creates === 201 ? undefined : creates)
+    },
+  )
+
+  test('never has the scope metrics:read', async ({ peer, issuer }) => {
+    const headers = bearer(await issuer.sign({ scope: 'metrics:read' }))
+    expect((await peer.send('/metrics', { headers })).status).toBe(403)
+  })
+
+  test('shares its idempotency keys with all tokens of its subject, on all instances, and with nobody else', async ({
+    service,
+    peer,
+    issuer,
+  }) => {
+    const instances = [peer, await startWithIssuer(service, issuer), peer, peer]
+    const tokens = await Promise.all(['ann', 'ann', 'bob'].map((sub, n) => issuer.sign({ sub, n })))
+    const ids = []
+    for (const [n, token] of [...tokens, peer.key].entries()) {
+      const headers = { ...bearer(token), 'Idempotency-Key': 'once' }
+      const response = await instances[n]?.post({ name: 'Rex', categoryId: 1 }, headers)
+      expect(response?.status).toBe(201)
+      ids.push((await response?.json())?.id)
+    }
+    expect(ids).toEqual([1, 1, 2, 3])
+  })
+
+  test('is in the log as a hash of its subject, and in the metrics as token', async ({ peer, issuer }) => {
+    const token = await issuer.sign({ sub: 'ann@pets.example' })
+    await peer.send('/v1/pets/1', { headers: bearer(token) })
+    const { subject } = await peer.log.line({ route: '/v1/pets/{petId}', key: 'token' })
+    expect(subject).toMatch(/^[0-9a-f]{16}$/)
+    expect(JSON.stringify(peer.log.lines)).not.toContain('ann@pets.example')
+    expect(JSON.stringify(peer.log.lines)).not.toContain(token.split('.')[1])
+    expect(await (await peer.send('/metrics')).text()).toContain('deprecated_calls_total{key_prefix="token"} 1')
+  })
+
+  test('costs neither a query nor a verification until it expires', async ({ service, issuer, onTestFinished }) => {
+    const clock = createClock(onTestFinished)
+    let time = Date.now()
+    const peer = await startWithIssuer(service, issuer, { now: () => new Date(time) })
+    const verify = vi.spyOn(crypto.subtle, 'verify')
+    onTestFinished(() => verify.mockRestore())
+    const token = await issuer.sign()
+    for (const minutes of [0, 1, 57]) {
+      clock.advance(minutes * 60_000)
+      time += minutes * 60_000
+      expect(await statusOf(peer, token)).toBe(200)
+    }
+    expect(verify).toHaveBeenCalledTimes(1)
+    time += 2 * 60_000
+    expect(await statusOf(peer, token)).toBe(401)
+  })
+
+  test.for(['RS256', 'PS256', 'ES256', 'EdDSA'])('is signed with %s', async (alg, { peer, issuer }) => {
+    const { publicKey, privateKey } = await generateKeyPair(alg)
+    issuer.keys.push({ ...(await exportJWK(publicKey)), kid: 'other' })
+    expect(await statusOf(peer, await issuer.sign({}, { alg, kid: 'other' }, privateKey))).toBe(200)
+  })
+})
+
+describe('an access token is 401 invalid_token in both APIs', () => {
+  const nowS = () => Math.floor(Date.now() / 1000)
+  const invalid: [string, (issuer: Issuer) => Promise<string>][] = [
+    ['of another audience', (issuer) => issuer.sign({ aud: 'https://other.example' })],
+    ['without an audience', (issuer) => issuer.sign({ aud: undefined })],
+    ['of another issuer', (issuer) => issuer.sign({ iss: `${issuer.url}/` })],
+    ['without an issuer', (issuer) => issuer.sign({ iss: undefined })],
+    ['without a subject', (issuer) => issuer.sign({ sub: undefined })],
+    ['with an empty subject', (issuer) => issuer.sign({ sub: '' })],
+    ['with a number as subject', (issuer) => issuer.sign({ sub: 1 as never })],
+    ['without an expiry', (issuer) => issuer.sign({ exp: undefined })],
+    ['with a text as expiry', (issuer) => issuer.sign({ exp: '9999999999' as never })],
+    ['with an expiry that is no date', (issuer) => issuer.sign({ exp: 1e300 })],
+    ['that has expired a second ago', (issuer) => issuer.sign({ exp: nowS() - 1 })],
+    ['that is not valid for two minutes', (issuer) => issuer.sign({ nbf: nowS() + 120 })],
+    ['of another type', (issuer) => issuer.sign({}, { typ: 'logout+jwt' })],
+    ['with an unknown critical extension', (issuer) => issuer.sign({}, { crit: ['x'], x: 1 }).catch(() => 'a.b.c')],
+    [
+      'with alg none',
+      async (issuer) => new UnsecuredJWT({ iss: issuer.url, aud: AUDIENCE, sub: 'a', exp: nowS() + 9 }).encode(),
+    ],
+    [
+      'signed with HS256 and the public key as its secret',
+      async (issuer) => {
+        const { publicKey } = await generateKeyPair('RS256')
+        issuer.keys.push({ ...(await exportJWK(publicKey)), kid: 'rsa' })
+        const secret = new TextEncoder().encode(await exportSPKI(publicKey))
+        return issuer.sign({}, { alg: 'HS256', kid: 'rsa' }, secret)
+      },
+    ],
+    [
+      'signed with ES384, which is not allowed, by a key of the issuer',
+      async (issuer) => {
+        const { publicKey, privateKey } = await generateKeyPair('ES384')
+        issuer.keys.push({ ...(await exportJWK(publicKey)), kid: 'long' })
+        return issuer.sign({}, { alg: 'ES384', kid: 'long' }, privateKey)
+      },
+    ],
+    [
+      'signed by another key with a known name',
+      async (issuer) => issuer.sign({}, {}, (await generateKeyPair('ES256')).privateKey),
+    ],
+    [
+      'with a key of its own in the header',
+      async (issuer) => {
+        const { publicKey, privateKey } = await generateKeyPair('ES256')
+        return issuer.sign({}, { jwk: await exportJWK(publicKey) }, privateKey)
+      },
+    ],
+    [
+      'with a changed claim',
+      async (issuer) => {
+        const [header, , signature] = (await issuer.sign()).split('.')
+        const [, payload] = (await issuer.sign({ sub: 'bob' })).split('.')
+        return [header, payload, signature].join('.')
+      },
+    ],
+    ['whose parts are not JSON', async () => 'a.b.c'],
+  ]
+  test.for(invalid)('%s', async ([, sign], { peer, issuer }) => {
+    expect(await statusOf(peer, await issuer.sign())).toBe(200)
+    const response = await read(peer, await sign(issuer))
+    const challenge = 'Bearer realm="petstore", error="invalid_token"'
+    expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, challenge])
+  })
+
+  test('if no issuer is configured', async ({ service, issuer }) => {
+    const response = await read(service, await issuer.sign())
+    expect([response.status, (await response.json()).message]).toEqual([401, 'The API key is not valid.'])
+    expect(issuer.requests).toEqual([])
+  })
+
+  test('and 429 beyond the limit of failed authentications, unless it was verified before', async ({
+    service,
+    issuer,
+  }) => {
+    const peer = await startWithIssuer(service, issuer, { RATE_LIMIT_WRONG_KEYS: 2 })
+    const [token, other] = [await issuer.sign(), await issuer.sign({ jti: '2' })]
+    expect(await statusOf(peer, token)).toBe(200)
+    const wrong = await issuer.sign({ aud: 'https://other.example' })
+    expect([await statusOf(peer, wrong), await statusOf(peer, wrong)]).toEqual([401, 429])
+    expect([await statusOf(peer, token), await statusOf(peer, other)]).toEqual([200, 429])
+    await peer.log.line({ msg: 'access token rejected', reason: 'aud' })
+  })
+})
+
+test('a clock of the issuer that differs by a minute rejects no new token', async ({ peer, issuer }) => {
+  for (const seconds of [60, -60]) {
+    const issuedAt = Math.floor(Date.now() / 1000) + seconds
+    expect(await statusOf(peer, await issuer.sign({ iat: issuedAt, nbf: issuedAt, exp: issuedAt + 300 }))).toBe(200)
+  }
+})
+
+test('a token of 4 KB is accepted, and one of 16 KB is 431', async ({ peer, issuer }) => {
+  expect(await statusOf(peer, await issuer.sign({ roles: 'x'.repeat(3_000) }))).toBe(200)
+  const headers = bearer(await issuer.sign({ roles: 'x'.repeat(12_000) }))
+  for (const path of ['/v1/pets', '/graphql']) {
+    const response = await fetch(peer.base + path, { headers })
+    expect([response.status, (await response.json()).code]).toEqual([431, 'HEADERS_TOO_LARGE'])
+  }
+})
+
+test('two Authorization headers, a key and a token, are 401', async ({ peer, issuer }) => {
+  const values = [peer.key, await issuer.sign()]
+  for (const [first, second] of [values, values.toReversed()]) {
+    const lines = `Host: x\r\nAuthorization: Bearer ${first}\r\nAuthorization: Bearer ${second}\r\nConnection: close\r\n\r\n`
+    expect(await sendRaw(peer.port, `GET /v1/pets HTTP/1.1\r\n${lines}`)).toMatch(/^HTTP\/1.1 401 /)
+  }
+})
+
+describe('the keys of the issuer', () => {
+  test('are fetched at the first token, by one request for all that wait', async ({ peer, issuer }) => {
+    expect((await peer.send('/v1/pets')).status).toBe(200)
+    expect(issuer.requests).toEqual([])
+    const tokens = await Promise.all(Array.from({ length: 10 }, (_, n) => issuer.sign({ n })))
+    expect(new Set(await Promise.all(tokens.map((token) => statusOf(peer, token))))).toEqual(new Set([200]))
+    expect(issuer.requests).toEqual(['/realm/.well-known/openid-configuration', '/realm/jwks'])
+  })
+
+  test('are fetched again for an unknown one, and those that were removed are no longer accepted', async ({
+    peer,
+    issuer,
+    onTestFinished,
+  }) => {
+    const clock = createClock(onTestFinished)
+    const old = await issuer.sign()
+    expect(await statusOf(peer, old)).toBe(200)
+    const sign = await issuer.rotate('second')
+    clock.advance(11_000)
+    expect(await statusOf(peer, await sign())).toBe(200)
+    clock.advance(11_000)
+    expect(await statusOf(peer, await issuer.sign({ jti: 'new' }))).toBe(401)
+    expect(await statusOf(peer, old)).toBe(200) // remembered until it expires
+  })
+
+  test('are asked for once in a cool-down, however many tokens have unknown ones: 503 meanwhile', async ({
+    peer,
+    issuer,
+    onTestFinished,
+  }) => {
+    const clock = createClock(onTestFinished)
+    expect(await statusOf(peer, await issuer.sign())).toBe(200)
+    const unknown = await issuer.rotate('unknown', false)
+    const tokens = await Promise.all(Array.from({ length: 1_000 }, (_, n) => unknown({ n })))
+    const send = (token: string) => peer.send('/v1/pets', { headers: bearer(token) })
+    const responses = await Promise.all(tokens.map(send))
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([503]))
+    const waits = responses.map((response) => Number(response.headers.get('retry-after')))
+    expect([Math.min(...waits) >= 1, Math.max(...waits) <= 10]).toEqual([true, true])
+    expect(issuer.requests).toHaveLength(2)
+    clock.advance(11_000)
+    expect((await send(await unknown({ n: -1 }))).status).toBe(401) // the issuer was asked, and does not know it
+    const statuses = await Promise.all(tokens.map(send))
+    expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([503]))
+    expect(issuer.requests).toHaveLength(4)
+  })
+
+  test('that are known serve while the issuer is away; an unknown one is 503 with Retry-After, never 401', async ({
+    peer,
+    issuer,
+    onTestFinished,
+  }) => {
+    const clock = createClock(onTestFinished)
+    const unknown = await issuer.rotate('unknown', false)
+    for (const fault of [503, 'silence'] as const) {
+      issuer.fault = undefined
+      expect(await statusOf(peer, await issuer.sign({ fault }))).toBe(200)
+      issuer.fault = fault
+      for (const minutes of [1, 20, 60]) {
+        clock.advance(minutes * 60_000)
+        expect(await statusOf(peer, await issuer.sign({ fault, minutes }))).toBe(200)
+        const response = await read(peer, await unknown({ fault, minutes }))
+        expect([response.status, Number(response.headers.get('retry-after')) > 0]).toEqual([503, true])
+        expect(await response.json()).toMatchObject({ code: 'UNAVAILABLE', status: 503 })
+      }
+      clock.advance(11_000)
+    }
+    await peer.log.line({ msg: 'failed to fetch the keys of OIDC_ISSUER' })
+    expect((await peer.send('/v1/pets')).status).toBe(200) // a key needs no issuer
+  })
+
+  test.for([
+    ['calls itself by another name', { issuer: 'https://other.example' }],
+    ['names keys with another protocol', { jwks_uri: 'https://127.0.0.1/jwks' }],
+    ['names no keys', { jwks_uri: undefined }],
+  ])('are not used if the issuer %s: 503, and the log says why', async ([, metadata], { peer, issuer }) => {
+    issuer.metadata = metadata as object
+    expect(await statusOf(peer, await issuer.sign())).toBe(503)
+    expect(await peer.log.line({ msg: 'failed to fetch the keys of OIDC_ISSUER' })).toHaveProperty('reason')
+  })
+})
+
+test('a stream ends with UNAUTHENTICATED within five seconds of the expiry of its token, and continues with a new one', async ({
+  peer,
+  issuer,
+}) => {
+  const expiry = Math.floor(Date.now() / 1000) + 4
+  const subscribe = (key: string, after?: string) =>
+    openStream({ ...peer, key }, { query: SUBSCRIPTION, variables: { after } })
+  const [stream, other] = [await subscribe(await issuer.sign({ exp: expiry })), await subscribe(await issuer.sign())]
+  const add = (name: string) => peer.post({ name, categoryId: 1 })
+  await add('before')
+  const [first] = await stream.received(1)
+  await waitUntil(() => stream.ended)
+  expect(Date.now() / 1000 - expiry).toBeLessThan(5)
+  expect(Date.now() / 1000).toBeGreaterThanOrEqual(expiry)
+  const [end, complete] = stream.events().slice(1)
+  const message = 'The access token is not valid, or has expired.'
+  expect(JSON.parse(end?.data ?? '')).toEqual({
+    errors: [{ message, extensions: { code: 'UNAUTHENTICATED', status: 401 } }],
+  })
+  expect([complete?.event, stream.ended]).toEqual(['complete', 'complete'])
+  await add('between')
+  const next = await subscribe(await issuer.sign({ jti: 'next' }), first?.id)
+  await add('after')
+  const names = (await next.received(2)).map(({ data }) => JSON.parse(data).data.petCreated.node.name)
+  expect(names).toEqual(['between', 'after'])
+  expect(other.ended).toBeUndefined()
+})

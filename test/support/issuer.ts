@@ -1,0 +1,61 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { onTestFinished } from 'vitest'
+
+export const AUDIENCE = 'https://pets.example'
+
+/** An issuer of access tokens, whose keys and faults a test controls. It is stopped after the test. */
+export async function startIssuer() {
+  const { publicKey, privateKey } = await generateKeyPair('ES256')
+  const issuer = {
+    url: '',
+    keys: [{ ...(await exportJWK(publicKey)), kid: 'first', alg: 'ES256', use: 'sig' }] as object[],
+    privateKey,
+    /** What it responds, if it is not the metadata or the keys. */
+    fault: undefined as number | 'silence' | undefined,
+    metadata: {} as object,
+    /** Paths of requests. */
+    requests: [] as string[],
+    /** @returns a token of one hour with both scopes, unless the claims and the header say otherwise */
+    sign(claims: Record<string, unknown> = {}, header: object = {}, key: Parameters<SignJWT['sign']>[0] = privateKey) {
+      const nowS = Math.floor(Date.now() / 1000)
+      const payload = {
+        iss: issuer.url,
+        aud: AUDIENCE,
+        sub: 'ann',
+        scope: 'openid pets:read pets:write',
+        iat: nowS,
+        exp: nowS + 3600,
+        ...claims,
+      }
+      return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid: 'first', typ: 'at+jwt', ...header }).sign(key)
+    },
+    /** Signs with a new key from now on. @param published whether it is among the keys of the issuer */
+    async rotate(kid: string, published = true) {
+      const pair = await generateKeyPair('ES256')
+      if (published) issuer.keys = [{ ...(await exportJWK(pair.publicKey)), kid, alg: 'ES256' }]
+      return (claims?: Record<string, unknown>) => issuer.sign(claims, { kid }, pair.privateKey)
+    },
+  }
+  const server = createServer((req, res) => {
+    issuer.requests.push(req.url ?? '')
+    if (issuer.fault === 'silence') return
+    res.statusCode = issuer.fault ?? 200
+    if (issuer.fault) return void res.end('fault')
+    const { url, keys, metadata } = issuer
+    const isMetadata = req.url?.endsWith('/.well-known/openid-configuration')
+    res.end(JSON.stringify(isMetadata ? { issuer: url, jwks_uri: `${url}/jwks`, ...metadata } : { keys }))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  issuer.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/realm`
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return issuer
+}
+
+export type Issuer = Awaited<ReturnType<typeof startIssuer>>
