@@ -12,17 +12,19 @@ import { limits } from '../src/graphql/limits.ts'
 import { capacityTables } from './bench/capacity.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+const scriptsOf = (file: string) =>
+  (JSON.parse(readFileSync(join(root, file), 'utf8')) as { scripts: Record<string, string> }).scripts
+const scripts = { ...scriptsOf('docs/shop/package.json'), ...scriptsOf('package.json') }
 
 /** Every document by its path from the root. */
 const pages = new Map(
   ['README.md', ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map((file) => `docs/${file}`)]
-    .filter((file) => file.endsWith('.md'))
+    .filter((file) => file.endsWith('.md') && !file.includes('node_modules'))
     .map((file) => [file, readFileSync(join(root, file), 'utf8')] as const),
 )
 
 /** Paths that exist only after a build or a run, and so not in a fresh clone. */
-const createdLater = new Set(['dist/', 'test/bench/results/'])
+const createdLater = new Set(['dist/', 'test/bench/results/', 'src/generated/'])
 
 describe.for([...pages])('%s', ([file, text]) => {
   const isRecord = file === 'docs/changelog.md' // a changelog names removed files
@@ -106,17 +108,48 @@ test('the table of environment variables is generated from src/environment.ts: n
 })
 
 const examplePages = ['docs/clients.md', 'docs/live.md']
-const exampleBlock = /(?<=^<!-- (test\/clients\/examples\/\S+) -->\n\n```\w+\n)[^]*?(?=^```$)/gm
+const shownFile = /(?<=^<!-- (docs\/shop\/\S+) -->\n\n```\w+\n)[^]*?(?=^```$)/gm
 
-test.for(examplePages)('every example of %s is generated from its file: npm run docs writes it', async (page) => {
+test.for(examplePages)('every file that %s shows is generated from the shop: npm run docs writes it', async (page) => {
   const text = pages.get(page) ?? ''
-  const generated = text.replace(exampleBlock, (_code, file: string) => readFileSync(join(root, file), 'utf8'))
+  const generated = text.replace(shownFile, (_code, file: string) => readFileSync(join(root, file), 'utf8'))
   await expect(generated).toMatchFileSnapshot(join(root, page))
 })
 
-test('every client example is shown in one document', () => {
-  const shown = examplePages.flatMap((page) => [...(pages.get(page) ?? '').matchAll(exampleBlock)])
-  expect(shown.map(([, file]) => file).sort()).toEqual(filesIn('test/clients/examples'))
+test.for(['errors.ts', 'live.ts'])(
+  '%s of the examples is generated from the shop: npm run docs writes it',
+  async (file) => {
+    const original = readFileSync(join(root, 'docs/shop/src', file), 'utf8')
+    await expect(original).toMatchFileSnapshot(join(root, 'test/clients/examples', file))
+  },
+)
+
+const { dependencies } = JSON.parse(readFileSync(join(root, 'test/clients/package.json'), 'utf8')) as {
+  dependencies: Record<string, string>
+}
+/** The files that a section links to, and what its line `npm i` installs. */
+const exampleSections = examplePages
+  .flatMap((page) => (pages.get(page) ?? '').split(/^##+ /m))
+  .map((section) => ({
+    files: [...section.matchAll(/\]\(\.\.\/(test\/clients\/examples\/[^)]+)\)/g)].map(([, file = '']) => file),
+    installed: [...section.matchAll(/(?<=^npm i .*)(?<= )@?[\w/-]+@[\d.]+/gm)].map(String),
+  }))
+
+test('every client example is linked in a document', () => {
+  const linked = new Set(exampleSections.flatMap(({ files }) => files))
+  expect(filesIn('test/clients/examples').filter((file) => !linked.has(file))).toEqual([])
+})
+
+test('the line `npm i` of an example installs what it imports, in the versions that were tried', () => {
+  for (const { files, installed } of exampleSections) {
+    for (const version of installed) {
+      const name = version.slice(0, version.lastIndexOf('@'))
+      expect(version).toBe(`${name}@${dependencies[name]}`)
+    }
+    const sources = files.map((file) => readFileSync(join(root, file), 'utf8'))
+    const imported = namesIn(sources.join(), /(?<= from ')(?:@[\w-]+\/)?(?![.]|node:)[\w-]+/g)
+    expect(imported.filter((name) => !installed.includes(`${name}@${dependencies[name]}`))).toEqual([])
+  }
 })
 
 test('each table of docs/capacity.md is generated from test/bench/capacity.ts: npm run docs writes it', async () => {

@@ -17,7 +17,16 @@ export interface TrustedDocuments {
 
 export const TRUSTED_DOCUMENTS_OFF: TrustedDocuments = { mode: 'off', byHash: new Map() }
 
-const Manifest = z.record(z.string().regex(/^[0-9a-f]{64}$/), z.string())
+/** The prefix `sha256:` is GraphQL over HTTP's, and graphql-codegen's since its client preset 6. */
+const withoutPrefix = (id: string) => id.replace(/^sha256:/, '')
+
+const Manifest = z.record(
+  z
+    .string()
+    .transform(withoutPrefix)
+    .pipe(z.string().regex(/^[0-9a-f]{64}$/)),
+  z.string(),
+)
 
 /** Reads a JSON object from hash to document, as graphql-codegen and Relay write it. @throws OperatorError */
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
@@ -45,7 +54,7 @@ export function resolveDocument(
   { query, documentId: id }: Pick<GraphQLParams, 'query' | 'documentId'>,
 ): string {
   if (id != null && mode !== 'off') {
-    const textHash = id.replace(/^sha256:/, '')
+    const textHash = withoutPrefix(id)
     if (mode === 'allow' && query != null) {
       if (hash('sha256', query) === textHash) return query
       throw new ApiError('INVALID_ARGUMENT', 'documentId: is not the SHA-256 of query')

@@ -65,12 +65,12 @@ describe.skipIf(!chromiumPath)(`in Chromium, on a page of another origin${whySki
     const proxy = await startTcpProxy(peer.base)
     onTestFinished(() => proxy.down())
     await add(service, 'first')
-    await page.evaluate(`import('/examples/live-${name}.ts').then(({ watchPets }) =>
-      watchPets('${new URL('/graphql', proxy.url).href}', '${peer.key}', {
-        show: (edges) => { globalThis.names = edges.map(({ node }) => node.name) },
-        fail: (error) => { globalThis.names = [error] },
-      }).then(() => {}))`)
+    await page.evaluate(`import('/examples/live-${name}.ts').then(({ watchPets }) => {
+      const show = (pets) => { globalThis.names = pets.map(({ name }) => name) }
+      watchPets('${new URL('/graphql', proxy.url).href}', '${peer.key}', show, (error) => { globalThis.names = [error] })
+    })`)
     const shown = () => page.evaluate(() => (globalThis as { names?: unknown[] }).names) // set above
+    await waitUntil(async () => (await streamsOf(peer)) === 1)
     await add(service, 'second')
     await waitUntil(async () => (await shown())?.length === 2)
     proxy.cut('rst')

@@ -8,13 +8,10 @@ import * as urql from './examples/live-urql.ts'
 export const liveClients = { 'graphql-sse': graphqlSse, urql, 'Apollo Client': apollo }
 
 /** Opens a live list, until the test ends. @returns what it shows */
-export async function openList({ watchPets }: typeof urql, base: string, key: string) {
+export function openList({ watchPets }: typeof urql, base: string, key: string) {
   const list = { names: [] as string[], errors: [] as PetStoreError[] }
-  const view = {
-    show: (edges: { node: { name: string } }[]) => void (list.names = edges.map(({ node }) => node.name)),
-    fail: (error: PetStoreError) => void list.errors.push(error),
-  }
-  const stop = await watchPets(`${base}/graphql`, key, view)
+  const show = (pets: { name: string }[]) => void (list.names = pets.map(({ name }) => name))
+  const stop = watchPets(`${base}/graphql`, key, show, (error) => void list.errors.push(error))
   onTestFinished(stop)
   return Object.assign(list, { stop })
 }

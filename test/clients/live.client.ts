@@ -20,7 +20,7 @@ describe.for(Object.entries(liveClients))('%s', ([, client]) => {
       proxy.retarget(second.base)
       await first.stop(0, 200) // streams end without `complete`
     }
-    const list = await openList(client, proxy.base, service.key)
+    const list = openList(client, proxy.base, service.key)
     const names: string[] = []
     const faults = { rst: () => proxy.cut('rst'), fin: () => proxy.cut('fin'), shutdown }
     for (const [name, fault] of Object.entries(faults)) {
@@ -43,7 +43,7 @@ describe.for(Object.entries(liveClients))('%s', ([, client]) => {
     await withClient(async (connection) => {
       await connection.query("BEGIN; INSERT INTO animal (name, category_id) VALUES ('held', 1)")
       await add(service, 'later')
-      const list = await openList(client, service.base, service.key)
+      const list = openList(client, service.base, service.key)
       await waitUntil(() => list.names.length)
       expect(list.names).toEqual(['later', 'first'])
       await connection.query('COMMIT')
@@ -54,7 +54,7 @@ describe.for(Object.entries(liveClients))('%s', ([, client]) => {
   })
 
   test('sends no request after it was stopped', async ({ service }) => {
-    const list = await openList(client, service.base, service.key)
+    const list = openList(client, service.base, service.key)
     await waitUntil(async () => (await streamsOf(service)) === 1)
     const requests = watchRequests()
     list.stop()
@@ -65,7 +65,7 @@ describe.for(Object.entries(liveClients))('%s', ([, client]) => {
 
   test('stops with UNAUTHENTICATED when the key is revoked', async ({ service }) => {
     const key = await service.keys.issue('other')
-    const list = await openList(client, service.base, key)
+    const list = openList(client, service.base, key)
     await add(service, 'one')
     await waitUntil(() => list.names.length)
     const requests = watchRequests()
@@ -79,7 +79,7 @@ describe.for(Object.entries(liveClients))('%s', ([, client]) => {
   test('stops with UNAUTHENTICATED when the key is invalid on a reconnect', async ({ service }) => {
     const key = await service.keys.issue('other')
     const proxy = await proxyTo(service)
-    const list = await openList(client, proxy.base, key)
+    const list = openList(client, proxy.base, key)
     await waitUntil(async () => (await streamsOf(service)) === 1)
     await proxy.down()
     await service.keys.revoke(key.slice(0, 13))
@@ -101,7 +101,7 @@ describe.for(Object.entries(liveClients))('%s', ([, client]) => {
     const peer = await service.startPeer(limits)
     const other = await openStream(peer, { query: 'subscription { petCreated { cursor } }' })
     const requests = watchRequests()
-    const list = await openList(client, peer.base, service.key)
+    const list = openList(client, peer.base, service.key)
     await waitUntil(async () => (await settled(requests)).includes(status))
     await add(service, 'one')
     other.close()

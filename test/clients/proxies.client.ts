@@ -17,7 +17,7 @@ describe.for(proxyPrograms)('behind $name', ({ name, installed }) => {
   test.skipIf(!installed).for(Object.entries(liveClients))(
     `%s receives events at once, and closes its stream${title}`,
     async ([, client], { service }) => {
-      const list = await openList(client, await startProxy(service), service.key)
+      const list = openList(client, await startProxy(service), service.key)
       for (const n of [1, 2, 3]) {
         await add(service, `animal ${n}`)
         await waitUntil(() => list.names.length === n) // a proxy that buffers waits for more than one event
@@ -29,7 +29,7 @@ describe.for(proxyPrograms)('behind $name', ({ name, installed }) => {
 
   test.skipIf(!installed)(`an idle stream outlives the timeout of the proxy${title}`, async ({ service }) => {
     const proxy = await startProxy(service)
-    const list = await openList(liveClients['graphql-sse'], proxy, service.key)
+    const list = openList(liveClients['graphql-sse'], proxy, service.key)
     await sleep(35_000)
     await add(service, 'one')
     await waitUntil(() => list.names.length)
@@ -37,7 +37,7 @@ describe.for(proxyPrograms)('behind $name', ({ name, installed }) => {
   })
 
   test.skipIf(!installed)(`a stream resumes after the timeout of the proxy${title}`, async ({ service }) => {
-    const list = await openList(liveClients['graphql-sse'], await startProxy(service, 1), service.key)
+    const list = openList(liveClients['graphql-sse'], await startProxy(service, 1), service.key)
     for (const n of [1, 2, 3]) {
       await waitUntil(async () => (await streamsOf(service, CLOSED)) >= n)
       await add(service, `animal ${n}`)

@@ -2,7 +2,7 @@
 import { runNode, runNpm } from '../support/run.mjs'
 
 const USAGE = `Usage: npm run clients
-  Installs the GraphQL and REST clients in test/clients/ and runs every example of docs/clients.md against the service.
+  Installs the clients of test/clients/ and of docs/shop/, and runs the shop and every example against the service.
   It takes no arguments.`
 
 const args = process.argv.slice(2)
@@ -16,4 +16,5 @@ if (args.length) {
 }
 runNode('src/build/build.mjs')
 runNpm('ci', '--prefix', 'test/clients', '--no-audit', '--no-fund')
+runNpm('ci', '--prefix', 'docs/shop', '--no-audit', '--no-fund')
 runNode('node_modules/vitest/vitest.mjs', 'run', '--config', 'test/clients/vitest.config.ts')

@@ -27,23 +27,26 @@ export function retryDelayMs(error: PetStoreError, attempt: number, retryAfter?:
   return Math.max(requiredMs, 500 * 2 ** attempt) + Math.random() * 500
 }
 
+const MAYBE_SAVED = 'Perhaps it was saved. Please save again.' // the same idempotency key adds no second animal
+const SENTENCES: Record<string, string> = {
+  NOT_FOUND: 'There is no such animal.',
+  PERMISSION_DENIED: 'You are not allowed to do that.',
+  UNAVAILABLE: 'Nothing was saved. Please try again.',
+  DEADLINE_EXCEEDED: MAYBE_SAVED,
+  NO_RESPONSE: MAYBE_SAVED,
+  RESOURCE_EXHAUSTED: 'Too many requests. Please wait a minute.',
+}
+
+/** The fields of the form, and what a person can do about each. */
+const FIELDS: Record<string, string> = {
+  name: 'Please enter a name of 1 to 255 characters.',
+  categoryId: 'Please enter the number of a category, such as 7.',
+  status: 'Please choose one of the list.',
+}
+
 /** @returns messages for a form, by the name of the field; `form` concerns the whole form */
-export function toFormMessages({ code, message, fields }: PetStoreError): Record<string, string> {
-  switch (code) {
-    case 'INVALID_ARGUMENT': // REST names every field in one message
-      return fields
-        ? Object.fromEntries(fields.map(({ path, message }) => [path.at(-1) ?? 'form', message]))
-        : { form: message }
-    case 'NOT_FOUND':
-      return { form: 'There is no such animal.' }
-    case 'UNAVAILABLE':
-      return { form: 'Nothing was saved. Please try again.' }
-    case 'DEADLINE_EXCEEDED':
-    case 'NO_RESPONSE': // saving again with the same idempotency key adds no second animal
-      return { form: 'Perhaps it was saved. Please save again.' }
-    case 'RESOURCE_EXHAUSTED':
-      return { form: 'Too many requests. Please wait a minute.' }
-    default:
-      return { form: `Something went wrong: ${message}` }
-  }
+export function toFormMessages({ code, message, fields = [] }: PetStoreError): Record<string, string> {
+  const wrong = fields.map(({ path }) => String(path.at(-1))).filter((field) => field in FIELDS)
+  if (wrong.length) return Object.fromEntries(wrong.map((field) => [field, FIELDS[field] ?? message]))
+  return { form: SENTENCES[code] ?? `Something went wrong: ${message}` }
 }

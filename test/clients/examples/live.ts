@@ -1,52 +1,83 @@
-import type * as gql from '../generated/codegen/graphql.ts'
 import { type PetStoreError, retryDelayMs } from './errors.ts'
 
-export type Edge = gql.ListEdgeFragment
+/** What an animal is to a list. */
+interface Listed {
+  id: string
+}
+
+/** How a client reads the first page, and what is added after it. */
+export interface Source<Pet extends Listed, Page extends { liveCursor: string }> {
+  read(): Promise<{ page?: Page; error?: PetStoreError }>
+  /** Calls `next` for each event, and `end` when no more will come. @returns stops it */
+  subscribe(
+    after: string,
+    next: (event: { cursor: string; node: Pet }) => void,
+    end: (error?: PetStoreError) => void,
+  ): () => void
+}
 
 /** Receives what a list is to show. */
-export interface View {
-  show(edges: Edge[]): void
+export interface View<Pet extends Listed, Page> {
+  /** Replaces the list. */
+  begin(page: Page): void
+  add(pet: Pet): void
   /** The list no longer grows, because the key is not valid any more, for example. */
   fail(error: PetStoreError): void
 }
 
-/** Newest first. An event may be on the page already, or belong between two animals of it. */
-export function mergeEdge(edges: Edge[], edge: Edge): Edge[] {
-  const at = edges.findIndex(({ node }) => BigInt(node.id) <= BigInt(edge.node.id))
-  if (at === -1) return [...edges, edge]
-  return edges[at]?.node.id === edge.node.id ? edges : edges.toSpliced(at, 0, edge)
+/** Newest first. An event may be in the list already, or belong between two animals of it. */
+export function mergePet<Pet extends Listed>(pets: Pet[], pet: Pet): Pet[] {
+  const at = pets.findIndex(({ id }) => BigInt(id) <= BigInt(pet.id))
+  if (at === -1) return [...pets, pet]
+  return pets[at]?.id === pet.id ? pets : pets.toSpliced(at, 0, pet)
 }
-
-/** Begins one subscription, which calls `next` for each event and `end` when it is over. Returns what stops it. */
-type Subscribe = (after: string, next: (edge: Edge) => void, end: (error?: PetStoreError) => void) => () => void
 
 const MAX_DELAY_MS = 30_000
 
-/** Subscribes again, after the last cursor, whenever a subscription ends. @returns stops it */
-export function follow(after: string, subscribe: Subscribe, next: (edge: Edge) => void, fail: View['fail']) {
-  let [stop, stopped, failures] = [() => {}, false, 0]
-  function connect() {
-    const startedAt = Date.now()
-    let ended = false
-    function end(error?: PetStoreError) {
-      if (ended || stopped) return // clients may call it after they were stopped
-      ended = true
-      stop()
-      if (error && retryDelayMs(error, 1) === undefined) return fail(error)
+/** Reads a page, then what is added. Whatever fails is repeated, unless that cannot help. @returns stops it */
+export function watch<Pet extends Listed, Page extends { liveCursor: string }>(
+  { read, subscribe }: Source<Pet, Page>,
+  view: View<Pet, Page>,
+): () => void {
+  let after: string | undefined
+  let failures = 0
+  let stopped = false
+  let stop = () => {}
+
+  async function begin(): Promise<PetStoreError | undefined> {
+    const { page, error } = await read()
+    if (!page || stopped) return error
+    view.begin(page)
+    return follow((after = page.liveCursor))
+  }
+
+  async function follow(cursor: string): Promise<PetStoreError | undefined> {
+    function receive(event: { cursor: string; node: Pet }) {
+      if (stopped) return // clients may call it after they were stopped
+      ;[after, failures] = [event.cursor, 0]
+      view.add(event.node)
+    }
+    const error = await new Promise<PetStoreError | undefined>((end) => (stop = subscribe(cursor, receive, end)))
+    stop()
+    return error
+  }
+
+  async function run() {
+    for (;;) {
+      const startedAt = Date.now()
+      const error = await (after ? follow(after) : begin())
+      if (stopped) return
+      const isRestored = after && error?.code === 'INVALID_ARGUMENT' // to a state before the cursor: read a new page
+      if (isRestored) after = undefined
+      else if (error && retryDelayMs(error, 1) === undefined) return view.fail(error)
       if (Date.now() - startedAt > MAX_DELAY_MS) failures = 0
       // Random, so that clients whose connections ended together do not return together.
       const delayMs = Math.min(1_000 * 2 ** failures++, MAX_DELAY_MS) * (0.5 + Math.random() / 2)
-      const timer = setTimeout(connect, delayMs)
-      stop = () => clearTimeout(timer)
+      await new Promise((resolve) => setTimeout(resolve, delayMs))
+      if (stopped) return
     }
-    function receive(edge: Edge) {
-      if (ended || stopped) return
-      ;[after, failures] = [edge.cursor, 0]
-      next(edge)
-    }
-    stop = subscribe(after, receive, end)
   }
-  connect()
+  void run()
   return () => {
     stopped = true
     stop()

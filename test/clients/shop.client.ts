@@ -1,0 +1,173 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest'
+import { expectAccessible } from '../browser/accessibility.ts'
+import { chromiumPath, launch, whySkipped } from '../browser/browser.ts'
+import { startTcpProxy, type TcpProxy } from '../chaos/tcp-proxy.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
+import { waitUntil } from '../support/timeouts.ts'
+import { fill } from './fill.ts'
+import { add, streamsOf } from './live-list.ts'
+
+const folder = fileURLToPath(new URL('../../docs/shop/', import.meta.url))
+const ORIGIN = 'http://localhost:5173' // where Vite serves
+
+describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
+  let proxy: TcpProxy
+  let browser: Browser
+  let pages: Server
+
+  /** The address of the service is part of the build: a proxy keeps it while services come and go. */
+  beforeAll(async () => {
+    proxy = await startTcpProxy('http://127.0.0.1')
+    pages = createServer((req, res) => {
+      const { pathname } = new URL(req.url ?? '', ORIGIN)
+      const isAsset = pathname.startsWith('/assets/')
+      if (isAsset) res.setHeader('Content-Type', pathname.endsWith('.js') ? 'text/javascript' : 'text/css')
+      const file = pathname === '/schema.graphql' ? '../../schema.graphql' : `dist/${isAsset ? pathname : 'index.html'}`
+      res.end(readFileSync(folder + file))
+    }).listen(5173, 'localhost')
+    await once(pages, 'listening')
+    const run = (script: string, VITE_PET_STORE: string) =>
+      promisify(execFile)('npm', ['run', script], { cwd: folder, env: { ...process.env, VITE_PET_STORE } })
+    await run('generate', ORIGIN)
+    await run('build', new URL(proxy.url).origin)
+    browser = await launch()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    pages?.close()
+    await proxy?.down()
+  })
+
+  /** Starts an instance behind the proxy. @returns it and what replaces it by another one */
+  async function startPeer(service: TestService) {
+    let peer: TestService
+    async function up() {
+      peer = await service.startPeer({ CORS_ORIGINS: [ORIGIN] })
+      proxy.retarget(peer.base)
+      await proxy.up()
+    }
+    async function down() {
+      await peer.stop(0, 200) // streams end without `complete`
+      await proxy.down()
+    }
+    await proxy.down()
+    await up()
+    return { up, down, streams: () => streamsOf(peer) }
+  }
+
+  async function open(colorScheme: 'light' | 'dark' = 'light') {
+    const page = await browser.newPage({ colorScheme, viewport: { width: 390, height: 844 } })
+    onTestFinished(() => page.close())
+    await page.goto(ORIGIN)
+    return page
+  }
+
+  async function signIn(page: Page, key: string) {
+    await page.getByLabel('API key').fill(key)
+    await page.getByRole('button', { name: 'Use this key' }).click()
+  }
+
+  const namesIn = (page: Page) => page.locator('li strong').allTextContents()
+  const shows = (page: Page, names: string[]) => waitUntil(async () => `${await namesIn(page)}` === `${names}`)
+
+  async function save(page: Page, name: string, categoryId: string) {
+    await page.getByLabel('Name').fill(name)
+    await page.getByLabel('Category').fill(categoryId)
+    await page.getByRole('button', { name: 'Save' }).click()
+  }
+
+  test('shows the first page when the service is back', async ({ service }) => {
+    const peer = await startPeer(service)
+    await add(service, 'Rex')
+    await peer.down()
+    const page = await open()
+    await signIn(page, service.key)
+    await page.getByText('The shop cannot be reached just now.').waitFor()
+    await expectAccessible(page)
+    await peer.up()
+    await shows(page, ['Rex'])
+    expect(await page.getByRole('alert').allTextContents()).not.toContain(expect.stringContaining('reached'))
+  })
+
+  test('shows what was added while the service was away', async ({ service }) => {
+    const peer = await startPeer(service)
+    const page = await open()
+    await signIn(page, service.key)
+    await waitUntil(async () => (await peer.streams()) === 1)
+    await peer.down()
+    await add(service, 'Rex')
+    await peer.up()
+    await shows(page, ['Rex'])
+  })
+
+  test('shows the next page when the service is back', async ({ service }) => {
+    const names = await fill(service, 25)
+    const peer = await startPeer(service)
+    const page = await open()
+    await signIn(page, service.key)
+    await shows(page, names.slice(0, 20))
+    await peer.down()
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await peer.up()
+    await shows(page, names)
+  })
+
+  test('adds an animal once although the first response is lost, and shows it', async ({ service }) => {
+    const peer = await startPeer(service)
+    const page = await open()
+    await signIn(page, service.key)
+    await page.getByText('There are no animals yet.').waitFor()
+    proxy.hold('responses')
+    await save(page, 'Rex', '7')
+    await waitUntil(async () => (await (await service.send('/v1/pets')).text()).includes('Rex'))
+    await peer.down()
+    proxy.restore()
+    await peer.up()
+    await page.getByText('Rex was added.').waitFor()
+    await shows(page, ['Rex'])
+    await save(page, 'Ada', '7')
+    await shows(page, ['Ada', 'Rex'])
+  })
+
+  test('shows what is wrong beside its field, in words', async ({ service }) => {
+    await startPeer(service)
+    const page = await open()
+    await signIn(page, service.key)
+    await save(page, ' ', 'dogs')
+    await page.getByText('Please enter a name').waitFor()
+    const described = async (label: string) => {
+      const id = await page.getByLabel(label).getAttribute('aria-describedby')
+      return page.locator(`#${id}`).textContent()
+    }
+    expect(await described('Name')).toBe('Please enter a name of 1 to 255 characters.')
+    expect(await described('Category')).toBe('Please enter the number of a category, such as 7.')
+    await save(page, 'Rex', '7')
+    await shows(page, ['Rex'])
+  })
+
+  test('asks to sign in again when the key is not valid', async ({ service }) => {
+    await startPeer(service)
+    const page = await open()
+    await signIn(page, 'none')
+    await page.getByText('Please sign in again.').waitFor()
+  })
+
+  test.for(['light', 'dark'] as const)('is accessible in %s', async (scheme, { service }) => {
+    await fill(service, 25)
+    await startPeer(service)
+    const page = await open(scheme)
+    await expectAccessible(page)
+    await signIn(page, service.key)
+    await page.getByRole('button', { name: 'Show more' }).waitFor()
+    await save(page, '', 'dogs')
+    await page.getByText('Please enter a name').waitFor()
+    await expectAccessible(page)
+  })
+})
