@@ -65,8 +65,9 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
 }
 
 /**
- * Resolves with the first signal, or with undefined when the primary of the cluster requests a shutdown. A later signal
- * exits immediately. A terminal signals the primary and its workers, so a message does not count as the first.
+ * Resolves with the first signal, or with undefined when the primary of the cluster requests a shutdown. SIGTERM or SIGINT
+ * exits immediately if it is not the same Ctrl-C. A terminal signals the primary and its workers, so a message does not
+ * count as the first.
  */
 function shutdownRequested(): Promise<string | undefined> {
   return new Promise((resolve) => {

@@ -20,7 +20,7 @@ import { createLoadShedder } from './http/load-shedding.ts'
 import { createDatabaseMonitor } from './telemetry/database-monitor.ts'
 import { createErrorLog, logFailures } from './telemetry/error-log.ts'
 import { observeRejections } from './telemetry/access-log.ts'
-import { throttledWarnings } from './telemetry/logger.ts'
+import { createThrottledLog } from './telemetry/logger.ts'
 import { createMetrics, type MetricSources } from './telemetry/metrics.ts'
 
 /** Streams end within this part of the drain timeout. */
@@ -47,7 +47,7 @@ export function createService(options: ServiceOptions) {
   const { gatherMetrics, tracer, now = () => new Date() } = options
   let stopping: Promise<void> | undefined
 
-  const warnOfReplica = throttledWarnings(log, 60_000)
+  const warnOfReplica = createThrottledLog(log, 60_000)
   const pools = createPools({
     config,
     databaseUrl,

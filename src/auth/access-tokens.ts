@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import { logFailures } from '../telemetry/error-log.ts'
-import { throttledWarnings } from '../telemetry/logger.ts'
+import { createThrottledLog } from '../telemetry/logger.ts'
 import { type Caller, DEFAULT_SCOPES } from './api-keys.ts'
 
 /** Only asymmetric ones: with HS256 the issuer's public key would be the secret (RFC 8725 §2.1). */
@@ -30,7 +30,7 @@ const FETCH_TIMEOUT_MS = 3_000
 export function createVerifyToken({ OIDC_ISSUER, OIDC_AUDIENCE }: Config, log: Logger, now: () => Date) {
   if (!OIDC_ISSUER || !OIDC_AUDIENCE) return undefined
   const findKey = createFindKey(OIDC_ISSUER, logFailures(log, 'failed to fetch the keys of OIDC_ISSUER'))
-  const logRejected = throttledWarnings(log, 60_000, 'info')
+  const logRejected = createThrottledLog(log, 60_000, 'info')
   const options = {
     algorithms: ALGORITHMS,
     issuer: OIDC_ISSUER,

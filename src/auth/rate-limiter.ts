@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { createRunStatement, type Pool } from '../database/statements.ts'
-import { throttledWarnings } from '../telemetry/logger.ts'
+import { createThrottledLog } from '../telemetry/logger.ts'
 
 export interface RateLimitState {
   allowed: boolean
@@ -129,7 +129,7 @@ function toState({ consumed, endsAtMs }: Window, points: number, allowed: boolea
 /** The rate limiters of API keys and of failed authentications; undefined where the configuration sets no limit. */
 export function createRateLimiters(config: Config, log: Logger, store: Pool | undefined) {
   const windowSeconds = config.RATE_LIMIT_WINDOW_S
-  const warn = throttledWarnings(log, 60_000)
+  const warn = createThrottledLog(log, 60_000)
   const onStoreError = (err: unknown) => warn('rate-limit store unavailable, limiting per process', { err })
   const create = (options: Pick<RateLimiterOptions, 'name' | 'points' | 'store'>) =>
     options.points ? createRateLimiter({ ...options, windowSeconds, onStoreError }) : undefined

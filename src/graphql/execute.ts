@@ -30,7 +30,7 @@ export interface ExecuteDependencies extends SubscribeDependencies {
   keyLimiter?: RateLimiter | undefined
 }
 
-/** @returns a function that executes a request, and throws GraphQLRequestError, GraphQLError, ApiError for requests that it rejects */
+/** @returns a function that executes a request, and throws ApiError or GraphQLError for one that it rejects */
 export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteDependencies) {
   const { animals, feed } = dependencies
   const engine = createEngine()

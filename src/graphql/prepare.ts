@@ -26,7 +26,7 @@ export interface Prepared {
   transport: Transport | undefined
 }
 
-/** @returns a function that throws GraphQLRequestError, GraphQLError, ApiError for requests that it rejects */
+/** @returns a function that throws ApiError or GraphQLError for a request that it rejects */
 export function createPrepare(engine: Engine, trusted: TrustedDocuments, costLimit: number) {
   const validOperations = new WeakMap<OperationDefinitionNode, Analysis>()
 

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Logger } from 'pino'
-import { throttledWarnings } from './logger.ts'
+import { createThrottledLog } from './logger.ts'
 import type { Metrics } from './metrics.ts'
 import type { RejectedRequest } from '../http/connection/server.ts'
 
@@ -23,7 +23,7 @@ const PROBES = new Set(['/livez', '/readyz'])
  * the route template is recorded: so API keys are not logged, and each metric has few time series.
  */
 export function observeRequests(log: Logger, metrics: Metrics): (req: Request, res: Response) => void {
-  const logUnauthenticated = throttledWarnings(log, UNAUTHENTICATED_INTERVAL_MS, 'info')
+  const logUnauthenticated = createThrottledLog(log, UNAUTHENTICATED_INTERVAL_MS, 'info')
   return (req, res) => {
     res.once('close', () => {
       const { id: requestId, method, operation, errorCode: code, deadline, caller, headers, stream } = req

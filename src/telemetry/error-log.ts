@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { reasonOf } from '../database/errors.ts'
 import type { ApiError } from '../errors.ts'
-import { throttledWarnings } from './logger.ts'
+import { createThrottledLog } from './logger.ts'
 
 /** How often failures with the same message are logged, in milliseconds: an outage fails every request. */
 const INTERVAL_MS = 1_000
@@ -10,7 +10,7 @@ export type LogError = ReturnType<typeof createErrorLog>
 
 /** Logs the cause of a 5xx, which no response shows. */
 export function createErrorLog(log: Logger, onDatabaseFailure: () => void) {
-  const warn = throttledWarnings(log, INTERVAL_MS)
+  const warn = createThrottledLog(log, INTERVAL_MS)
   return ({ code, status, message, cause }: ApiError, requestId: string): void => {
     if (status === 500) log.error({ requestId, err: cause }, 'unexpected error')
     if (status <= 500 || !cause) return
@@ -20,7 +20,7 @@ export function createErrorLog(log: Logger, onDatabaseFailure: () => void) {
 }
 
 export function logFailures(log: Logger, message: string, onFailure = () => {}): (error: unknown) => void {
-  const warn = throttledWarnings(log, INTERVAL_MS)
+  const warn = createThrottledLog(log, INTERVAL_MS)
   return (error) => {
     warn(message, { reason: reasonOf(error) })
     onFailure()

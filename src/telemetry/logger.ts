@@ -19,9 +19,9 @@ const MAX_KEYS = 1_000
 /**
  * For what may fail again and again: the first time is logged at once, then at most one line in each interval, with the
  * latest details and the number of times.
- * @returns logs a warning, or a line of another level. Each key has lines of its own
+ * @returns logs a line of this level. Each key has lines of its own
  */
-export function throttledWarnings(log: Logger, intervalMs: number, level: 'warn' | 'info' = 'warn') {
+export function createThrottledLog(log: Logger, intervalMs: number, level: 'warn' | 'info' = 'warn') {
   /** By key: what has happened since its last line. */
   const repeats = new Map<string, { details: object; count: number }>()
 

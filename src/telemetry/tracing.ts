@@ -7,7 +7,7 @@ import { BasicTracerProvider, BatchSpanProcessor, ConsoleSpanExporter } from '@o
 import { SimpleSpanProcessor, type SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { Logger } from 'pino'
 import { version } from '../project.ts'
-import { redactKeys, throttledWarnings } from './logger.ts'
+import { redactKeys, createThrottledLog } from './logger.ts'
 import { type TracingConfig, TRACING_STOP_TIMEOUT_MS } from './tracing-config.ts'
 
 interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'protocol'> {
@@ -21,7 +21,7 @@ interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'protocol'> {
  * Import this module only to trace: loading the SDK makes Node track a context for every promise.
  */
 export async function startTracing(options: TracingOptions) {
-  const warnThrottled = throttledWarnings(options.log, 60_000)
+  const warnThrottled = createThrottledLog(options.log, 60_000)
   const warn = (err: unknown) => warnThrottled('span export failed', { err })
   const noop = () => {}
   setGlobalErrorHandler(warn)

@@ -42,7 +42,7 @@ export function whilePoolBlocked(url: string, client: Client, work: () => Promis
     await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
     const released = new AbortController()
     const send = (n: number) => readsOf(n).map((request) => client.send(...request))
-    // Both reads of a statement begin anew together: on a slow machine, one that is repeated alone would come to share
+    // Both reads of a statement start again together: on a slow machine, one that is repeated alone would come to share
     // the statement of the other, and its connection, for good.
     async function sendInRounds(): Promise<void> {
       while (!released.signal.aborted) {

@@ -98,7 +98,9 @@ describe('an Idempotency-Key', () => {
     expect((await other.post(pet, idempotencyKey('k'))).headers.get('idempotent-replayed')).toBe('true')
   })
 
-  test('expires after 24 hours by the clock of the database, and is kept when that is set back', async ({ service }) => {
+  test('expires after 24 hours by the clock of the database, and is kept when that is set back', async ({
+    service,
+  }) => {
     await service.post(pet, idempotencyKey('k'))
     const age = (hours: number) =>
       service.database.pool.query(`UPDATE idempotency_key SET created_at = now() - interval '${hours} h'`)

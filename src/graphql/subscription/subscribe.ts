@@ -34,7 +34,7 @@ export interface Subscription {
   nextPart(): Promise<{ data: Buffer; events: number }>
 }
 
-/** @returns begins a valid subscription. It throws GraphQLRequestError, GraphQLError for wrong arguments, else ApiError */
+/** @returns begins a valid subscription. It throws ApiError, or GraphQLError for wrong arguments */
 export function createSubscribe({ animals, feed, streams, logError }: SubscribeDependencies) {
   const formatOf = createFormats()
 
