@@ -102,7 +102,7 @@ describe('the usage of a key', () => {
   }) => {
     const { keys } = service
     for (let n = 0; n < 20; n++) await keys.issue(`key ${n}`)
-    const ids = (await service.database.prisma.apiKey.findMany()).map(({ id }) => id)
+    const ids = (await service.database.prisma.apiKey.findMany({ where: { id: { gt: 0 } } })).map(({ id }) => id)
     const { database } = await service.startPeer({ DATABASE_LOCK_TIMEOUT_MS: 100 })
     const usage = createUsage(database.prisma)
     const recordCalls = () => ids.forEach((id) => usage.recordDeprecatedCall(id, new Date('2026-01-01T00:00:00Z')))
