@@ -19,16 +19,15 @@ type Type = GraphQLNamedType | undefined
 
 const FREE: Cost = () => 0
 
-/** Measures of a selection set with its fragments expanded: `fields` and `directives` at the top, others at every level. */
-const EMPTY = { depth: 0, aliases: 0, fields: 0, directives: 0, selections: 0, cost: FREE }
+/** Measures of a selection set with its fragments expanded: `directives` at the top, others at every level. */
+const EMPTY = { depth: 0, aliases: 0, directives: 0, selections: 0, cost: FREE }
 type Expanded = typeof EMPTY
 
 /**
- * Analyzes an operation in O(document size), for a document without cycles of fragments. Depth, aliases and root fields
- * are those of the operation with its fragments expanded at every spread; fields, fragments, directives and the longest
- * alias are measured as written. Selections (fields, fragment spreads and inline fragments) are those of the largest
- * operation or fragment of the document, expanded: they bound the work of validation, execution and `cost`, which expand
- * fragments at each spread.
+ * Analyzes an operation in O(document size), for a document without cycles of fragments. Depth and aliases are those of
+ * the operation with its fragments expanded at every spread; fields, fragments and the longest alias are measured as
+ * written. Selections (fields, fragment spreads and inline fragments) are those of the largest operation or fragment of
+ * the document, expanded: they bound the work of validation, execution and `cost`, which expand fragments at each spread.
  *
  * `cost` is the sum of what the fields declare, at least 1; for a valid operation within the limits. Arguments are coerced
  * as in execution; a field with invalid ones costs 0. Fields under `@skip` and `@include` count.
@@ -36,11 +35,10 @@ type Expanded = typeof EMPTY
 export function analyze({ definitions, loc }: DocumentNode, operation: OperationDefinitionNode) {
   const executable = definitions.filter((definition) => 'selectionSet' in definition)
   const walk = new DocumentWalk(executable)
-  const { depth, aliases, fields: rootFields, cost } = walk.measureDefinition(operation)
+  const { depth, aliases, cost } = walk.measureDefinition(operation)
   const selections = Math.max(...executable.map((definition) => walk.measureDefinition(definition).selections))
-  const expanded = { depth, aliases, rootFields, selections }
   const lines = loc?.source.body.split(/\r\n|[\n\r]/).length ?? 0
-  const stats: QueryStats = { lines, ...walk.written, fragments: walk.fragments.size, ...expanded }
+  const stats: QueryStats = { lines, ...walk.written, fragments: walk.fragments.size, depth, aliases, selections }
   return {
     ...stats,
     /** Subscriptions with a directive on a root field, or on a fragment with one: `@skip` or `@include`. */
@@ -54,7 +52,7 @@ export function analyze({ definitions, loc }: DocumentNode, operation: Operation
 /** Walks each definition of a document once, however often it is spread. */
 class DocumentWalk {
   readonly fragments: Map<string, FragmentDefinitionNode>
-  readonly written = { fields: 0, directives: 0, aliasLength: 0 }
+  readonly written = { fields: 0, aliasLength: 0 }
   readonly #measured = new Map<ExecutableDefinitionNode, Expanded>()
 
   constructor(definitions: ExecutableDefinitionNode[]) {
@@ -65,8 +63,6 @@ class DocumentWalk {
   measureDefinition(definition: ExecutableDefinitionNode): Expanded {
     const measured = this.#measured.get(definition)
     if (measured) return measured
-    for (const { directives } of [definition, ...(definition.variableDefinitions ?? [])])
-      this.written.directives += directives?.length ?? 0
     const result = this.#measureSet(definition.selectionSet, typeOf(definition))
     this.#measured.set(definition, result)
     return result
@@ -80,7 +76,6 @@ class DocumentWalk {
       const isField = node.kind === Kind.FIELD
       total.depth = Math.max(total.depth, within.depth + (isField ? 1 : 0))
       total.aliases += within.aliases + (isField && node.alias ? 1 : 0)
-      total.fields += isField ? 1 : within.fields
       total.directives += (node.directives?.length ?? 0) + (isField ? 0 : within.directives)
       total.selections += within.selections + 1
       costs.push(within.cost, isField ? costOf(node, parent) : FREE)
@@ -89,7 +84,6 @@ class DocumentWalk {
   }
 
   #measureNode(node: SelectionNode, parent: Type): Expanded {
-    this.written.directives += node.directives?.length ?? 0
     if (node.kind === Kind.INLINE_FRAGMENT) return this.#measureSet(node.selectionSet, typeOf(node) ?? parent)
     if (node.kind === Kind.FRAGMENT_SPREAD) {
       const fragment = this.fragments.get(node.name.value)

@@ -6,11 +6,9 @@ export const limits = {
   lines: 2_000, // graphql-js counts them for the location of each error
   fields: 250,
   fragments: 100,
-  directives: 30,
   depth: 15, // introspection queries of common clients need 15
   aliases: 30,
   aliasLength: 255, // a response repeats it for each object
-  rootFields: 20,
   selections: 1_000,
   cost: 1_000,
 }
@@ -22,11 +20,9 @@ const LIMIT_LABELS: Record<keyof QueryStats, string> = {
   lines: 'The number of lines',
   fields: 'The number of fields',
   fragments: 'The number of fragments',
-  directives: 'The number of directives',
   depth: 'The depth',
   aliases: 'The number of aliases',
   aliasLength: 'The length of an alias',
-  rootFields: 'The number of root fields',
   selections: 'The number of selections with fragments expanded',
 }
 
