@@ -26,6 +26,9 @@ export interface Prepared {
   transport: Transport | undefined
 }
 
+/** Clients choose the name of an operation, so its length is limited for logs and traces, in characters. */
+const MAX_OPERATION_NAME_LENGTH = 100
+
 /** @returns a function that throws ApiError or GraphQLError for a request that it rejects */
 export function createPrepare(engine: Engine, trusted: TrustedDocuments, costLimit: number) {
   const validOperations = new WeakMap<OperationDefinitionNode, Analysis>()
@@ -34,7 +37,7 @@ export function createPrepare(engine: Engine, trusted: TrustedDocuments, costLim
     const document = parseDocument(engine, resolveDocument(trusted, params))
     const operation = getOperationAST(document, params.operationName)
     if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
-    req.operation = { type: operation.operation, name: operation.name?.value }
+    req.operation = { type: operation.operation, name: operation.name?.value.slice(0, MAX_OPERATION_NAME_LENGTH) }
     authorize(req, operation)
     const transport = operation.operation === OperationTypeNode.SUBSCRIPTION ? requireTransport(req) : undefined
 

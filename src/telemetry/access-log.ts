@@ -7,9 +7,6 @@ import type { RejectedRequest } from '../http/connection/server.ts'
 /** W3C Trace Context §3.2: ids of zeros and version ff are invalid. */
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
 
-/** Clients choose the name of an operation, so its length is limited, in characters. */
-const MAX_OPERATION_NAME_LENGTH = 100
-
 /** nginx's status for a client that closed the connection before the response. */
 const CLIENT_CLOSED_REQUEST = 499
 
@@ -41,8 +38,7 @@ export function observeRequests(log: Logger, metrics: Metrics): (req: Request, r
         client: status === 401 || status === 429 ? req.ip : undefined,
         method,
         route,
-        operation:
-          operation && `${operation.type} ${operation.name?.slice(0, MAX_OPERATION_NAME_LENGTH) ?? ''}`.trimEnd(),
+        operation: operation && `${operation.type} ${operation.name ?? ''}`.trimEnd(),
         status,
         code,
         ms: roundToMicroseconds(ms),

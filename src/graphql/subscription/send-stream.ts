@@ -13,9 +13,6 @@ import { SSE, type Transport } from './transports.ts'
 /** Pause between two heartbeats, in milliseconds: common proxies close a connection that is idle for 15 seconds or more. */
 const HEARTBEAT_MS = 12_000
 
-/** Length up to which the name of an operation is kept, in characters: the log has no more. */
-const MAX_NAME_LENGTH = 100
-
 export interface SendStreamDependencies {
   config: Pick<Config, 'STREAM_WRITE_TIMEOUT_MS'>
   logError: LogError
@@ -88,7 +85,7 @@ function releaseRequest(req: Request): void {
   req.headers = { traceparent } // for the log
   req.headersDistinct = {}
   req.rawHeaders = []
-  if (req.operation?.name) req.operation.name = copyOf(req.operation.name.slice(0, MAX_NAME_LENGTH))
+  if (req.operation?.name) req.operation.name = copyOf(req.operation.name)
 }
 
 /** Closes the connection when its client takes nothing for too long. @returns ends that */
