@@ -13,7 +13,7 @@ import type { Config } from './config.ts'
 import { createPools, RATE_LIMIT_POOL_SIZE } from './database/pools.ts'
 import { type DatabaseState, readDatabaseState } from './database/readiness.ts'
 import { createFeed, wakeAfterCreate } from './feed/feed.ts'
-import { createStreams } from './graphql/subscription/streams.ts'
+import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
@@ -121,6 +121,7 @@ export function createService(options: ServiceOptions) {
   const metricsServer = createHttpServer(createMetricsApp({ config, metrics, logError }), config, onRejected)
   const stopJobs = startJobs(log, [
     { everyMs: USAGE_FLUSH_MS, run: () => usage.flush() },
+    { everyMs: VERIFY_MS, run: async () => streams.endWithoutKey() },
     { everyMs: 3_600_000, run: () => pruneIdempotencyKeys(database.prisma) },
     { everyMs: 300_000, run: async () => rateLimitPool && deleteExpiredWindows(rateLimitPool) },
   ])

@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 
 /** How often the keys and tokens of streams are verified, in milliseconds: with KEY_CACHE_MS less than five seconds. */
-const VERIFY_MS = 2_000
+export const VERIFY_MS = 2_000
 
 type EndReason = 'client' | 'slow' | 'unauthenticated' | 'shutdown' | 'error'
 
@@ -70,10 +70,10 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
       void result.then((isValid) => isValid || stream.end('unauthenticated'))
     }
   }
-  setInterval(endWithoutKey, VERIFY_MS).unref()
 
   return {
     open,
+    endWithoutKey,
     /** Ends all streams, also new ones, at random moments within `ms`, so that not all clients reconnect at once. */
     drain(ms: number): void {
       drainedAtMs = performance.now() + ms
