@@ -41,13 +41,12 @@ async function read(service: TestService, token: string): Promise<Response> {
 
 const statusOf = async (service: TestService, token: string) => (await read(service, token)).status
 
-/** Moves the monotonic clock, which measures cool-downs and caches, forward. */
+/** Stops the monotonic clock, which measures cool-downs and caches: only `advance` moves it. */
 function createClock(onTestFinished: (restore: () => void) => void) {
-  const now = performance.now.bind(performance)
-  let aheadMs = 0
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs)
+  let nowMs = performance.now()
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
   onTestFinished(() => clock.mockRestore())
-  return { advance: (ms: number) => void (aheadMs += ms) }
+  return { advance: (ms: number) => void (nowMs += ms) }
 }
 
 describe('an access token', () => {
