@@ -3,7 +3,7 @@ import { context, ROOT_CONTEXT } from '@opentelemetry/api'
 import { createQueries } from '../animals/queries.ts'
 import type { Animals } from '../animals/service.ts'
 import { createRunStatement, createStatements, type Pool } from '../database/statements.ts'
-import { createFollow, RETRY_MS } from './follow.ts'
+import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
 import { createGapReader } from './gap-reader.ts'
 import { createCheckGiven, readNewestGiven } from './given.ts'
 import { RecentAnimals } from './recent.ts'
@@ -34,19 +34,20 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
   const settled = createSettledId(run, maxWaitMs)
   const followers = new Set<() => void>()
   const { pause, wake } = createPause()
-  /** Undefined without followers, and until the first settled id is known. */
-  let recent: RecentAnimals | undefined
+  let state: FeedState = { newest: 0n }
   let loop: Promise<void> | undefined
 
   async function readWhileFollowed(): Promise<void> {
     while (followers.size > 0) {
       try {
         // A failover or a restore interrupts reads. If it went back to an older state, the streams end and are checked.
-        if (recent && (await readNewestGiven(run)) < recent.end) forget()
-        recent ??= new RecentAnimals(await settled.find())
-        await readUntilFailure(recent, { followers, reader, settled, pause })
+        const given = await readNewestGiven(run)
+        if (given < state.newest || given < (state.recent?.end ?? 0n)) forget()
+        state.recent ??= new RecentAnimals(await settled.find())
+        await readUntilFailure(state.recent, { followers, reader, settled, pause })
       } catch (error) {
         onError(error)
+        reader.reset() // a gap of an older state may be above all ids of the restored one
         await pause(RETRY_MS, MIN_PAUSE_MS)
       }
     }
@@ -55,12 +56,13 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
   }
 
   function forget(): void {
-    recent = undefined
+    state = { newest: 0n }
     reader.reset()
   }
 
-  function listen(onNewAnimals: () => void): () => void {
+  function listen(onNewAnimals: () => void, after: bigint): () => void {
     followers.add(onNewAnimals)
+    if (after > state.newest) state.newest = after
     // Outside the context of the request: its span is not the parent of the statements.
     loop ??= context.with(ROOT_CONTEXT, readWhileFollowed)
     return () => void followers.delete(onNewAnimals)
@@ -71,9 +73,9 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
      * A settled id: every animal up to it is visible, or will never be. A page that is read later and `follow` from this
      * id miss nothing between them.
      */
-    settledId: async () => recent?.end ?? settled.find(),
+    settledId: async () => state.recent?.end ?? settled.find(),
     checkGiven: createCheckGiven(run),
-    follow: createFollow({ list: createQueries(createStatements(pool)).list, listen, recent: () => recent, onError }),
+    follow: createFollow({ list: createQueries(createStatements(pool)).list, listen, state: () => state, onError }),
     /** Reads at once, because this process has added an animal. */
     wake,
     reader,

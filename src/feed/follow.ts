@@ -24,12 +24,19 @@ interface FollowOptions {
 
 type List = ReturnType<typeof createQueries>['list']
 
+/** Another object when the database went back to an older state. */
+export interface FeedState {
+  /** The animals that the feed has read last; undefined until it knows a settled id. */
+  recent?: RecentAnimals
+  /** The newest id after which a stream began. */
+  newest: bigint
+}
+
 interface FollowDependencies {
   list: List
   /** Keeps the feed running, and calls the function when there are new animals. @returns a function that ends both */
-  listen(onNewAnimals: () => void): () => void
-  /** The animals that the feed has read last; undefined until it knows a settled id. */
-  recent(): RecentAnimals | undefined
+  listen(onNewAnimals: () => void, after: bigint): () => void
+  state(): FeedState
   onError(error: unknown): void
 }
 
@@ -46,7 +53,7 @@ interface FollowPage {
 }
 
 /** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
-export function createFollow({ list, listen, recent, onError }: FollowDependencies) {
+export function createFollow({ list, listen, state, onError }: FollowDependencies) {
   const takeTurn = createTurns()
   const tablePages = new LRUCache<string, FollowPage, PageQuery>({
     ...CACHED_PAGES,
@@ -55,15 +62,16 @@ export function createFollow({ list, listen, recent, onError }: FollowDependenci
 
   function readPage(feed: RecentAnimals, position: bigint, status: PetStatus | undefined) {
     const animals = feed.after(position, PAGE_SIZE)
-    if (!animals)
-      return tablePages.forceFetch(`${status}:${position}`, { context: { position, end: feed.end, status } })
-    return { animals: animals.filter((one) => !status || one.status === status), end: endOf(animals, feed.end) }
+    if (animals)
+      return { animals: animals.filter((one) => !status || one.status === status), end: endOf(animals, feed.end) }
+    const context = { position, end: feed.end, status }
+    return tablePages.forceFetch(`${feed.number}:${status}:${position}`, { context })
   }
 
   return (after: bigint, { status, clientId, signal }: FollowOptions) => {
     let wake = () => {}
-    let first: RecentAnimals | undefined
-    const stopListening = listen(() => wake())
+    const began = state()
+    const stopListening = listen(() => wake(), after)
     addAbortListener(signal, () => {
       stopListening()
       wake()
@@ -85,8 +93,8 @@ export function createFollow({ list, listen, recent, onError }: FollowDependenci
       async next(): Promise<Animal[]> {
         for (;;) {
           signal.throwIfAborted()
-          const feed = recent()
-          if (feed !== (first ??= feed)) throw new ApiError('UNAVAILABLE', 'The database went back to an older state.')
+          if (state() !== began) throw new ApiError('UNAVAILABLE', 'The database went back to an older state.')
+          const feed = began.recent
           if (!feed || this.position >= feed.end) {
             await new Promise<void>((resolve) => (wake = resolve))
             continue

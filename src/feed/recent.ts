@@ -3,8 +3,12 @@ import type { Animal } from '../animals/animal.ts'
 /** How many animals are kept at least, if so many were added. */
 export const RECENT_SIZE = 10_000
 
+let created = 0
+
 /** The animals that were added last, oldest first. */
 export class RecentAnimals {
+  /** Identifies the state of the database: a restored one gives ids again. */
+  readonly number = ++created
   /** The animals above `#start` and up to `end` are complete. */
   end: bigint
   #start: bigint

@@ -85,8 +85,8 @@ async function executeAll(service: TestService): Promise<Statement[]> {
 
   const { list, byId, create } = createQueries(statements)
   const run = createRunStatement(pool)
-  const recent = new RecentAnimals(newest)
-  const follow = createFollow({ list, listen: () => () => {}, recent: () => recent, onError: expect.unreachable })
+  const state = { recent: new RecentAnimals(newest), newest }
+  const follow = createFollow({ list, listen: () => () => {}, state: () => state, onError: expect.unreachable })
   for (const status of [...PetStatus.options, undefined]) {
     for (const backward of [true, false])
       for (const bounds of [{}, { olderThan: newest / 2n, newerThan: 5n }])
