@@ -1,0 +1,194 @@
+import { EventEmitter } from 'node:events'
+import type { Request, Response } from 'express'
+import { execute, type OperationDefinitionNode, parse } from 'graphql'
+import type { Animal } from '../../../src/animals/animal.ts'
+import { createAnimals } from '../../../src/animals/service.ts'
+import { createStatements } from '../../../src/database/statements.ts'
+import { ApiError } from '../../../src/errors.ts'
+import { createFeed, wakeAfterCreate } from '../../../src/feed/feed.ts'
+import { schema } from '../../../src/graphql/schema/index.ts'
+import { createStreams, VERIFY_MS } from '../../../src/graphql/subscription/streams.ts'
+import { createSubscribe } from '../../../src/graphql/subscription/subscribe.ts'
+import { SSE } from '../../../src/graphql/subscription/transports.ts'
+import { Deadline } from '../../../src/http/deadline.ts'
+import { EventParser } from '../../support/event-stream.ts'
+import type { Clock, Turn } from './clock.ts'
+import { matches, type PostgresModel } from './postgres.ts'
+import type { ClientPlan, Session } from './schedule.ts'
+
+const PAGE = parse(`query Page($status: PetStatus, $first: Int) {
+  pets(status: $status, first: $first) { nodes { id name } liveCursor }
+}`)
+const NEW_DOCUMENT = parse(`subscription New($status: PetStatus, $after: String) {
+  petCreated(status: $status, after: $after) { node { id name status } }
+}`)
+const NEW = {
+  document: NEW_DOCUMENT,
+  operation: NEW_DOCUMENT.definitions[0] as OperationDefinitionNode,
+  transport: SSE,
+  cost: { requested: 0, limit: 0 },
+}
+const LAST: Session = { instance: 0, cutAfter: undefined, pauses: 0, byHeader: false, isRevoked: false }
+const TIMEOUT_MS = 500
+
+export interface World {
+  turn: Turn
+  clock: Clock
+  database: PostgresModel
+  instances: Instance[]
+  /** When each key was revoked. */
+  revokedAtMs: Map<string, number>
+  fail(message: string): void
+}
+
+type Instance = ReturnType<typeof startInstance>
+
+/** An instance of the service without HTTP. */
+export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
+  const feed = createFeed(pool, { maxWaitMs: TIMEOUT_MS, onError() {} })
+  const statements = createStatements(pool)
+  const animals = wakeAfterCreate(createAnimals(statements, statements), feed)
+  const limits = { STREAM_LIMIT: 0, STREAM_LIMIT_PER_KEY: 0 }
+  const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))
+  const verify = () => {
+    streams.endWithoutKey()
+    clock.add(verify, VERIFY_MS)
+  }
+  verify()
+  return { feed, animals, streams, subscribe: createSubscribe({ animals, feed, streams, logError() {} }) }
+}
+
+/** A client that keeps a live list as docs/live.md says, and compares what it receives with what is true. */
+export class Client {
+  /** Of the last event, or of the page; undefined without a page. */
+  position: bigint | undefined
+  /** Whether a response is on its way. */
+  isReceiving = false
+  /** The list: names by id. */
+  readonly #names = new Map<bigint, string>()
+  readonly #plan: ClientPlan
+  readonly #world: World
+  /** The list contains what is above this id. */
+  #start = 0n
+  #cursor: string | undefined
+  #key: string
+
+  constructor(key: string, plan: ClientPlan, world: World) {
+    this.#key = key
+    this.#plan = plan
+    this.#world = world
+  }
+
+  /** The first animal that the list lacks. */
+  firstMissing(): bigint | undefined {
+    const isMine = matches(this.#plan.filter)
+    const { rows } = this.#world.database
+    return rows.find((one) => one.id > this.#start && isMine(one) && this.#names.get(one.id) !== one.name)?.id
+  }
+
+  checkComplete(): void {
+    const missing = this.firstMissing()
+    if (missing === undefined || missing > (this.position ?? 0n)) return
+    this.#world.fail(`A client continued after ${this.position} without animal ${missing}`)
+  }
+
+  async run(): Promise<void> {
+    for (let n = 0; ; n++) {
+      await this.#wait(1)
+      try {
+        await this.#connect(this.#plan.sessions[n] ?? LAST)
+      } catch (error) {
+        if (!(error instanceof ApiError)) this.#world.fail(String(error))
+        else if (error.code === 'INVALID_ARGUMENT') this.#cursor = undefined // after a restore
+      }
+      this.isReceiving = false
+    }
+  }
+
+  async #connect({ instance: number, cutAfter, pauses, byHeader, isRevoked }: Session): Promise<void> {
+    const { instances, clock, revokedAtMs, fail, turn } = this.#world
+    const instance = instances[number % instances.length]
+    if (!instance || (this.#cursor === undefined && !(await this.#readPage(instance)))) return
+    if (revokedAtMs.has(this.#key)) this.#key += "'" // another key of the same client
+    const [key, after] = [this.#key, this.#cursor]
+    const coerced = byHeader ? this.#plan.filter : { ...this.#plan.filter, after }
+    const response = Object.assign(new EventEmitter(), { destroyed: false, req: {} })
+    const close = () => {
+      response.destroyed = true
+      response.emit('close')
+    }
+    if (cutAfter !== undefined) void this.#wait(cutAfter).then(close)
+    try {
+      const request = toRequest(key, byHeader ? after : undefined)
+      const res = response as unknown as Response // all that the service uses of it
+      const { stream, nextPart } = await instance.subscribe({ ...NEW, coerced }, SSE, request, res)
+      if (isRevoked) revokedAtMs.set(key, clock.nowMs)
+      while (!response.destroyed) {
+        await this.#wait(pauses)
+        const part = await nextPart().catch((error: unknown) => {
+          if (!stream.signal.aborted) throw error
+        })
+        if (!part || stream.signal.aborted) return // as sendStream does
+        if (clock.nowMs > (revokedAtMs.get(key) ?? Infinity) + VERIFY_MS) fail('A revoked key received more')
+        this.isReceiving = true
+        await turn('network')
+        if (!response.destroyed) this.#receive(part.data.toString())
+        this.isReceiving = false
+      }
+    } finally {
+      close()
+    }
+  }
+
+  async #wait(turns: number): Promise<void> {
+    for (let n = 0; n < turns; n++) await this.#world.turn('client')
+  }
+
+  /** @returns whether there is a page: an open transaction may prevent it */
+  async #readPage({ animals, feed }: Instance): Promise<boolean> {
+    this.isReceiving = true
+    const { filter, pageSize } = this.#plan
+    const { data, errors } = await execute({
+      schema,
+      document: PAGE,
+      variableValues: { ...filter, first: pageSize },
+      contextValue: { animals, feed, caller: undefined, deadline: new Deadline(TIMEOUT_MS) },
+    })
+    if (errors) return false
+    const { nodes, liveCursor } = (data as { pets: { nodes: { id: string; name: string }[]; liveCursor: string } }).pets
+    this.#names.clear()
+    for (const { id, name } of nodes) this.#names.set(BigInt(id), name)
+    this.#start = nodes.length < pageSize ? 0n : BigInt(nodes.at(-1)?.id ?? 0) - 1n
+    this.#continueAfter(liveCursor)
+    this.isReceiving = false
+    return true
+  }
+
+  #receive(text: string): void {
+    const { database, fail } = this.#world
+    const parser = new EventParser()
+    parser.add(text)
+    for (const { id: cursor = '', data } of parser.events) {
+      const { node } = (JSON.parse(data) as { data: { petCreated: { node: Animal } } }).data.petCreated
+      const id = BigInt(node.id)
+      if (id <= (this.position ?? 0n)) fail(`A client received animal ${id} after ${this.position}`)
+      if (!database.everVisible.has(`${id} ${node.name}`)) fail(`A client received animal ${id}, which does not exist`)
+      if (!matches(this.#plan.filter)(node)) fail(`A client received animal ${id}, which its filter excludes`)
+      this.#names.set(id, node.name)
+      this.#continueAfter(cursor)
+    }
+  }
+
+  #continueAfter(cursor: string): void {
+    this.#cursor = cursor
+    this.position = BigInt(Buffer.from(cursor, 'base64url').toString().split(':')[1] ?? '')
+  }
+}
+
+/** All that the service reads of a request after authentication. */
+function toRequest(key: string, lastEventId: string | undefined): Request {
+  const caller = { keyId: 1n, clientId: BigInt(key.length), keyPrefix: key, scopes: new Set(), expiresAt: null }
+  const headers = { 'last-event-id': lastEventId }
+  const headersDistinct = { authorization: [`Bearer ${key}`] }
+  return { headers, headersDistinct, caller, deadline: new Deadline(TIMEOUT_MS) } as unknown as Request
+}
