@@ -1,6 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { PROJECT } from '../project.ts'
@@ -11,6 +12,9 @@ const PRISMA_DIR = fileURLToPath(new URL('prisma/', PROJECT))
 
 /** The advisory lock that Prisma's own CLI takes, so that migrations are serialised across processes and tools. */
 const MIGRATION_LOCK = 72_707_369
+
+/** How often a process asks for the lock that another one has, in milliseconds. */
+const LOCK_POLL_MS = 100
 
 /** Prisma's table of applied migrations, as its CLI creates and reads it. */
 const CREATE_HISTORY = `
@@ -34,7 +38,8 @@ export function listMigrations(): string[] {
 }
 
 /**
- * Applies every pending migration, each in one transaction with its row in Prisma's history, so that it is atomic.
+ * Applies every pending migration, each in one transaction with its row in Prisma's history, so that it is atomic; an
+ * index is created before that transaction.
  * @returns the names of those applied now, oldest first
  */
 export function migrate(url: string): Promise<string[]> {
@@ -48,14 +53,30 @@ export function migrate(url: string): Promise<string[]> {
 
 async function apply(client: pg.Client, name: string): Promise<void> {
   const script = readFileSync(join(PRISMA_DIR, 'migrations', name, 'migration.sql'), 'utf8')
+  const [, index] = /^CREATE INDEX CONCURRENTLY "(\w+)"/m.exec(script) ?? []
+  if (index) await createIndex(client, index, script)
   await client.query('BEGIN')
-  await client.query(script)
+  if (!index) await client.query(script)
   await client.query(
     `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
      VALUES ($1, $2, $3, now(), clock_timestamp(), 1)`,
     [randomUUID(), hash('sha256', script), name],
   )
   await client.query('COMMIT') // after a failure withMigrationLock ends the connection, which rolls back
+}
+
+/**
+ * CONCURRENTLY blocks no writes, and is not possible in a transaction. An index that exists is kept, because only an
+ * administrator can create one on a partitioned table; one that is not valid is what an interrupted attempt has left.
+ */
+async function createIndex(client: pg.Client, name: string, script: string): Promise<void> {
+  const { rows } = await client.query<{ isValid: boolean }>(
+    'SELECT indisvalid AS "isValid" FROM pg_index WHERE indexrelid = to_regclass($1)',
+    [name],
+  )
+  if (rows[0]?.isValid) return
+  if (rows[0]) await client.query(`DROP INDEX CONCURRENTLY ${name}`)
+  await client.query(script)
 }
 
 /** @returns the names of the migrations in the folder that are not applied, oldest first; empty for a current schema */
@@ -81,7 +102,9 @@ export async function withMigrationLock<T>(url: string, work: (client: pg.Client
   try {
     // Limits that an operator has set on the role are for requests.
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0')
-    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
+    // CREATE INDEX CONCURRENTLY of the one that has the lock would wait for a statement that waits for it.
+    while (!(await client.query('SELECT 1 WHERE pg_try_advisory_lock($1)', [MIGRATION_LOCK])).rowCount)
+      await sleep(LOCK_POLL_MS)
     return await work(client)
   } finally {
     await client.end()

@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { expect } from 'vitest'
+import { describe, expect } from 'vitest'
 import { listMigrations, migrate, pendingMigrations, withMigrationLock } from '../../src/database/migrate.ts'
-import { testWithService as test } from '../support/harness.ts'
+import { databaseOf, testWithService as test, withClient } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const migrations = listMigrations()
 const scriptOf = (name: string) =>
   readFileSync(new URL(`../../prisma/migrations/${name}/migration.sql`, import.meta.url), 'utf8')
 
-test.for(migrations)('%s can run in one transaction', (name) => {
-  expect(scriptOf(name)).not.toMatch(/\b(BEGIN|COMMIT|CONCURRENTLY)\b/i)
+test.for(migrations)('%s can run in one transaction, or creates one index', (name) => {
+  const index = /^(--.*\n)*CREATE INDEX CONCURRENTLY "[^;]*;\n$/
+  if (!index.test(scriptOf(name))) expect(scriptOf(name)).not.toMatch(/\b(BEGIN|COMMIT|CONCURRENTLY)\b/i)
 })
 
 test.for(migrations)('%s only adds, so that an older version can go on or come back', (name) => {
@@ -30,6 +31,42 @@ test('an interrupted migration is rolled back, and is applied by the next run', 
   expect(await migrate(service.databaseUrl)).toEqual(migrations.slice(1))
   expect(await pendingMigrations(pool)).toEqual([])
   await pool.query('SELECT * FROM idempotency_key, animal, api_key')
+})
+
+describe('an index', () => {
+  const INDEX = 'animal_category_id_status_id_idx'
+  const name = migrations.find((one) => scriptOf(one).includes(`CREATE INDEX CONCURRENTLY "${INDEX}"`)) ?? ''
+  const forget = 'DELETE FROM _prisma_migrations WHERE migration_name = $1'
+  const state = `SELECT indexrelid AS id, indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('${INDEX}')`
+
+  test('is created while animals are added, by one of several processes', async ({ service }) => {
+    const { pool } = service.database
+    await pool.query(`DROP INDEX ${INDEX}`)
+    await pool.query(forget, [name])
+    await withClient(async (client) => {
+      await client.query("BEGIN; INSERT INTO animal (name, category_id) VALUES ('Rex', 1)") // the index waits for its end
+      const migrating = Promise.all(Array.from({ length: 3 }, () => migrate(service.databaseUrl)))
+      const creating = "SELECT FROM pg_stat_activity WHERE query LIKE '%CONCURRENTLY%' AND pid <> pg_backend_pid()"
+      await waitUntil(async () => (await pool.query(creating)).rowCount === 1)
+      expect((await service.post({ name: 'Tom', categoryId: 1 })).status).toBe(201)
+      await client.query('COMMIT')
+      expect((await migrating).flat()).toEqual([name])
+    }, databaseOf(service))
+    expect((await pool.query(state)).rows).toMatchObject([{ valid: true }])
+  })
+
+  test('that exists is kept, and created again after an interrupted attempt', async ({ service }) => {
+    const { pool } = service.database
+    const [before] = (await pool.query(state)).rows
+    await pool.query(forget, [name])
+    expect(await migrate(service.databaseUrl)).toEqual([name])
+    expect((await pool.query(state)).rows).toEqual([before])
+    await pool.query('UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1', [before.id])
+    await pool.query(forget, [name])
+    expect(await migrate(service.databaseUrl)).toEqual([name])
+    const [after] = (await pool.query(state)).rows
+    expect([after.valid, after.id === before.id]).toEqual([true, false])
+  })
 })
 
 test('the history equals what Prisma records', async ({ service }) => {
@@ -58,7 +95,7 @@ test('migrations are serialised by the lock', async ({ service: { database, data
     await database.pool.query('UPDATE _prisma_migrations SET finished_at = NULL') // as while they are being applied
     migrating = migrate(databaseUrl)
     const waiting =
-      "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+      "SELECT FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%' AND datname = current_database() AND pid <> pg_backend_pid()"
     await waitUntil(async () => (await database.pool.query(waiting)).rowCount === 1)
     await database.pool.query('UPDATE _prisma_migrations SET finished_at = now()')
   })
