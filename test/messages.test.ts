@@ -33,7 +33,7 @@ const inputs: [title: string, generated: fc.Arbitrary<unknown>, parse: (input: u
     ),
     paramsFromBody,
   ],
-  ['list of arguments', record(['first', 'last', 'status']), toListQuery],
+  ['list of arguments', record(['first', 'last', 'status', 'categoryId']), toListQuery],
   [
     'environment variable',
     fc.constantFrom(...variables).chain((name) => text.map((value) => ({ [name]: value }))),

@@ -2,7 +2,8 @@ import type { Statements } from '../database/statements.ts'
 import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64 } from './animal.ts'
 import { type Created, createOnce, type IdempotencyRequest } from './idempotency.ts'
-import { createCount, createQueries, type ListQuery } from './queries.ts'
+import { createCount, createList, type ListQuery } from './lists.ts'
+import { createQueries } from './queries.ts'
 
 export type Animals = ReturnType<typeof createAnimals>
 
@@ -12,12 +13,13 @@ export type Animals = ReturnType<typeof createAnimals>
  * @param counts executes one at a time, on a connection of its own
  */
 export function createAnimals(statements: Statements, counts: Statements) {
+  const readList = createList(statements)
   const queries = createQueries(statements)
   const createKeyed = createOnce(statements)
 
   /** listPets (§4.1): one page, newest first in both directions. `hasMore` is in the direction of the query. */
   async function list(query: ListQuery): Promise<{ animals: Animal[]; hasMore: boolean }> {
-    const found = await queries.list(query)
+    const found = await readList(query)
     const animals = found.slice(0, query.limit)
     if (query.backward) animals.reverse()
     return { animals, hasMore: found.length > query.limit }

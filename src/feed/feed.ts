@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { context, ROOT_CONTEXT } from '@opentelemetry/api'
-import { createQueries } from '../animals/queries.ts'
+import { createList } from '../animals/lists.ts'
 import type { Animals } from '../animals/service.ts'
 import { createRunStatement, createStatements, type Pool } from '../database/statements.ts'
 import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
@@ -75,7 +75,7 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
      */
     settledId: async () => state.recent?.end ?? settled.find(),
     checkGiven: createCheckGiven(run),
-    follow: createFollow({ list: createQueries(createStatements(pool)).list, listen, state: () => state, onError }),
+    follow: createFollow({ list: createList(createStatements(pool)), listen, state: () => state, onError }),
     /** Reads at once, because this process has added an animal. */
     wake,
     reader,

@@ -1,8 +1,9 @@
 import { addAbortListener } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import type { Animal, PetStatus } from '../animals/animal.ts'
-import type { createQueries } from '../animals/queries.ts'
+import type { Animal } from '../animals/animal.ts'
+import { type Filter, filterKey } from '../animals/cursor.ts'
+import type { List } from '../animals/lists.ts'
 import { ApiError } from '../errors.ts'
 import type { RecentAnimals } from './recent.ts'
 import { createTurns } from './turns.ts'
@@ -15,14 +16,11 @@ const CACHED_PAGES = { max: 2, ttl: 1_000 }
 /** Pause after a failed read, in milliseconds. */
 export const RETRY_MS = 500
 
-interface FollowOptions {
-  status?: PetStatus | undefined
+interface FollowOptions extends Filter {
   /** Clients that are far behind take turns. */
   clientId: bigint
   signal: AbortSignal
 }
-
-type List = ReturnType<typeof createQueries>['list']
 
 /** Another object when the database went back to an older state. */
 export interface FeedState {
@@ -43,7 +41,7 @@ interface FollowDependencies {
 interface PageQuery {
   position: bigint
   end: bigint
-  status: PetStatus | undefined
+  filter: Filter
 }
 
 interface FollowPage {
@@ -60,15 +58,14 @@ export function createFollow({ list, listen, state, onError }: FollowDependencie
     fetchMethod: (_key, _stale, { context }) => readTable(list, context),
   })
 
-  function readPage(feed: RecentAnimals, position: bigint, status: PetStatus | undefined) {
+  function readPage(feed: RecentAnimals, position: bigint, filter: Filter) {
     const animals = feed.after(position, PAGE_SIZE)
-    if (animals)
-      return { animals: animals.filter((one) => !status || one.status === status), end: endOf(animals, feed.end) }
-    const context = { position, end: feed.end, status }
-    return tablePages.forceFetch(`${feed.number}:${status}:${position}`, { context })
+    if (animals) return { animals: animals.filter((one) => matches(one, filter)), end: endOf(animals, feed.end) }
+    const context = { position, end: feed.end, filter }
+    return tablePages.forceFetch(`${feed.number}:${filterKey(filter)}:${position}`, { context })
   }
 
-  return (after: bigint, { status, clientId, signal }: FollowOptions) => {
+  return (after: bigint, { clientId, signal, ...filter }: FollowOptions) => {
     let wake = () => {}
     const began = state()
     const stopListening = listen(() => wake(), after)
@@ -79,10 +76,10 @@ export function createFollow({ list, listen, state, onError }: FollowDependencie
 
     async function read(feed: RecentAnimals, position: bigint): Promise<FollowPage> {
       const isNear = (feed.after(position, PAGE_SIZE)?.length ?? PAGE_SIZE) < PAGE_SIZE
-      if (isNear) return readPage(feed, position, status)
+      if (isNear) return readPage(feed, position, filter)
       return takeTurn(clientId, async () => {
         signal.throwIfAborted()
-        return readPage(feed, position, status)
+        return readPage(feed, position, filter)
       })
     }
 
@@ -114,9 +111,21 @@ export function createFollow({ list, listen, state, onError }: FollowDependencie
   }
 }
 
-async function readTable(list: List, { position, end, status }: PageQuery): Promise<FollowPage> {
+function matches(animal: Animal, { status, categoryId }: Filter): boolean {
+  return (
+    (status === undefined || animal.status === status) && (categoryId === undefined || animal.categoryId === categoryId)
+  )
+}
+
+async function readTable(list: List, { position, end, filter }: PageQuery): Promise<FollowPage> {
   // The query returns one animal more than its limit.
-  const animals = await list({ status, newerThan: position, olderThan: end + 1n, limit: PAGE_SIZE - 1, backward: true })
+  const animals = await list({
+    ...filter,
+    newerThan: position,
+    olderThan: end + 1n,
+    limit: PAGE_SIZE - 1,
+    backward: true,
+  })
   return { animals, end: endOf(animals, end) }
 }
 

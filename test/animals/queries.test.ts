@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import type pg from 'pg'
 import { describe, expect } from 'vitest'
 import { Animal } from '../../src/animals/animal.ts'
-import { columnOf, createQueries, type ListQuery } from '../../src/animals/queries.ts'
+import { createList, type ListQuery } from '../../src/animals/lists.ts'
+import { columnOf, createQueries } from '../../src/animals/queries.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { interceptStatements } from '../support/statements.ts'
 
@@ -11,6 +12,7 @@ const ids = [-(2n ** 63n), -1n, 0n, 1n, 2n, 3n, 9_007_199_254_740_993n, 2n ** 63
 const status = fc.constantFrom('available', 'pending', 'sold', undefined)
 const listQuery: fc.Arbitrary<ListQuery> = fc.record({
   status,
+  categoryId: fc.constantFrom(-1n, 1n, 2n, undefined),
   olderThan: fc.option(fc.constantFrom(...ids), { nil: undefined }),
   newerThan: fc.option(fc.constantFrom(...ids), { nil: undefined }),
   backward: fc.boolean(),
@@ -20,7 +22,7 @@ const listQuery: fc.Arbitrary<ListQuery> = fc.record({
 async function fill(service: TestService): Promise<void> {
   const statuses = ['available', 'pending', 'sold', null] as const
   await service.database.prisma.animal.createMany({
-    data: ids.map((id, n) => ({ id, name: `ü${n}'"`, categoryId: ids[n] ?? 0n, status: statuses[n % 4] ?? null })),
+    data: ids.map((id, n) => ({ id, name: `ü${n}'"`, categoryId: n % 3 ? 1n : -1n, status: statuses[n % 4] ?? null })),
   })
 }
 
@@ -34,10 +36,11 @@ test('every member of Animal has the column that schema.prisma maps it to', () =
 
 /** What Prisma returns for a list. */
 async function expectedList({ database }: TestService, query: ListQuery) {
-  const { status, olderThan, newerThan, backward, limit } = query
+  const { status, categoryId, olderThan, newerThan, backward, limit } = query
   return database.prisma.animal.findMany({
     where: {
       ...(status && { status }),
+      ...(categoryId !== undefined && { categoryId }),
       id: { ...(olderThan !== undefined && { lt: olderThan }), ...(newerThan !== undefined && { gt: newerThan }) },
     },
     orderBy: { id: backward ? 'asc' : 'desc' },
@@ -48,7 +51,7 @@ async function expectedList({ database }: TestService, query: ListQuery) {
 describe('each statement returns what Prisma returns, to each of its callers', () => {
   test('list', async ({ service: owner }) => {
     await fill(owner)
-    const { list } = createQueries(owner.database.statements)
+    const list = createList(owner.database.statements)
     await fc.assert(
       fc.asyncProperty(fc.array(listQuery, { minLength: 1, maxLength: 30 }), async (queries) => {
         const expected = await Promise.all(queries.map((query) => expectedList(owner, query)))

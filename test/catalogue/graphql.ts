@@ -128,7 +128,8 @@ const invalidArguments: [args: string, message: RegExp][] = [
   ['after: ""', /^after: /],
   ['after: "YWxsOjknIE9SIDE9MQ"', /^after: /],
   ['before: "YWxsOjE="', /^before: /],
-  ['before: "c29sZDox"', /^before: .*the same status filter/],
+  ['categoryId: "1e3"', /^categoryId: must be an integer/],
+  ['before: "c29sZDox"', /^before: .*the same filter/],
 ]
 
 const noSuggestion = /^(?!.*Did you mean)/s

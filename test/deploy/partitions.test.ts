@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
+import { migrate } from '../../src/database/migrate.ts'
 import { createRunStatement } from '../../src/database/statements.ts'
 import { readWriters } from '../../src/feed/settled.ts'
 import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
@@ -30,11 +31,22 @@ test('docs/scaling.md converts a table with animals, and the service works on it
     { name: 'animal_1', count: 10 },
     { name: 'animal_2', count: 6 },
   ])
+  const { data } = await service.graphql('{ pets(categoryId: 1, first: 100) { nodes { name } totalCount } }')
+  expect(data).toEqual({ pets: { nodes: names.toReversed().map((name) => ({ name })), totalCount: 25 } })
   for (const filter of ['', '&status=sold']) {
     const response = await service.send(`/v1/pets?limit=100${filter}`)
     const body: { name: string }[] = await response.json()
     expect(body.map(({ name }) => name)).toEqual(names.toReversed())
   }
+})
+
+test('a migration that creates an index finds the one of a partitioned table', async ({ service }) => {
+  const { pool } = service.database
+  await pool.query(partition)
+  const { rows } = await pool.query(
+    "DELETE FROM _prisma_migrations WHERE migration_name LIKE '%index%' RETURNING migration_name AS name",
+  )
+  expect(await migrate(service.databaseUrl)).toEqual(rows.map(({ name }) => name))
 })
 
 test('on partitions an open insert holds the lock that subscriptions wait for', async ({ service }) => {

@@ -5,7 +5,7 @@ import { type GraphQLResponseBody, testWithSharedService as test, type TestServi
 const CREATE = 'mutation ($input: NewPet!, $key: String) { createPet(input: $input, idempotencyKey: $key) { id } }'
 const NAME = 'must have 1 to 255 characters, not only white space'
 const INT64 = 'must be an integer from -9223372036854775808 to 9223372036854775807'
-const CURSOR = 'must be a cursor from a list with the same status filter'
+const CURSOR = 'must be a cursor from a list with the same filter'
 
 /** Sends a request that is rejected. @returns its only error: the message and the wrong fields as "path: message" */
 async function reject(service: TestService, query: string, variables?: object) {
@@ -52,6 +52,7 @@ describe('every wrong field is named', () => {
     [LIST, { size: 0, last: 101 }, [`first: ${PAGE_SIZE}`, `last: ${PAGE_SIZE}`]],
     [LIST, { size: 1, last: 1 }, ['last: must not be sent together with first']],
     [LIST, { after: 'x' }, [`after: ${CURSOR}`]],
+    ['{ pets(categoryId: "x", first: 0) { nodes { id } } }', {}, [`categoryId: ${INT64}`, `first: ${PAGE_SIZE}`]],
     [LIST, { size: '5' }, ['first: Int cannot represent non-integer value: "5"']],
     [LIST, { status: 'lost' }, ['status: Value "lost" does not exist in "PetStatus" enum.']],
     [

@@ -3,8 +3,10 @@ import { type EventStream, openStream } from '../support/event-stream.ts'
 import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
-const NEW =
-  'subscription New($after: String, $status: PetStatus) { petCreated(after: $after, status: $status) { cursor node { name } } }'
+const NEW = `
+  subscription New($after: String, $status: PetStatus, $categoryId: ID) {
+    petCreated(after: $after, status: $status, categoryId: $categoryId) { cursor node { name } }
+  }`
 
 interface Created {
   data: { petCreated: { cursor: string; node: { name: string } } }
@@ -14,8 +16,8 @@ const createdIn = (stream: EventStream) =>
   stream.events().map(({ data }) => (JSON.parse(data) as Created).data.petCreated)
 const namesOf = (stream: EventStream) => createdIn(stream).map(({ node }) => node.name)
 
-async function create({ post }: TestService, name: string, status?: string): Promise<void> {
-  expect((await post({ name, categoryId: 1, status })).status).toBe(201)
+async function create({ post }: TestService, name: string, status?: string, categoryId = 1): Promise<void> {
+  expect((await post({ name, categoryId, status })).status).toBe(201)
 }
 
 /** The value of a metric without labels, or with all of these. */
@@ -90,7 +92,36 @@ describe('petCreated', () => {
     expect(data).toEqual({ pets: { nodes: [{ name: 'last' }, { name: 'sold' }] } })
     const other = await openStream(service, { query: NEW, variables: { ...variables, after: 'YWxsOjI' } })
     expect(await other.received(2)).toMatchObject([{ event: 'next' }, { event: 'complete' }])
-    expect(other.text).toContain('must be a cursor from a list with the same status filter')
+    expect(other.text).toContain('must be a cursor from a list with the same filter')
+  })
+
+  test('sends only animals of the category, also from a position that only the table has', async ({ service }) => {
+    const page = async (args: string) => {
+      const { data } = await service.graphql(`{ pets(${args}) { liveCursor } }`)
+      return (data as unknown as { pets: { liveCursor: string } }).pets.liveCursor
+    }
+    const filters = [{ categoryId: '2' }, { categoryId: '2', status: 'sold' }]
+    const cursors = [await page('categoryId: 2'), await page('categoryId: 2, status: sold')]
+    for (const category of [1, 2, 3])
+      for (const status of ['sold', 'pending', undefined])
+        await create(service, `${category} ${status}`, status, category)
+    const live = await openStream(service, { query: NEW, variables: { ...filters[0] } })
+    // The feed of a peer without streams begins above these animals, so they are read from the table.
+    const peer = await service.startPeer()
+    const resumed = []
+    for (const [n, filter] of filters.entries())
+      resumed.push(await openStream(peer, { query: NEW, variables: { ...filter, after: cursors[n] } }))
+    for (const category of [1, 2]) await create(service, `${category} new`, 'sold', category)
+    const [all, sold] = resumed
+    await Promise.all([live.received(1), all?.received(4), sold?.received(2)])
+    expect([live, ...resumed].map(namesOf)).toEqual([
+      ['2 new'],
+      ['2 sold', '2 pending', '2 undefined', '2 new'],
+      ['2 sold', '2 new'],
+    ])
+    const other = await openStream(peer, { query: NEW, variables: { categoryId: '3', after: cursors[0] } })
+    expect(await other.received(2)).toMatchObject([{ event: 'next' }, { event: 'complete' }])
+    expect(other.text).toContain('must be a cursor from a list with the same filter')
   })
 
   test('from the liveCursor of a page misses nothing, whatever the order of the fields', async ({ service }) => {
@@ -183,6 +214,7 @@ describe('the response', () => {
       ['subscription { petCreated { none } }', 'GRAPHQL_VALIDATION_FAILED'],
       ['subscription { petCreated { cursor } second: petCreated { cursor } }', 'GRAPHQL_VALIDATION_FAILED'],
       ['subscription { petCreated(after: "x") { cursor } }', '"fields":[{"path":["after"]'],
+      ['subscription { petCreated(categoryId: "x") { cursor } }', '"fields":[{"path":["categoryId"]'],
       ['subscription { petCreated @skip(if: true) { cursor } }', conditional],
       [
         'subscription { ...F } fragment F on Subscription { ... @skip(if: true) { petCreated { cursor } } }',

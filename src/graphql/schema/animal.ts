@@ -1,14 +1,14 @@
 import type { FieldMap, InputFieldMap } from '@pothos/core'
-import { type Animal, NAME_LENGTH, NewPet, PAGE_SIZE, PageSize, parseInt64, PetStatus } from '../../animals/animal.ts'
-import { toCursor } from '../../animals/cursor.ts'
+import { type Animal, NAME_LENGTH, NewPet, PAGE_SIZE, PageSize, PetStatus } from '../../animals/animal.ts'
+import { filterKey, toCursor } from '../../animals/cursor.ts'
 import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../animals/idempotency.ts'
-import type { ListQuery } from '../../animals/queries.ts'
+import type { ListQuery } from '../../animals/lists.ts'
 import { invalidArgument } from '../../errors.ts'
 import { builder, type GraphQLContext, type Types } from './builder.ts'
-import { pageSizeOf, toListQuery } from './list-query.ts'
+import { pageSizeOf, toInt64, toListQuery } from './list-query.ts'
 import { type ConnectionPage, type Edge, lazy, PageInfo, selectsField } from './connection.ts'
 
-const INT64 = 'an int64 in decimal digits'
+export const INT64 = 'an int64 in decimal digits'
 const NAME_SIZE = `${NAME_LENGTH.min} to ${NAME_LENGTH.max} characters`
 
 export const Status = builder.enumType('PetStatus', {
@@ -39,8 +39,7 @@ const PET_FIELDS: Record<keyof NewPet, PetField> = {
         resolve: ({ categoryId }) => categoryId.toString(),
       }),
     input: (t) => t.id({ required: true, description: `The category: ${INT64}.` }),
-    // An ID may be text. NaN, as other text is no number, is what the contract rejects with its message for numbers.
-    toContract: (id) => (typeof id === 'string' ? (parseInt64(id) ?? Number.NaN) : id),
+    toContract: toInt64,
   },
   status: {
     output: (t) => t.expose('status', { type: Status, nullable: true, description: 'Null: no status.' }),
@@ -75,7 +74,7 @@ export const AnimalEdge = builder.objectRef<Edge<Animal>>('AnimalEdge').implemen
   description: 'An animal and its cursor.',
   fields: (t) => ({
     cursor: t.string({
-      description: 'Opaque; valid only with the same `status` filter.',
+      description: 'Opaque; valid only with the same filter.',
       resolve: ({ cursor }) => cursor(),
     }),
     node: t.expose('node', { type: AnimalType, description: 'The animal.' }),
@@ -111,7 +110,7 @@ const AnimalConnection = builder.objectRef<AnimalList>('AnimalConnection').imple
     }),
     liveCursor: t.string({
       description:
-        'For `petCreated(after:)` with the same `status`: the animals that are added after this page was read. A few of the page may come again: merge them by id.',
+        'For `petCreated(after:)` with the same filter: the animals that are added after this page was read. A few of the page may come again: merge them by id.',
       extensions: { cost: 1 },
       resolve: ({ liveCursor }) => liveCursor(),
     }),
@@ -121,10 +120,11 @@ const AnimalConnection = builder.objectRef<AnimalList>('AnimalConnection').imple
 async function readPage({ animals, deadline, feed }: GraphQLContext, query: ListQuery) {
   const { newerThan } = query
   const page = await deadline.run(() => animals.list(query))
+  const filter = filterKey(query)
   // With `after`, every animal is below a cursor that is too new, so nothing is missed.
   if (newerThan && !page.animals.length) await deadline.run(() => feed.checkGiven(newerThan, 'before'))
   return {
-    edges: page.animals.map((node) => ({ node, cursor: () => toCursor(node.id, query.status) })),
+    edges: page.animals.map((node) => ({ node, cursor: () => toCursor(node.id, filter) })),
     hasNextPage: query.backward ? newerThan !== undefined : page.hasMore,
     hasPreviousPage: query.backward ? page.hasMore : query.olderThan !== undefined,
   }
@@ -137,6 +137,7 @@ builder.queryFields((t) => ({
       'Animals, newest first, in pages: forward with first and after, backward with last and before. A page of n costs n. Error INVALID_ARGUMENT for a size out of range, or for a cursor from another list.',
     args: {
       status: t.arg({ type: Status, description: 'Only animals with this status.' }),
+      categoryId: t.arg.id({ description: `Only animals of this category: ${INT64}.` }),
       first: t.arg.int({
         description: `Page size from the start, ${PAGE_SIZE.min} to ${PAGE_SIZE.max}; ${PAGE_SIZE.default} without \`first\` and \`last\`.`,
       }),
@@ -158,8 +159,8 @@ builder.queryFields((t) => ({
           if (selectsField(info, 'liveCursor')) await settledId().catch(() => {})
           return readPage(context, query)
         }),
-        count: lazy(() => deadline.run(() => animals.count(query.status))),
-        liveCursor: async () => toCursor(await settledId(), query.status),
+        count: lazy(() => deadline.run(() => animals.count(query))),
+        liveCursor: async () => toCursor(await settledId(), filterKey(query)),
       }
     },
   }),

@@ -1,13 +1,23 @@
 import { z } from 'zod'
-import { PAGE_SIZE, PageSize, PetStatus } from '../../animals/animal.ts'
-import { parseCursor } from '../../animals/cursor.ts'
-import type { ListQuery } from '../../animals/queries.ts'
+import { NewPet, PAGE_SIZE, PageSize, parseInt64, PetStatus } from '../../animals/animal.ts'
+import { filterKey, parseCursor } from '../../animals/cursor.ts'
+import type { ListQuery } from '../../animals/lists.ts'
 import { ApiError } from '../../errors.ts'
 
-const ListArgs = z.object({
+/** An ID as the contract takes an int64. NaN, as other text is no number, is what it rejects with its message for numbers. */
+export function toInt64(id: unknown): unknown {
+  return typeof id === 'string' ? (parseInt64(id) ?? Number.NaN) : id
+}
+
+/** Null counts as absent. */
+export const FilterArgs = z.object({
+  status: PetStatus.nullish().transform((status) => status ?? undefined),
+  categoryId: z.preprocess((id) => toInt64(id ?? undefined), NewPet.shape.categoryId.optional()),
+})
+
+const ListArgs = FilterArgs.extend({
   first: PageSize.nullish(),
   last: PageSize.nullish(),
-  status: PetStatus.nullish().transform((status) => status ?? undefined),
   after: z.string().nullish(),
   before: z.string().nullish(),
 })
@@ -19,16 +29,16 @@ export function pageSizeOf({ first, last }: Pick<z.input<typeof ListArgs>, 'firs
 
 /** The arguments of `pets` as a query. @throws ZodError, ApiError INVALID_ARGUMENT for invalid arguments */
 export function toListQuery(args: unknown): ListQuery {
-  const { first, last, status, after, before } = ListArgs.parse(args)
+  const { first, last, after, before, ...filter } = ListArgs.parse(args)
   if (first && last) {
     const fields = [{ path: ['last'], message: 'must not be sent together with first' }]
     throw new ApiError('INVALID_ARGUMENT', 'Provide either first or last, not both.', { fields })
   }
   return {
-    status,
+    ...filter,
     limit: pageSizeOf({ first, last }),
-    olderThan: after == null ? undefined : parseCursor(after, status, 'after'),
-    newerThan: before == null ? undefined : parseCursor(before, status, 'before'),
+    olderThan: after == null ? undefined : parseCursor(after, filterKey(filter), 'after'),
+    newerThan: before == null ? undefined : parseCursor(before, filterKey(filter), 'before'),
     backward: Boolean(last),
   }
 }

@@ -1,15 +1,18 @@
-import type { Animal, PetStatus } from '../../animals/animal.ts'
-import { parseCursor, toCursor } from '../../animals/cursor.ts'
-import { AnimalEdge, Status } from './animal.ts'
+import type { Animal } from '../../animals/animal.ts'
+import { filterKey, parseCursor, toCursor } from '../../animals/cursor.ts'
+import { invalidArgument } from '../../errors.ts'
+import { AnimalEdge, INT64, Status } from './animal.ts'
 import { builder, type GraphQLContext } from './builder.ts'
 import type { Edge } from './connection.ts'
+import { FilterArgs } from './list-query.ts'
 
 /** The events of a subscription. It keeps a position, and nothing that was read. */
 export type CreatedEdges = Awaited<ReturnType<typeof subscribeToCreated>>
 
 interface CreatedArgs {
   after?: string | null | undefined
-  status?: PetStatus | null | undefined
+  status?: unknown
+  categoryId?: unknown
 }
 
 builder.subscriptionFields((t) => ({
@@ -23,6 +26,7 @@ builder.subscriptionFields((t) => ({
           'Only animals that were added after this cursor: a `cursor` of this subscription, or a `liveCursor`. Without it: from now on. The header `Last-Event-ID` takes precedence.',
       }),
       status: t.arg({ type: Status, description: 'Only animals with this status.' }),
+      categoryId: t.arg.id({ description: `Only animals of this category: ${INT64}.` }),
     },
     extensions: { cost: 10 },
     subscribe: (_root, args, context) => subscribeToCreated(args, context),
@@ -33,13 +37,15 @@ builder.subscriptionFields((t) => ({
 async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext) {
   if (!context.subscriber) throw new Error('Only subscriptions have a subscriber')
   const { clientId, signal } = context.subscriber
-  const status = args.status ?? undefined
-  const position = await positionOf(args, context)
-  const follower = context.feed.follow(position, { status, clientId, signal })
+  const { data: filter, error } = FilterArgs.safeParse(args)
+  if (error) throw invalidArgument(error.issues)
+  const key = filterKey(filter)
+  const position = await positionOf(args.after, key, context)
+  const follower = context.feed.follow(position, { ...filter, clientId, signal })
   return {
     /** The next edges, oldest first, as soon as there are some. */
     async next(): Promise<Edge<Animal>[]> {
-      return (await follower.next()).map((node) => ({ node, cursor: () => toCursor(node.id, status) }))
+      return (await follower.next()).map((node) => ({ node, cursor: () => toCursor(node.id, key) }))
     },
     /** `next` continues after this edge. */
     continueAfter: ({ node }: Edge<Animal>) => void (follower.position = node.id),
@@ -54,12 +60,12 @@ async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext) {
  * The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. It is no
  * closure of subscribeToCreated: what a stream keeps would then keep `after`, and with it the text of the whole document.
  */
-async function positionOf({ after, status }: CreatedArgs, context: GraphQLContext): Promise<bigint> {
+async function positionOf(after: CreatedArgs['after'], filter: string, context: GraphQLContext): Promise<bigint> {
   const { deadline, feed, subscriber } = context
   const argument = subscriber?.lastEventId ? 'Last-Event-ID' : 'after'
   const cursor = subscriber?.lastEventId ?? after
   if (cursor == null) return deadline.run(() => feed.settledId())
-  const position = parseCursor(cursor, status ?? undefined, argument)
+  const position = parseCursor(cursor, filter, argument)
   await deadline.run(() => feed.checkGiven(position, argument))
   return position
 }

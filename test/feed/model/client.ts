@@ -16,11 +16,11 @@ import type { Clock, Turn } from './clock.ts'
 import { matches, type PostgresModel } from './postgres.ts'
 import type { ClientPlan, Session } from './schedule.ts'
 
-const PAGE = parse(`query Page($status: PetStatus, $first: Int) {
-  pets(status: $status, first: $first) { nodes { id name } liveCursor }
+const PAGE = parse(`query Page($status: PetStatus, $categoryId: ID, $first: Int) {
+  pets(status: $status, categoryId: $categoryId, first: $first) { nodes { id name } liveCursor }
 }`)
-const NEW_DOCUMENT = parse(`subscription New($status: PetStatus, $after: String) {
-  petCreated(status: $status, after: $after) { node { id name status } }
+const NEW_DOCUMENT = parse(`subscription New($status: PetStatus, $categoryId: ID, $after: String) {
+  petCreated(status: $status, categoryId: $categoryId, after: $after) { node { id name status categoryId } }
 }`)
 const NEW = {
   document: NEW_DOCUMENT,

@@ -37,7 +37,7 @@ const session = fc.record({
   isRevoked: fc.nat(5).map((n) => n === 5),
 })
 const client = fc.record({
-  filter: fc.constantFrom({}, { status: 'available' }, { status: 'sold' }),
+  filter: fc.constantFrom({}, { status: 'available' }, { status: 'sold' }, { categoryId: '1' }),
   pageSize: fc.constantFrom(2, 100),
   sessions: fc.array(session, { maxLength: 4 }),
 })

@@ -82,7 +82,11 @@ function createWrite({ turn, clock, database, instances, fail }: World) {
       await turn(step.kind)
       if (step.kind === 'insert') {
         const padding = 'x'.repeat(step.count > 100 ? 200 : 0) // more than fits into one part of a stream
-        const toRow = () => ({ name: `inserted ${names++}${padding}`, categoryId: 1n, status: step.status })
+        const toRow = () => ({
+          name: `inserted ${names++}${padding}`,
+          categoryId: BigInt(names % 2),
+          status: step.status,
+        })
         await transaction.insert(Array.from({ length: step.count }, toRow))
       } else if (step.kind === 'pause') await clock.sleep(step.ms)
       else if (step.kind === 'savepoint') transaction.savepoint()
@@ -104,7 +108,7 @@ function createWrite({ turn, clock, database, instances, fail }: World) {
         await turn('write')
         if (step.kind === 'transaction') transactions.push(await transact(step))
         else {
-          const pet = { name: `created ${names++}`, categoryId: 1n, status: step.status ?? undefined }
+          const pet = { name: `created ${names++}`, categoryId: BigInt(names % 2), status: step.status ?? undefined }
           const created = instances[step.instance]?.animals.create(pet)
           await created?.catch((error: unknown) => error instanceof ApiError || fail(String(error)))
         }

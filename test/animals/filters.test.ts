@@ -1,0 +1,141 @@
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import { INT64_MAX, INT64_MIN, PetStatus } from '../../src/animals/animal.ts'
+import { type Filter, toCursor } from '../../src/animals/cursor.ts'
+import { createAnimals } from '../../src/animals/service.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
+
+interface Row {
+  id: bigint
+  status: PetStatus | null
+  categoryId: bigint
+}
+
+interface Walk {
+  filter: Filter
+  size: number
+  backward: boolean
+}
+
+const CATEGORIES = [1n, 2n, INT64_MIN, INT64_MAX]
+const status = fc.constantFrom(...PetStatus.options)
+const categoryId = fc.constantFrom(...CATEGORIES)
+const rows = fc.array(fc.record({ status: fc.option(status), categoryId }), { maxLength: 60 })
+const filter: fc.Arbitrary<Filter> = fc.record(
+  { status, categoryId: fc.oneof(categoryId, fc.constant(404n)) },
+  { requiredKeys: [] },
+)
+const walk: fc.Arbitrary<Walk> = fc.record({ filter, size: fc.integer({ min: 1, max: 9 }), backward: fc.boolean() })
+
+/** @returns the rows with their ids, which have gaps, oldest first */
+async function replaceRows({ database: { pool } }: TestService, created: Omit<Row, 'id'>[]): Promise<Row[]> {
+  const all = created.map((row, n) => ({ ...row, id: BigInt(3 * n + 1) }))
+  await pool.query('TRUNCATE animal CASCADE')
+  await pool.query(
+    `INSERT INTO animal (id, name, category_id, status) SELECT id, 'x', category, status
+     FROM unnest($1::bigint[], $2::bigint[], $3::pet_status[]) AS row (id, category, status)`,
+    [all.map(({ id }) => id), all.map(({ categoryId }) => categoryId), all.map(({ status }) => status)],
+  )
+  return all
+}
+
+function idsWith({ status, categoryId }: Filter, all: Row[]): bigint[] {
+  return all
+    .filter((row) => status === undefined || row.status === status)
+    .filter((row) => categoryId === undefined || row.categoryId === categoryId)
+    .map(({ id }) => id)
+    .reverse()
+}
+
+const PETS = `
+  query ($status: PetStatus, $categoryId: ID, $first: Int, $after: String, $last: Int, $before: String) {
+    pets(status: $status, categoryId: $categoryId, first: $first, after: $after, last: $last, before: $before) {
+      nodes { id }
+      pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+      totalCount
+    }
+  }`
+
+interface Page {
+  nodes: { id: string }[]
+  pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string; endCursor: string }
+  totalCount: number
+}
+
+/** All pages of a list by GraphQL, newest first. */
+async function walkPages({ graphql }: TestService, { filter, size, backward }: Walk): Promise<Page[]> {
+  const pages: Page[] = []
+  let position = {}
+  for (;;) {
+    const variables = { ...filter, categoryId: filter.categoryId?.toString(), [backward ? 'last' : 'first']: size }
+    const { data, errors } = await graphql(PETS, { ...variables, ...position })
+    expect(errors).toBeUndefined()
+    const { pets: page } = data as unknown as { pets: Page } // as selected
+    const { hasNextPage, hasPreviousPage, startCursor, endCursor } = page.pageInfo
+    pages.push(page)
+    if (!(backward ? hasPreviousPage : hasNextPage)) return backward ? pages.reverse() : pages
+    position = backward ? { before: startCursor } : { after: endCursor }
+  }
+}
+
+test('the pages of every filter have each of its animals once, in order, and totalCount is their number', async ({
+  service,
+}) => {
+  await fc.assert(
+    fc.asyncProperty(rows, fc.array(walk, { minLength: 1, maxLength: 4 }), async (created, walks) => {
+      const all = await replaceRows(service, created)
+      await Promise.all(
+        walks.map(async (one) => {
+          const pages = await walkPages(service, one)
+          const expected = idsWith(one.filter, all)
+          expect(pages.flatMap(({ nodes }) => nodes.map(({ id }) => BigInt(id)))).toEqual(expected)
+          for (const { totalCount } of pages) expect(totalCount).toBe(expected.length)
+        }),
+      )
+    }),
+    { numRuns: 25 },
+  )
+})
+
+test('a page of the service has the first animals of the filter between its bounds', async ({ service }) => {
+  const { list, count } = createAnimals(service.database.statements, service.database.counts)
+  const bound = fc.option(
+    fc.integer({ min: -1, max: 190 }).map((id) => BigInt(id)),
+    { nil: undefined },
+  )
+  const query = fc.record({ walk, olderThan: bound, newerThan: bound })
+  await fc.assert(
+    fc.asyncProperty(rows, fc.array(query, { minLength: 1, maxLength: 30 }), async (created, queries) => {
+      const all = await replaceRows(service, created)
+      await Promise.all(
+        queries.map(async ({ walk: { filter, size: limit, backward }, olderThan, newerThan }) => {
+          const between = idsWith(filter, all)
+            .filter((id) => olderThan === undefined || id < olderThan)
+            .filter((id) => newerThan === undefined || id > newerThan)
+          const { animals, hasMore } = await list({ ...filter, limit, backward, olderThan, newerThan })
+          expect(animals.map(({ id }) => id)).toEqual(backward ? between.slice(-limit) : between.slice(0, limit))
+          expect(hasMore).toBe(between.length > limit)
+          expect(await count(filter)).toBe(idsWith(filter, all).length)
+        }),
+      )
+    }),
+    { numRuns: 40 },
+  )
+})
+
+test('a cursor is valid with its filter only', async ({ service }) => {
+  const filters: [filter: string, args: string][] = [
+    ['all', ''],
+    ['sold', 'status: sold, '],
+    ['all,7', 'categoryId: 7, '],
+    ['sold,7', 'status: sold, categoryId: "7", '],
+    ['sold,-7', 'status: sold, categoryId: "-7", '],
+  ]
+  for (const [name] of filters) {
+    for (const [other, args] of filters) {
+      const { errors } = await service.graphql(`{ pets(${args}after: "${toCursor(5n, name)}") { nodes { id } } }`)
+      const message = 'after: must be a cursor from a list with the same filter'
+      expect(errors?.map((error) => error.message)).toEqual(name === other ? undefined : [message])
+    }
+  }
+})
