@@ -4,16 +4,17 @@ import type { Postgres } from './database.ts'
 import { serviceDialect } from './dialects.ts'
 import { type Conditions, measure, type Measured, warmUp } from './measure.ts'
 import { fixed, type Spread, spreadOf, table } from './report.ts'
-import { pageBelow, randomNumbers, SOLD_ROWS } from './rows.ts'
+import { LARGE_CATEGORY, pageBelow, randomNumbers, SMALL_CATEGORY, SOLD_ROWS } from './rows.ts'
 import { startServer } from './servers.ts'
 import { variants } from './variants.ts'
 import type { BenchRequest } from './workloads.ts'
 
-/** A page of a size at a place, of all rows or of those with a status. */
+/** A page of a size at a place, of all rows or of those of a filter: only GraphQL has one for the category. */
 interface Page {
   limit: number
   position: 'first' | 'middle' | 'last'
   status?: 'available' | 'pending' | 'sold'
+  categoryId?: string
 }
 
 /** A page on each table. */
@@ -30,7 +31,15 @@ export interface Growth extends Page {
 const PAGES: Page[] = [
   ...[1, 20, 100].flatMap((limit) => (['first', 'middle', 'last'] as const).map((position) => ({ limit, position }))),
   ...(['available', 'pending', 'sold'] as const).map((status) => ({ limit: 20, position: 'middle' as const, status })),
+  { limit: 20, position: 'middle', categoryId: LARGE_CATEGORY },
+  { limit: 20, position: 'middle', categoryId: LARGE_CATEGORY, status: 'sold' },
+  { limit: 20, position: 'middle', categoryId: SMALL_CATEGORY },
 ]
+
+const PAGE_OF_CATEGORY = `
+  query ($first: Int, $after: String, $status: PetStatus, $categoryId: ID) {
+    pets(first: $first, after: $after, status: $status, categoryId: $categoryId) { nodes { id name categoryId status } }
+  }`
 
 /** A page may cost so much more on a larger table, and no more. */
 const ALLOWED = 1.2
@@ -92,22 +101,35 @@ function compareToSmallest(rows: number, rounds: Measured[], smallest: Measured[
 }
 
 /** Many pages close to a position, so that concurrent requests differ; there is only one first page. */
-function requestsOf({ limit, position, status }: Page, rows: number): BenchRequest[] {
+function requestsOf({ limit, position, ...filter }: Page, rows: number): BenchRequest[] {
+  const { status, categoryId } = filter
   const random = randomNumbers(limit)
-  const middle = (status === 'sold' ? SOLD_ROWS : rows) / 2
+  const isOld = status === 'sold' || categoryId === SMALL_CATEGORY
+  const middle = (isOld ? SOLD_ROWS : rows) / 2
   const below = () => (position === 'middle' ? middle : limit + 1) + random() * 200
   const cursors = position === 'first' ? [undefined] : Array.from({ length: 500 }, () => Math.floor(below()))
-  return cursors.map((id) => ({
-    method: 'GET',
-    path:
-      `/v1/pets?limit=${limit}${status ? `&status=${status}` : ''}` +
-      (id === undefined ? '' : `&cursor=${serviceDialect.cursor(id, status)}`),
-    expected: pageBelow(id ?? rows + 1, limit, status),
-  }))
+  return cursors.map((id) => {
+    const expected = pageBelow(id ?? rows + 1, limit, filter)
+    const key = categoryId ? `${status ?? 'all'},${categoryId}` : status
+    const cursor = id === undefined ? undefined : serviceDialect.cursor(id, key)
+    if (categoryId) {
+      const variables = { ...filter, first: limit, after: cursor }
+      return {
+        method: 'POST',
+        path: '/graphql',
+        body: JSON.stringify({ query: PAGE_OF_CATEGORY, variables }),
+        expected,
+      }
+    }
+    const query = [`limit=${limit}`, status && `status=${status}`, cursor && `cursor=${cursor}`]
+      .filter(Boolean)
+      .join('&')
+    return { method: 'GET', path: `/v1/pets?${query}`, expected }
+  })
 }
 
-function nameOf({ limit, position, status }: Page): string {
-  return `${position} page of ${limit}${status ? ` ${status}` : ''}`
+function nameOf({ limit, position, status, categoryId }: Page): string {
+  return `${position} page of ${limit}${status ? ` ${status}` : ''}${categoryId ? ` in category ${categoryId}` : ''}`
 }
 
 export function growthTable(all: Growth[]): string {

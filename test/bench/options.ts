@@ -6,7 +6,7 @@ import { workloads } from './workloads.ts'
 export const USAGE = `Usage: npm run bench -- [COMMAND] [OPTIONS]
   (no command)        the service against its peers, as ratios
   growth              pages of tables of 1 thousand rows, 100 thousand, and --rows when that is more, say 10000000;
-                      all animals, and each status
+                      all animals, each status, and categories
   overload            the service at 1, 3 and 10 times what it can do
 
   --rounds N          measurements of each, in turn (5)

@@ -9,26 +9,33 @@ export interface Row {
 /** The oldest rows are sold, and no others: a rare status, far from the newest row. */
 export const SOLD_ROWS = 200
 
+/** The large category has every other row, the small one every other of the oldest rows. The rest are of category 0. */
+export const LARGE_CATEGORY = '1'
+export const SMALL_CATEGORY = '2'
+const SMALL_CATEGORY_END = 2 * SOLD_ROWS
+
 const statuses = [null, 'available', 'pending'] as const
 
 export function rowOf(id: number): Row {
   const status = id <= SOLD_ROWS ? 'sold' : (statuses[id % 3] ?? null)
-  return { id: String(id), name: `animal ${id}`, categoryId: String(id % 50), status }
+  const categoryId = id % 2 ? LARGE_CATEGORY : id <= SMALL_CATEGORY_END ? SMALL_CATEGORY : '0'
+  return { id: String(id), name: `animal ${id}`, categoryId, status }
 }
 
 /** SQL that makes rows 1 to count. */
 export const insertRows = `
   INSERT INTO animal (name, category_id, status)
-  SELECT 'animal ' || id, id % 50,
+  SELECT 'animal ' || id,
+    CASE WHEN id % 2 = 1 THEN ${LARGE_CATEGORY} WHEN id <= ${SMALL_CATEGORY_END} THEN ${SMALL_CATEGORY} ELSE 0 END,
     CASE WHEN id <= ${SOLD_ROWS} THEN 'sold' ELSE (ARRAY[NULL, 'available', 'pending']::pet_status[])[id % 3 + 1] END
   FROM generate_series(1, $1::bigint) AS id`
 
-/** A page as the service orders it, newest first: the rows older than an id, all or with a status. */
-export function pageBelow(id: number, limit: number, status?: Row['status']): Row[] {
+/** A page as the service orders it, newest first: the rows older than an id, all or those of a filter. */
+export function pageBelow(id: number, limit: number, { status, categoryId }: Partial<Row> = {}): Row[] {
   const page: Row[] = []
   for (let next = id - 1; next > 0 && page.length < limit; next--) {
     const row = rowOf(next)
-    if (!status || row.status === status) page.push(row)
+    if ((!status || row.status === status) && (!categoryId || row.categoryId === categoryId)) page.push(row)
   }
   return page
 }
