@@ -17,7 +17,7 @@ const transaction = fc.record({
   kind: fc.constant('transaction' as const),
   steps: fc.array(step, { maxLength: 4 }),
   isPrepared: fc.boolean(),
-  end: fc.constantFrom('commit', 'rollback', 'stay open'),
+  end: fc.constantFrom('commit', 'commit', 'rollback', 'stay open', 'stay open'),
 })
 /** A request to an instance. */
 const create = fc.record({ kind: fc.constant('create' as const), instance, status })
@@ -52,7 +52,7 @@ export const schedule = fc.record({
   seed: fc.noShrink(fc.integer()),
   writers,
   clients: fc.array(client, { minLength: 1, maxLength: 2 }),
-  faults: fc.array(fault, { maxLength: 3 }),
+  faults: fc.array(fault, { maxLength: 5 }),
   /** After the restore of the backup, if there is one. */
   writersAfterRestore: writers,
 })

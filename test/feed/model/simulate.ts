@@ -62,17 +62,19 @@ async function run({ writers, faults, writersAfterRestore }: Schedule, world: Wo
   }
 
   for (const client of clients) void client.run()
-  await Promise.all([write(writers), ...faults.map(inject)])
+  const [open] = await Promise.all([write(writers), ...faults.map(inject)])
+  await Promise.all(open.map((transaction) => transaction.commit()))
   if (backup) {
     // What docs/feed.md assumes: each feed has a failed read, and nothing is added before the restore is noticed.
     await database.restore(backup, () => clock.sleep(700))
     await until(isNoticed)
-    await write(writersAfterRestore)
+    const openAfterRestore = await write(writersAfterRestore)
+    await Promise.all(openAfterRestore.map((transaction) => transaction.commit()))
   }
   await until(() => clients.every((client) => client.position !== undefined && client.firstMissing() === undefined))
 }
 
-/** @returns executes what each of several writers does, one thing after the other */
+/** @returns executes what each of several writers does, one thing after the other, and returns their transactions */
 function createWrite({ turn, clock, database, instances, fail }: World) {
   let names = 0
 
@@ -101,7 +103,7 @@ function createWrite({ turn, clock, database, instances, fail }: World) {
     return transaction
   }
 
-  return async (writers: Writer[]): Promise<void> => {
+  return async (writers: Writer[]): Promise<Transaction[]> => {
     const transactions: Transaction[] = []
     const execute = async (writer: Writer) => {
       for (const step of writer) {
@@ -115,6 +117,6 @@ function createWrite({ turn, clock, database, instances, fail }: World) {
       }
     }
     await Promise.all(writers.map(execute))
-    await Promise.all(transactions.map((transaction) => transaction.commit()))
+    return transactions
   }
 }
