@@ -45,7 +45,8 @@ function selectPages(filter: keyof typeof KEYS, backward: boolean): string {
   // instead, until it has found enough animals of a rare status.
   // The last bound is compared after LIMIT: before PostgreSQL 18, a scan does not stop at the bound of a row comparison.
   // The constant LIMIT keeps the estimated cost below jit_above_cost, above which PostgreSQL compiles every execution for a
-  // tenth of a second: of the other LIMIT it only assumes a tenth of what matches.
+  // tenth of a second: of the other LIMIT it only assumes a tenth of what matches. That keeps the order of the subquery: if
+  // it had one of its own, PostgreSQL would sort all that the constant one lets through.
   const range = `
     SELECT * FROM (
       SELECT * FROM (
@@ -53,7 +54,7 @@ function selectPages(filter: keyof typeof KEYS, backward: boolean): string {
         WHERE ${compare(backward ? '>=' : '<=', first)}
         ${order} LIMIT ${PAGE_SIZE.max + 1}
       ) AS animal
-      ${order} LIMIT page.size
+      LIMIT page.size
     ) AS animal
     WHERE ${compare(backward ? '<=' : '>=', last)}`
   // The index has no order of all animals of a category: a page is the first ones of what each status has.

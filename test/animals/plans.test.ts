@@ -42,6 +42,8 @@ test('every statement costs the same in a large table as in a small one, for a r
       const isPage = text.includes('LIMIT')
       const scan = { parent: isPage ? 'Limit' : undefined, index: indexOf(text), filter: undefined }
       expect(scansIn(JSON.parse(plan)[0].Plan), text).toEqual([scan])
+      const sorts = text.includes('(category_id, ') ? 1 : 0 // of what the four statuses have
+      expect(plan.match(/Sort"/g) ?? [], text).toHaveLength(sorts)
     }
     for (const { text, values } of sent) {
       const { cost, plan } = await explain(client, text, values) // may depend on the values
