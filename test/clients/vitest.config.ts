@@ -20,6 +20,7 @@ const relay = {
 export default defineConfig({
   ...service,
   plugins: [relay],
+  logLevel: 'error', // @actions/ is published without the sources that its source maps name
   test: {
     ...service.test,
     include: ['test/clients/*.client.ts'],
