@@ -5,6 +5,7 @@ import { createService, type Service, type ServiceOptions } from '../../src/serv
 import { type Config, loadConfig } from '../../src/config.ts'
 import { type ApiKeys, Scope } from '../../src/auth/api-keys.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
+import { SECRET } from './key-leaks.ts'
 import { collectLog, recordKey, type Log } from './output.ts'
 import { givenUrl } from './postgres.ts'
 import { GENEROUS_TIMEOUTS } from './timeouts.ts'
@@ -138,6 +139,7 @@ export async function startService(
     })
     const body = await response.clone().text()
     expect(deviations(init.method ?? 'GET', path, response, body), 'deviations from the OpenAPI document').toEqual([])
+    if (!response.ok || path === '/metrics') expect(body).not.toMatch(SECRET)
     return response
   }
   const postTo =

@@ -12,10 +12,10 @@ declare module 'vitest' {
   }
 }
 
-/** The format of a key. No log may contain it, even if the key does not exist. */
-const KEY_PATTERN = /pets_[0-9a-z]{57}/gi
+/** A key, even one that does not exist, an access token or its payload, or the subject of a test's token. */
+export const SECRET = /pets_[0-9a-z]{57}|eyJ[\w-]{20,}|\w+@people\.example/i
 
-/** After the test run, searches all recorded output for keys. A leaked key fails the run. */
+/** After the test run, searches all recorded output for keys, tokens and subjects. A leaked one fails the run. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dir = await mkdtemp(join(tmpdir(), 'pet-store-output-'))
   const [outputFile, keysFile] = [join(dir, 'output'), join(dir, 'keys')]
@@ -28,10 +28,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await rm(dir, { recursive: true })
     // Also finds keys without their prefix or their checksum.
     const secrets = keys.map((key) => key.slice(13, 55)).filter((secret) => output.includes(secret))
-    const leaks = [...new Set([...(output.match(KEY_PATTERN) ?? []), ...secrets])]
+    const leaks = [...new Set([...(output.match(new RegExp(SECRET, 'gi')) ?? []), ...secrets])]
     if (!leaks.length) return
     const lines = output.split('\n').filter((line) => leaks.some((leak) => line.includes(leak)))
-    console.error(`Keys were printed in this run:\n${lines.slice(0, 10).join('\n')}`)
+    console.error(`Keys, access tokens or subjects were printed in this run:\n${lines.slice(0, 10).join('\n')}`)
     process.exitCode = 1 // Vitest only prints an error that is thrown here; it does not fail the run
   }
 }
