@@ -1,47 +1,42 @@
-import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import type { Server } from 'node:http'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest'
 import { expectAccessible } from '../browser/accessibility.ts'
 import { chromiumPath, launch, whySkipped } from '../browser/browser.ts'
 import { startTcpProxy, type TcpProxy } from '../chaos/tcp-proxy.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
+import { AUDIENCE } from '../support/issuer.ts'
 import { waitUntil } from '../support/timeouts.ts'
 import { fill } from './fill.ts'
+import { startIssuer } from './issuer.ts'
 import { add, streamsOf } from './live-list.ts'
+import { buildShop, confirmAtIssuer, ORIGIN, serveShop, signInAtIssuer } from './shop.ts'
 
-const folder = fileURLToPath(new URL('../../docs/shop/', import.meta.url))
-const ORIGIN = 'http://localhost:5173' // where Vite serves
+const TOKEN_SECONDS = 12 // the shop renews a token that has less than ten
 
 describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
   let proxy: TcpProxy
   let browser: Browser
   let pages: Server
+  let issuer: Awaited<ReturnType<typeof startIssuer>>
 
   /** The address of the service is part of the build: a proxy keeps it while services come and go. */
   beforeAll(async () => {
     proxy = await startTcpProxy('http://127.0.0.1')
-    pages = createServer((req, res) => {
-      const { pathname } = new URL(req.url ?? '', ORIGIN)
-      const isAsset = pathname.startsWith('/assets/')
-      if (isAsset) res.setHeader('Content-Type', pathname.endsWith('.js') ? 'text/javascript' : 'text/css')
-      const file = pathname === '/schema.graphql' ? '../../schema.graphql' : `dist/${isAsset ? pathname : 'index.html'}`
-      res.end(readFileSync(folder + file))
-    }).listen(5173, 'localhost')
-    await once(pages, 'listening')
-    const run = (script: string, VITE_PET_STORE: string) =>
-      promisify(execFile)('npm', ['run', script], { cwd: folder, env: { ...process.env, VITE_PET_STORE } })
-    await run('generate', ORIGIN)
-    await run('build', new URL(proxy.url).origin)
+    pages = await serveShop()
+    issuer = await startIssuer(`${ORIGIN}/`, TOKEN_SECONDS)
+    await buildShop({
+      VITE_PET_STORE: new URL(proxy.url).origin,
+      VITE_OIDC_ISSUER: issuer.url,
+      VITE_OIDC_CLIENT: 'shop',
+      VITE_OIDC_AUDIENCE: AUDIENCE,
+    })
     browser = await launch()
   })
   afterAll(async () => {
     await browser?.close()
     pages?.close()
+    issuer?.stop()
     await proxy?.down()
   })
 
@@ -49,7 +44,7 @@ describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
   async function startPeer(service: TestService) {
     let peer: TestService
     async function up() {
-      peer = await service.startPeer({ CORS_ORIGINS: [ORIGIN] })
+      peer = await service.startPeer({ CORS_ORIGINS: [ORIGIN], OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE })
       proxy.retarget(peer.base)
       await proxy.up()
     }
@@ -157,6 +152,65 @@ describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
     const page = await open()
     await signIn(page, 'none')
     await page.getByText('Please sign in again.').waitFor()
+  })
+
+  test('misses nothing when its stream goes on with the next access token', async ({ service }) => {
+    await startPeer(service)
+    const page = await open()
+    const tokens = new Set<string | undefined>() // of streams
+    page.on('request', (request) => {
+      if (request.postData()?.includes('subscription')) tokens.add(request.headers()['authorization'])
+    })
+    await signInAtIssuer(page)
+    await page.getByText('There are no animals yet.').waitFor()
+    const names: string[] = []
+    while (tokens.size < 2) {
+      names.unshift(`animal ${names.length}`)
+      await add(service, names[0] ?? '')
+      await page.waitForTimeout(200)
+    }
+    await shows(page, names)
+    expect(await page.evaluate('JSON.stringify([localStorage, sessionStorage])')).toBe('[{},{}]')
+  })
+
+  test('asks to sign in again when the issuer no longer renews the token', async ({ service }) => {
+    await startPeer(service)
+    const page = await open()
+    await signInAtIssuer(page)
+    await page.getByText('There are no animals yet.').waitFor()
+    await issuer.revoke()
+    await page.getByText('Please sign in again.').waitFor()
+    await expectAccessible(page)
+    await signInAtIssuer(page)
+    await page.getByText('There are no animals yet.').waitFor()
+  })
+
+  test('signs out, at the issuer too', async ({ service }) => {
+    await startPeer(service)
+    const page = await open()
+    await signInAtIssuer(page)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Yes, sign me out' }).click()
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.locator('[name=password]').waitFor()
+  })
+
+  const RETRY_SIGN_IN = 'You are not signed in. Please try again.'
+  test.for([
+    ['is cancelled', '**/none', (page: Page) => page.getByText('Cancel').click(), RETRY_SIGN_IN],
+    ['gets no token', '**/token', confirmAtIssuer, RETRY_SIGN_IN],
+    ['finds no issuer', '**/.well-known/*', () => {}, 'Sign-in is not possible just now. Please try again.'],
+  ] as const)('says so when a sign-in %s', async ([, unreachable, go, message], { service }) => {
+    await startPeer(service)
+    const page = await open()
+    await page.route(unreachable, (route) => route.abort())
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await go(page)
+    await page.getByText(message).waitFor()
+    await expectAccessible(page)
+    await page.unrouteAll()
+    await signInAtIssuer(page)
+    await page.getByText('There are no animals yet.').waitFor()
   })
 
   test.for(['light', 'dark'] as const)('is accessible in %s', async (scheme, { service }) => {

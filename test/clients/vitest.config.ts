@@ -24,6 +24,7 @@ export default defineConfig({
   test: {
     ...service.test,
     include: ['test/clients/*.client.ts'],
+    onConsoleLog: (text) => !text.startsWith('oidc-provider'), // warnings about what production needs
     server: { deps: { inline: [/@actions\//] } }, // they import JSON as only bundlers do
     globalSetup: ['test/clients/generate.ts', 'test/support/key-leaks.ts', 'test/support/postgres.ts'],
   },

@@ -13,7 +13,7 @@ export function Shop({ store, onSignOut }: { store: PetStore; onSignOut: () => v
     <>
       <header>
         <h1>Pet shop</h1>
-        <button onClick={() => onSignOut()}>Sign out</button>
+        <button onClick={onSignOut}>Sign out</button>
       </header>
       <AddPet store={store} onAdded={(pet) => matches(pet) && add(pet)} />
       <h2>Animals</h2>

@@ -5,18 +5,22 @@ import { Shop } from './Shop.tsx'
 import { SignIn } from './SignIn.tsx'
 import { createPetStore } from './store.ts'
 
-const returned = await finishSignIn().catch((error: Error) => error)
-const failed = returned instanceof Error
+let failure = ''
+const returned = await finishSignIn().catch(() => void (failure = 'You are not signed in. Please try again.'))
 
 function App() {
-  const [session, setSession] = useState(failed ? undefined : returned)
-  const [problem, setProblem] = useState(failed ? `You are not signed in: ${returned.message}` : '')
+  const [session, setSession] = useState(returned)
+  const [problem, setProblem] = useState(failure)
   const store = useMemo(() => session && createPetStore(session, () => signOut('Please sign in again.')), [session])
   function signOut(problem = '') {
     setProblem(problem)
     setSession(undefined)
   }
-  return store ? <Shop store={store} onSignOut={signOut} /> : <SignIn problem={problem} onSignIn={setSession} />
+  function leave() {
+    signOut()
+    void session?.signOut?.()
+  }
+  return store ? <Shop store={store} onSignOut={leave} /> : <SignIn problem={problem} onSignIn={setSession} />
 }
 
 createRoot(document.getElementById('shop')!).render(

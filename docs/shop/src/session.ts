@@ -3,6 +3,8 @@ import { ErrorResponse, InMemoryWebStorage, UserManager, WebStorageStateStore } 
 /** What a person signed in with: a key, or a sign-in whose access token is replaced when it expires. */
 export interface Session {
   token(): Promise<string>
+  /** Leaves this page for the issuer's, where the person would stay signed in. */
+  signOut?(): Promise<void>
 }
 
 const { VITE_OIDC_ISSUER, VITE_OIDC_CLIENT, VITE_OIDC_AUDIENCE } = import.meta.env
@@ -13,6 +15,7 @@ const users =
     authority: VITE_OIDC_ISSUER,
     client_id: VITE_OIDC_CLIENT,
     redirect_uri: `${location.origin}/`,
+    post_logout_redirect_uri: `${location.origin}/`,
     scope: 'openid offline_access pets:read pets:write',
     prompt: 'consent', // without it an issuer gives no refresh token (OpenID Connect Core §11)
     resource: VITE_OIDC_AUDIENCE,
@@ -31,7 +34,7 @@ export async function finishSignIn(): Promise<Session | undefined> {
   const url = location.href
   history.replaceState(null, '', location.pathname) // a code is valid once
   await users.signinCallback(url)
-  return { token: () => readToken(users) }
+  return { token: () => readToken(users), signOut: () => users.signoutRedirect().catch(() => {}) } // some cannot
 }
 
 export const keySession = (key: string): Session => ({ token: async () => key })
