@@ -172,7 +172,7 @@ export class Transaction {
     if (!this.isOpen) return
     if (this.#database.fault === 'releases a lock before the rows are visible') {
       this.holdsLock = false
-      await this.#database.turn('visibility')
+      for (let n = 0; n < 10; n++) await this.#database.turn('visibility')
     }
     this.#database.show(this.#rows)
     await this.#database.turn('release of the lock')
