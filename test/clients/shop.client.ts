@@ -131,6 +131,25 @@ describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
     await shows(page, ['Ada', 'Rex'])
   })
 
+  test('shows the animals of a category, and what is added to it', async ({ service }) => {
+    await startPeer(service)
+    const addTo = (categoryId: number, name: string) => service.post({ name, categoryId })
+    await addTo(7, 'Rex')
+    await addTo(8, 'Tom')
+    await addTo(7, 'Ada')
+    const page = await open()
+    await signIn(page, service.key)
+    await shows(page, ['Ada', 'Tom', 'Rex'])
+    await page.getByRole('button', { name: 'category 7' }).first().click()
+    await shows(page, ['Ada', 'Rex'])
+    await addTo(8, 'Kit')
+    await addTo(7, 'Ben')
+    await shows(page, ['Ben', 'Ada', 'Rex'])
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Show all categories' }).click()
+    await shows(page, ['Ben', 'Kit', 'Ada', 'Tom', 'Rex'])
+  })
+
   test('shows what is wrong beside its field, in words', async ({ service }) => {
     await startPeer(service)
     const page = await open()

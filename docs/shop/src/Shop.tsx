@@ -7,7 +7,8 @@ export function Shop({ store, onSignOut }: { store: PetStore; onSignOut: () => v
   const [filter, setFilter] = useState<Filter>({})
   const [isLoading, startLoading] = useTransition()
   const { pets, pageInfo, problem, add, loadMore } = usePets(store, filter)
-  const matches = ({ status }: Pet) => !filter.status || status === filter.status
+  const matches = ({ status, categoryId }: Pet) =>
+    (!filter.status || status === filter.status) && (!filter.categoryId || categoryId === filter.categoryId)
 
   return (
     <>
@@ -19,17 +20,26 @@ export function Shop({ store, onSignOut }: { store: PetStore; onSignOut: () => v
       <h2>Animals</h2>
       <label>
         Status
-        <select onChange={({ target }) => setFilter({ status: STATUSES.find((status) => status === target.value) })}>
+        <select
+          onChange={({ target }) =>
+            setFilter({ ...filter, status: STATUSES.find((status) => status === target.value) })
+          }
+        >
           <option value="">all</option>
           {STATUSES.map((status) => (
             <option key={status}>{status}</option>
           ))}
         </select>
       </label>
+      {filter.categoryId && (
+        <button onClick={() => setFilter({ ...filter, categoryId: undefined })}>Show all categories</button>
+      )}
       <ul>
         {pets.map(({ id, name, categoryId, status }) => (
           <li key={id}>
-            <strong>{name}</strong> <span>category {categoryId}</span> {status && <em>{status}</em>}
+            <strong>{name}</strong>
+            <button onClick={() => setFilter({ ...filter, categoryId })}>category {categoryId}</button>
+            {status && <em>{status}</em>}
           </li>
         ))}
       </ul>
