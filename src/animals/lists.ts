@@ -1,7 +1,7 @@
 import type { Statements } from '../database/statements.ts'
-import { Animal, INT64_MAX, INT64_MIN, PAGE_SIZE, PetStatus } from './animal.ts'
+import { type Animal, INT64_MAX, INT64_MIN, PAGE_SIZE, PetStatus } from './animal.ts'
 import { type Filter, filterKey } from './cursor.ts'
-import { columnOf } from './queries.ts'
+import { type AnimalArrays, SELECT_ARRAYS, toAnimals } from './queries.ts'
 
 /** Selects the animals of a filter between two ids (both exclusive), starting at the newest or at the oldest. */
 export interface ListQuery extends Filter {
@@ -10,11 +10,6 @@ export interface ListQuery extends Filter {
   newerThan?: bigint | undefined
   backward?: boolean
 }
-
-/** The members of Animal that are int64. In JSON they are text, because JSON.parse rounds numbers. */
-const INT64_MEMBERS = new Set(
-  Object.entries(Animal.shape).flatMap(([field, schema]) => (schema.safeParse(0n).success ? [field] : [])),
-)
 
 /** A number for each status, and for none: a row comparison with NULL selects nothing. An index has this expression. */
 const numberOf = (status: string) =>
@@ -30,10 +25,7 @@ const KEYS = {
   },
 }
 
-/**
- * Selects several pages. Each is one row with an array for every column: to read a row for every animal would take twice
- * the time.
- */
+/** Selects several pages, each as one row. */
 function selectPages(filter: keyof typeof KEYS, backward: boolean): string {
   const { columns, values } = KEYS[filter]
   const [first, last] = backward ? (['oldest', 'newest'] as const) : (['newest', 'oldest'] as const)
@@ -64,16 +56,12 @@ function selectPages(filter: keyof typeof KEYS, backward: boolean): string {
     CROSS JOIN LATERAL (${range}) AS animal
     WHERE page.status IS NULL OR page.status = filter.status
     ORDER BY animal.id ${direction} LIMIT page.size`
-  const arrays = Object.keys(Animal.shape).map((field) => {
-    const value = `animal.${columnOf(field)}${INT64_MEMBERS.has(field) ? '::text' : ''}`
-    return `json_agg(${value}) AS "${field}"`
-  })
   return `
     SELECT page.n, animals.*
     FROM json_to_recordset($1::json)
       AS page (n int, status pet_status, "categoryId" bigint, oldest bigint, newest bigint, size int)
     CROSS JOIN LATERAL (
-      SELECT ${arrays.join(', ')} FROM (${filter === 'category' ? ofEachStatus : range}) AS animal
+      SELECT ${SELECT_ARRAYS} FROM (${filter === 'category' ? ofEachStatus : range}) AS animal
     ) AS animals`
 }
 
@@ -86,9 +74,6 @@ type PageQuery = {
   size: number
 }
 
-/** A row of selectPages: the values of each member, or null on an empty page. */
-type PageRow = { n: number } & Record<keyof Animal, unknown[] | null>
-
 export type List = ReturnType<typeof createList>
 
 export function createList({ batch }: Statements) {
@@ -97,7 +82,7 @@ export function createList({ batch }: Statements) {
       text: selectPages(filter, backward),
       onReplicas: true,
       toValues: (pages: PageQuery[]) => [JSON.stringify(pages.map((page, n) => ({ n, ...page })))],
-      toOutputs(rows: PageRow[], pages) {
+      toOutputs(rows: (AnimalArrays & { n: number })[], pages) {
         const found = new Map(rows.map((row) => [row.n, toAnimals(row)]))
         return pages.map((_page, n) => found.get(n) ?? [])
       },
@@ -122,19 +107,6 @@ export function createList({ batch }: Statements) {
       size: limit + 1,
     })
   }
-}
-
-function toAnimals(row: PageRow): Animal[] {
-  const members = Object.keys(Animal.shape) as (keyof Animal)[] // the keys of the type's own schema
-  const animals: Record<string, unknown>[] = (row.id ?? []).map(() => ({}))
-  for (const member of members) {
-    const isInt64 = INT64_MEMBERS.has(member)
-    row[member]?.forEach((value, n) => {
-      const animal = animals[n]
-      if (animal) animal[member] = isInt64 && value !== null ? BigInt(String(value)) : value
-    })
-  }
-  return animals as Animal[] // with every member
 }
 
 const COUNTED = [

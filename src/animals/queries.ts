@@ -11,6 +11,16 @@ export const SELECT_LIST = Object.keys(Animal.shape)
   .map((field) => `animal.${columnOf(field)} AS "${field}"`)
   .join(', ')
 
+/** The members of Animal that are int64. In JSON they are text, because JSON.parse rounds numbers. */
+const INT64_MEMBERS = new Set(
+  Object.entries(Animal.shape).flatMap(([field, schema]) => (schema.safeParse(0n).success ? [field] : [])),
+)
+
+/** Selects animals as one row with an array for every column: to read a row for every animal would take twice the time. */
+export const SELECT_ARRAYS = Object.keys(Animal.shape)
+  .map((field) => `json_agg(animal.${columnOf(field)}${INT64_MEMBERS.has(field) ? '::text' : ''}) AS "${field}"`)
+  .join(', ')
+
 /** Draws the ids in the order of arrival: INSERT evaluates default values after ORDER BY. */
 const INSERT_ALL = `
   INSERT INTO "public"."animal" (${insertedColumns()})
@@ -19,31 +29,37 @@ const INSERT_ALL = `
   ORDER BY pet.ordinality
   RETURNING id`
 
-export function createQueries({ batch }: Statements) {
-  return {
-    // The parameter in a SELECT: PostgreSQL would otherwise plan the statement again for each small number of ids.
-    byId: batch({
-      text: `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id = ANY((SELECT $1::bigint[])::bigint[])`,
-      onReplicas: true,
-      toValues: (ids: bigint[]) => [`{${ids.join()}}`],
-      toOutputs(animals: Animal[], ids) {
-        const found = new Map(animals.map((animal) => [animal.id, animal]))
-        return ids.map((id) => found.get(id))
-      },
-    }),
+/** A row of SELECT_ARRAYS: the values of each member, or null if there are no animals. */
+export type AnimalArrays = Record<keyof Animal, unknown[] | null>
 
-    create: batch({
-      text: INSERT_ALL,
-      toValues: (pets: NewPet[]) => [JSON.stringify(pets.map(toRow))],
-      toOutputs(rows: { id: bigint }[], pets) {
-        // A trigger that skips a row would give its id to another animal.
-        if (rows.length !== pets.length) throw new Error(`INSERT returned ${rows.length} of ${pets.length} ids`)
-        // The ids were drawn in the order of arrival; nothing promises that RETURNING keeps this order.
-        const ids = rows.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1))
-        return pets.map((pet, n) => toAnimal(ids[n], pet))
-      },
-    }),
-  }
+export function createLookup({ batch }: Statements) {
+  return batch({
+    // The parameter in a SELECT: PostgreSQL would otherwise plan the statement again for each small number of ids.
+    text: `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id = ANY((SELECT $1::bigint[])::bigint[])`,
+    onReplicas: true,
+    toValues: (ids: bigint[]) => [`{${ids.join()}}`],
+    toOutputs(animals: Animal[], ids) {
+      const found = new Map(animals.map((animal) => [animal.id, animal]))
+      return ids.map((id) => found.get(id))
+    },
+  })
+}
+
+/** @param maxSize how many requests share a statement @returns a function that inserts the animals of a request */
+export function createInsert({ batch }: Statements, maxSize?: number) {
+  return batch({
+    text: INSERT_ALL,
+    maxSize,
+    toValues: (requests: NewPet[][]) => [JSON.stringify(requests.flat().map(toRow))],
+    toOutputs(rows: { id: bigint }[], requests) {
+      const count = requests.flat().length
+      // A trigger that skips a row would give its id to another animal.
+      if (rows.length !== count) throw new Error(`INSERT returned ${rows.length} of ${count} ids`)
+      // The ids were drawn in the order of arrival; nothing promises that RETURNING keeps this order.
+      const ids = rows.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1))
+      return requests.map((pets) => pets.map((pet) => toAnimal(ids.shift(), pet)))
+    },
+  })
 }
 
 export function insertedColumns(prefix: '' | 'pet.' = ''): string {
@@ -66,6 +82,19 @@ export function toAnimal(id: bigint | undefined, pet: { [Field in keyof NewPet]:
   const animal: Record<string, unknown> = { id }
   for (const { field } of INSERTED_COLUMNS) animal[field] = pet[field] ?? null
   return animal as Animal // has every member
+}
+
+export function toAnimals(row: AnimalArrays): Animal[] {
+  const members = Object.keys(Animal.shape) as (keyof Animal)[] // the keys of the type's own schema
+  const animals: Record<string, unknown>[] = (row.id ?? []).map(() => ({}))
+  for (const member of members) {
+    const isInt64 = INT64_MEMBERS.has(member)
+    row[member]?.forEach((value, n) => {
+      const animal = animals[n]
+      if (animal) animal[member] = isInt64 && value !== null ? BigInt(String(value)) : value
+    })
+  }
+  return animals as Animal[] // with every member
 }
 
 export function columnOf(field: string): string {

@@ -3,7 +3,7 @@ import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64 } from './animal.ts'
 import { type Created, createOnce, type IdempotencyRequest } from './idempotency.ts'
 import { createCount, createList, type ListQuery } from './lists.ts'
-import { createQueries } from './queries.ts'
+import { createInsert, createLookup } from './queries.ts'
 
 export type Animals = ReturnType<typeof createAnimals>
 
@@ -14,8 +14,9 @@ export type Animals = ReturnType<typeof createAnimals>
  */
 export function createAnimals(statements: Statements, counts: Statements) {
   const readList = createList(statements)
-  const queries = createQueries(statements)
-  const createKeyed = createOnce(statements)
+  const byId = createLookup(statements)
+  const createOne = createCreator(statements)
+  const createMany = createCreator(statements, 1)
 
   /** listPets (§4.1): one page, newest first in both directions. `hasMore` is in the direction of the query. */
   async function list(query: ListQuery): Promise<{ animals: Animal[]; hasMore: boolean }> {
@@ -28,24 +29,36 @@ export function createAnimals(statements: Statements, counts: Statements) {
   /** getPet (§4.3). @throws ApiError NOT_FOUND when no animal has this id, or it is not an int64 */
   async function get(petId: string): Promise<Animal> {
     const id = parseInt64(petId)
-    const animal = id === undefined ? undefined : await queries.byId(id)
+    const animal = id === undefined ? undefined : await byId(id)
     if (!animal) throw new ApiError('NOT_FOUND')
     return animal
   }
 
+  /** createPet (§4.2), as createMany. */
+  async function create(pet: NewPet, once?: IdempotencyRequest): Promise<{ animal: Animal; replayed: boolean }> {
+    const { animals, replayed } = await createOne(pet, once)
+    return { animal: animals[0] as Animal, replayed } // there is one for each NewPet
+  }
+
+  return { list, count: createCount(counts), get, create, createMany }
+}
+
+/** @param maxSize how many requests share a statement: one that has many animals delays no others */
+function createCreator(statements: Statements, maxSize?: number) {
+  const insert = createInsert(statements, maxSize)
+  const insertOnce = createOnce(statements, maxSize)
   /**
-   * createPet (§4.2). Resolves after the commit. With `once`, repeats return the animal that the first request created.
-   * @throws ApiError UNAVAILABLE when the animal was certainly not created, DEADLINE_EXCEEDED when the outcome is
-   *   unknown, and with `once` the errors of createOnce
+   * Creates all animals or none, with ids in their order. Resolves after the commit. With `once`, repeats return the animals
+   * that the first request created.
+   * @throws ApiError UNAVAILABLE when they were certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and
+   *   with `once` the errors of createOnce
    */
-  async function create(pet: NewPet, once?: IdempotencyRequest): Promise<Created> {
+  return async (body: NewPet | NewPet[], once?: IdempotencyRequest): Promise<Created> => {
     try {
-      if (once) return await createKeyed(once, pet)
-      return { animal: await queries.create(pet), replayed: false }
+      if (once) return await insertOnce(once, body)
+      return { animals: await insert([body].flat()), replayed: false }
     } catch (error) {
       throw toApiError(error, { mayHaveExecuted: true })
     }
   }
-
-  return { list, count: createCount(counts), get, create }
 }

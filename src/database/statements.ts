@@ -12,7 +12,7 @@ interface BatchStatement<Input, Row, Output> {
   text: string
   /** Whether replicas execute it, if there are any. */
   onReplicas?: boolean
-  maxSize?: number
+  maxSize?: number | undefined
   toValues(inputs: Input[]): unknown[]
   /** @returns an output for each input, in the same order */
   toOutputs(rows: Row[], inputs: Input[]): Output[]

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { describe, expect } from 'vitest'
 import { Animal } from '../../src/animals/animal.ts'
 import { createList, type ListQuery } from '../../src/animals/lists.ts'
-import { columnOf, createQueries } from '../../src/animals/queries.ts'
+import { columnOf, createInsert } from '../../src/animals/queries.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { interceptStatements } from '../support/statements.ts'
 
@@ -63,7 +63,7 @@ describe('each statement returns what Prisma returns, to each of its callers', (
 
   test('create', async ({ service: owner }) => {
     const { prisma, statements } = owner.database
-    const { create } = createQueries(statements)
+    const insert = createInsert(statements)
     const absent = Object.fromEntries(Object.keys(Animal.shape).map((member) => [member, null]))
     const pet = fc.record({
       name: fc.string({ unit: 'grapheme', minLength: 1 }).filter((name) => !name.includes('\0')),
@@ -71,8 +71,9 @@ describe('each statement returns what Prisma returns, to each of its callers', (
       status,
     })
     await fc.assert(
-      fc.asyncProperty(fc.array(pet, { maxLength: 120 }), async (pets) => {
-        const created = await Promise.all(pets.map(create))
+      fc.asyncProperty(fc.array(fc.array(pet, { maxLength: 4 }), { maxLength: 60 }), async (requests) => {
+        const created = (await Promise.all(requests.map(insert))).flat()
+        const pets = requests.flat()
         expect(created).toEqual(
           pets.map((pet, n) => ({ ...absent, ...pet, status: pet.status ?? null, id: created[n]?.id })),
         )
@@ -98,8 +99,9 @@ test('creations of one statement get their ids in the order of arrival, in whate
     }
     return result
   })
-  const { create } = createQueries(statements)
-  const created = await Promise.all(Array.from({ length: 30 }, (_, n) => create({ name: `pet ${n}`, categoryId: 1n })))
+  const insert = createInsert(statements)
+  const requests = Array.from({ length: 30 }, (_, n) => [`${n}`, `${n} too`].map((name) => ({ name, categoryId: 1n })))
+  const created = (await Promise.all(requests.map(insert))).flat()
   const stored = await prisma.animal.findMany({ orderBy: { id: 'asc' } })
   expect(created.toSorted(inOrderOfId)).toEqual(stored)
   const names = stored.map(({ name }) => name)

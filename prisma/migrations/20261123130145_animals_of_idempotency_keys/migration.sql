@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "idempotency_key" ADD COLUMN     "animal_ids" BIGINT[];
