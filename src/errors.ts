@@ -51,9 +51,12 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** A wrong member of a request: the names that lead to it, outermost first, and why it is wrong. */
+/** Maximum number of wrong members in an error: a body may have any number of them. */
+export const MAX_FIELDS = 20
+
+/** A wrong member of a request: the names and indexes that lead to it, outermost first, and why it is wrong. */
 export interface FieldError {
-  path: string[]
+  path: PropertyKey[]
   message: string
 }
 
@@ -118,8 +121,8 @@ export function outcomeUnknown(cause: unknown): ApiError {
 }
 
 /** "name: must be …; categoryId: must be …" names every wrong member. @param argument that has the members in GraphQL */
-export function invalidArgument(issues: { path: PropertyKey[]; message: string }[], argument: string[] = []): ApiError {
-  const fields = issues.map(({ path, message }) => ({ path: path.map(String), message }))
+export function invalidArgument(issues: FieldError[], argument: string[] = []): ApiError {
+  const fields = issues.slice(0, MAX_FIELDS)
   return new ApiError('INVALID_ARGUMENT', describeFields(fields), {
     fields: fields.map(({ path, message }) => ({ path: [...argument, ...path], message })),
   })

@@ -1,16 +1,14 @@
-import type { ArgumentNode, DocumentNode, GraphQLInputObjectType, GraphQLInputType, ObjectFieldNode } from 'graphql'
+import type { ASTNode, DocumentNode, GraphQLInputObjectType, GraphQLInputType } from 'graphql'
 import type { OperationDefinitionNode, VariableDefinitionNode } from 'graphql'
-import { coerceInputValue, getNullableType, GraphQLError, isInputObjectType, isInputType } from 'graphql'
-import { separateOperations, typeFromAST, visit } from 'graphql'
-import { ApiError, describeFields, type FieldError } from '../errors.ts'
+import { coerceInputValue, getNullableType, GraphQLError, isInputObjectType, isInputType, isListType } from 'graphql'
+import { Kind, separateOperations, typeFromAST, visit } from 'graphql'
+import { CREATE_SIZE, createSizeMessage } from '../animals/animal.ts'
+import { ApiError, describeFields, type FieldError, MAX_FIELDS } from '../errors.ts'
 import { cleanMessage } from './errors.ts'
 import { isMap } from './params.ts'
 import { schema } from './schema/index.ts'
 
 type Variables = Record<string, unknown>
-
-/** Maximum number of wrong fields in an error: an input may have any number of unknown members. */
-const MAX_FIELDS = 20
 
 /**
  * The error of variables that cannot be coerced. It names every wrong field: by the contract where the type has one, so
@@ -30,9 +28,15 @@ export function invalidVariables(
     return { path: [...argument, ...path], message }
   })
   // A member is named as in the REST API, so without the argument.
-  const message = describeFields(wrong.map((error, i) => (error.path.length ? error : (fields[i] ?? error))))
+  const isMember = ({ path: [name] }: FieldError) => typeof name === 'string'
+  const message = describeFields(wrong.map((error, i) => (isMember(error) ? error : (fields[i] ?? error))))
   const nodes = [...new Set(wrong.map(({ definition }) => definition))]
   return new GraphQLError(message, { nodes, originalError: new ApiError('INVALID_ARGUMENT', message, { fields }) })
+}
+
+/** Whether a list has more items than any argument takes. A body has room for thousands, which take long to coerce. */
+export function isTooLong(value: unknown): boolean {
+  return Array.isArray(value) && value.length > CREATE_SIZE.max
 }
 
 function variableErrors({ variable, type, defaultValue }: VariableDefinitionNode, variables: Variables): FieldError[] {
@@ -45,10 +49,18 @@ function variableErrors({ variable, type, defaultValue }: VariableDefinitionNode
 function valueErrors(value: unknown, type: GraphQLInputType): FieldError[] {
   const nullable = getNullableType(type)
   if (value === undefined && nullable === type) return []
+  if (isListType(nullable) && isTooLong(value)) return [{ path: [], message: createSizeMessage }]
+  if (isListType(nullable) && value != null)
+    return [value].flat().flatMap((item, n) => errorsIn(n, item, nullable.ofType))
   if (isInputObjectType(nullable) && isMap(value)) return memberErrors(value, nullable)
   const messages: string[] = []
   coerceInputValue(value, type, (_path, _value, { message }) => messages.push(cleanMessage(message)))
   return messages.slice(0, 1).map((message) => ({ path: [], message }))
+}
+
+/** The errors of a value in another one. */
+function errorsIn(key: string | number, value: unknown, type: GraphQLInputType): FieldError[] {
+  return valueErrors(value, type).map(({ path, message }) => ({ path: [key, ...path], message }))
 }
 
 function memberErrors(value: Record<string, unknown>, type: GraphQLInputObjectType): FieldError[] {
@@ -57,12 +69,10 @@ function memberErrors(value: Record<string, unknown>, type: GraphQLInputObjectTy
   const named = new Set(byContract.map(({ path: [name] }) => name))
   const byGraphQL = Object.values(members)
     .filter(({ name }) => !named.has(name))
-    .flatMap(({ name, type }) =>
-      valueErrors(memberOf(value, name), type).map((error) => ({ ...error, path: [name, ...error.path] })),
-    )
+    .flatMap(({ name, type }) => errorsIn(name, memberOf(value, name), type))
   const unknown = Object.keys(value).filter((name) => !Object.hasOwn(members, name))
   return [
-    ...byContract.map(({ path, message }) => ({ path: path.map(String), message })),
+    ...byContract,
     ...byGraphQL,
     ...unknown.map((name) => ({ path: [name.slice(0, 100)], message: `is not a field of ${type.name}` })),
   ]
@@ -73,20 +83,28 @@ function memberOf(value: Record<string, unknown>, name: string): unknown {
   return Object.hasOwn(value, name) ? value[name] : undefined
 }
 
-/** Where an operation uses each variable first: the argument, and the members of the input object in it. */
-function argumentPaths(document: DocumentNode, operation: OperationDefinitionNode): Map<string, string[]> {
-  const paths = new Map<string, string[]>()
-  const path: string[] = []
-  const named = {
-    enter: ({ name }: ArgumentNode | ObjectFieldNode) => void path.push(name.value),
-    leave: () => void path.pop(),
-  }
+/** Where an operation uses each variable first: the argument, and the members and items in it. */
+function argumentPaths(document: DocumentNode, operation: OperationDefinitionNode): Map<string, PropertyKey[]> {
+  const paths = new Map<string, PropertyKey[]>()
+  const path: PropertyKey[] = []
   visit(separateOperations(document)[operation.name?.value ?? ''] ?? document, {
-    Argument: named,
-    ObjectField: named,
-    Variable({ name: { value } }) {
-      if (path.length > 0 && !paths.has(value)) paths.set(value, [...path])
+    enter(node, _key, _parent, place) {
+      path.push(...stepsTo(node, place))
+      if (node.kind !== Kind.VARIABLE || path.length === 0 || paths.has(node.name.value)) return
+      paths.set(node.name.value, [...path])
+    },
+    leave(node, _key, _parent, place) {
+      path.length -= stepsTo(node, place).length
     },
   })
   return paths
+}
+
+/**
+ * What a node adds to a path: the name of an argument or of a member, or the index of an item of a list.
+ * @param place in the document, as `visit` describes it
+ */
+function stepsTo(node: ASTNode, place: readonly PropertyKey[]): PropertyKey[] {
+  if (node.kind === Kind.ARGUMENT || node.kind === Kind.OBJECT_FIELD) return [node.name.value]
+  return place.at(-2) === 'values' ? place.slice(-1) : []
 }

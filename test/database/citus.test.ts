@@ -6,6 +6,7 @@ import { animalsIn } from '../chaos/cluster.ts'
 import { createLedger } from '../chaos/ledger.ts'
 import { cases } from '../conformance/cases.ts'
 import { createClient as createConformanceClient } from '../conformance/client.ts'
+import { creations } from '../support/creations.ts'
 import { startService } from '../support/harness.ts'
 import { query } from '../support/postgres.ts'
 
@@ -27,6 +28,12 @@ test.skipIf(!url)(`${title}${url ? '' : ' (CITUS_URL names no database)'}`, asyn
 
   const conformance = createConformanceClient(`${service.base}/v1`, service.key)
   for (const { title, run } of cases) await expect(run(conformance), title).resolves.toBeUndefined()
+
+  for (const [title, create] of Object.entries(creations)) {
+    const created = await create(service, 'x')
+    expect(created, title).toHaveProperty('id')
+    if (title.includes('Idempotency-Key')) expect(await create(service, 'x'), title).toEqual(created)
+  }
 
   await query(citus, 'TRUNCATE idempotency_key, animal')
   const client = createClient(service.port, service.key, 8)

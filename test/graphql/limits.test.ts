@@ -27,6 +27,12 @@ describe('common queries are within the limits', () => {
   })
 })
 
+const CREATE_MANY = 'mutation ($pets: [NewPet!]!) { createPets(inputs: $pets) { id } }'
+const CREATE_LITERALS =
+  'createPets(inputs: [{ name: "x", categoryId: 1 }, { name: "y", categoryId: 1, status: sold }]) { id }'
+
+const animals = (count: number) => Array.from({ length: count }, () => ({ name: 'x', categoryId: 1 }))
+
 describe('the cost', () => {
   test.for<[query: string, variables: object, cost: number]>([
     ['{ __typename }', {}, 1],
@@ -46,6 +52,12 @@ describe('the cost', () => {
     ['{ a: pet(id: 1) { id } b: pet(id: 1) { id } }', {}, 2],
     ['{ ...f ...f @skip(if: true) } fragment f on Query { pets(first: 5) { nodes { id } } }', {}, 10],
     ['mutation { createPet(input: { name: "x", categoryId: 1 }) { id } }', {}, 10],
+    [`mutation { ${CREATE_LITERALS} }`, {}, 20],
+    [`mutation { ${CREATE_LITERALS} again: ${CREATE_LITERALS} }`, {}, 40],
+    ['mutation { createPets(inputs: { name: "x", categoryId: 1 }) { id } }', {}, 10],
+    [CREATE_MANY, { pets: animals(100) }, 1_000],
+    [`mutation { createPets(inputs: [${times(101, () => '{ name: "x", categoryId: 1 }')}]) { id } }`, {}, 1],
+    [CREATE_MANY, { pets: [] }, 1],
     ['{ __schema { queryType { name } } }', {}, 10],
   ])('of %s with %j is %i', async ([query, variables, cost], { service }) => {
     const { extensions } = (await (await send(service, query, variables)).json()) as { extensions: unknown }
@@ -54,11 +66,17 @@ describe('the cost', () => {
 
   test('above the whole rate limit is 400 without Retry-After, since a retry cannot succeed', async ({ service }) => {
     const limited = await service.startPeer({ RATE_LIMIT_POINTS: 50 })
-    const response = await send(limited, '{ pets(first: 51) { nodes { id } } }')
-    expect([response.status, response.headers.has('retry-after')]).toEqual([400, false])
-    expect(await response.json()).toMatchObject({
-      errors: [{ message: 'The cost is 51; the limit is 50.', extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }],
-    })
+    for (const [cost, query] of [
+      [51, '{ pets(first: 51) { nodes { id } } }'],
+      [60, `mutation { a: ${CREATE_LITERALS} b: ${CREATE_LITERALS} c: ${CREATE_LITERALS} }`],
+    ] as const) {
+      const response = await send(limited, query)
+      expect([response.status, response.headers.has('retry-after')]).toEqual([400, false])
+      const message = `The cost is ${cost}; the limit is 50.`
+      expect(await response.json()).toMatchObject({
+        errors: [{ message, extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }],
+      })
+    }
     expect((await limited.graphql('{ pets(first: 40) { nodes { id } } }')).errors).toBeUndefined()
   })
 

@@ -78,6 +78,21 @@ test('pet with an id that does not exist is null, and an error with its path', a
   expect(errors).toMatchObject([{ path: ['b'], extensions: { code: 'NOT_FOUND', status: 404 } }])
 })
 
+test.for([
+  ['100 names of 255 letters of two bytes are created', 'ü', undefined],
+  ['100 names of 255 emoji are 413, since a body has at most 64 KiB', '🦜', 'PAYLOAD_TOO_LARGE'],
+] as const)('createPets: %s', async ([, letter, code], { service }) => {
+  const names = Array(100).fill(letter.repeat(255))
+  const { data, errors } = await service.graphql(
+    'mutation ($p: [NewPet!]!) { createPets(inputs: $p) { name categoryId status } }',
+    { p: names.map((name) => ({ name, categoryId: '-9223372036854775808', status: 'available' })) },
+  )
+  expect(errors?.[0]?.extensions.code).toBe(code)
+  expect((data?.['createPets'] as { name: string }[] | undefined)?.map(({ name }) => name)).toEqual(
+    code ? undefined : names,
+  )
+})
+
 test('createPet with status null creates an animal without a status', async ({ service }) => {
   const query = 'mutation { createPet(input: { name: "x", categoryId: 1, status: null }) { id status } }'
   expect((await service.graphql(query)).data).toEqual({ createPet: { id: '1', status: null } })

@@ -1,9 +1,7 @@
 import type { FieldMap, InputFieldMap } from '@pothos/core'
 import { type Animal, NAME_LENGTH, NewPet, PAGE_SIZE, PageSize, PetStatus } from '../../animals/animal.ts'
 import { filterKey, toCursor } from '../../animals/cursor.ts'
-import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../animals/idempotency.ts'
 import type { ListQuery } from '../../animals/lists.ts'
-import { invalidArgument } from '../../errors.ts'
 import { builder, type GraphQLContext, type Types } from './builder.ts'
 import { pageSizeOf, toInt64, toListQuery } from './list-query.ts'
 import { type ConnectionPage, type Edge, lazy, PageInfo, selectsField } from './connection.ts'
@@ -52,7 +50,7 @@ function mapPetFields<T>(select: (field: PetField, name: keyof NewPet) => T): Re
   return Object.fromEntries(names.map((name) => [name, select(PET_FIELDS[name], name)])) as Record<keyof NewPet, T> // all
 }
 
-const AnimalType = builder.objectRef<Animal>('Animal').implement({
+export const AnimalType = builder.objectRef<Animal>('Animal').implement({
   description: 'An animal offered in the pet store.',
   fields: (t) => ({
     id: t.id({ description: `Assigned by the service: ${INT64}.`, resolve: ({ id }) => id.toString() }),
@@ -60,11 +58,12 @@ const AnimalType = builder.objectRef<Animal>('Animal').implement({
   }),
 })
 
-function toContract(input: Partial<Record<keyof NewPet, unknown>>): unknown {
+/** An input as the contract takes it. */
+export function toContract(input: Partial<Record<keyof NewPet, unknown>>): unknown {
   return mapPetFields(({ toContract: convert = (value) => value }, name) => convert(input[name]) ?? undefined)
 }
 
-const NewPetInput = builder.inputType('NewPet', {
+export const NewPetInput = builder.inputType('NewPet', {
   description: 'An animal to add.',
   extensions: { validate: (input: Record<string, unknown>) => NewPet.safeParse(toContract(input)).error?.issues ?? [] },
   fields: (t) => mapPetFields(({ input }) => input(t)),
@@ -171,29 +170,5 @@ builder.queryFields((t) => ({
     args: { id: t.arg.id({ required: true, description: 'An int64 in decimal digits.' }) },
     extensions: { cost: 1 },
     resolve: (_root, { id }, { animals, deadline }) => deadline.run(() => animals.get(id)),
-  }),
-}))
-
-builder.mutationFields((t) => ({
-  createPet: t.field({
-    type: AnimalType,
-    description:
-      'Adds an animal and returns it with its id. The animal is durably stored when this returns. Errors: INVALID_ARGUMENT names every invalid field; UNAVAILABLE: nothing was added; DEADLINE_EXCEEDED: the outcome is unknown, retry with the same idempotencyKey.',
-    args: {
-      input: t.arg({ type: NewPetInput, required: true, description: 'The animal.' }),
-      idempotencyKey: t.arg.string({
-        description: `Makes a retry safe: for ${IDEMPOTENCY_HOURS} hours the same key with the same input returns the first animal instead of adding another. 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters.`,
-      }),
-    },
-    extensions: { cost: 10 },
-    async resolve(_root, { input, idempotencyKey: key }, context) {
-      const { data: pet, error } = NewPet.safeParse(toContract(input))
-      if (error) throw invalidArgument(error.issues, ['input'])
-      const { animals, caller, deadline } = context
-      if (!caller) throw new Error('Only mutations have a caller')
-      const once = key == null ? undefined : { clientId: caller.clientId, key }
-      const created = await deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
-      return created.animal
-    },
   }),
 }))

@@ -1,6 +1,7 @@
 import { type GraphQLSchema, isObjectType, lexicographicSortSchema, printSchema } from 'graphql'
 import { builder } from './builder.ts'
 import './animal.ts'
+import './mutation.ts'
 import './subscription.ts'
 
 /** The executable schema, built from the types that the imports above register. */
