@@ -1,5 +1,6 @@
 import { exportJWK, exportSPKI, generateKeyPair, UnsecuredJWT } from 'jose'
 import { describe, expect, vi } from 'vitest'
+import { createKeyLookup } from '../../src/auth/key-lookup.ts'
 import { VERIFY_MS } from '../../src/graphql/subscription/streams.ts'
 import { openStream } from '../support/event-stream.ts'
 import { type TestService, type TestServiceOptions, testWithService } from '../support/harness.ts'
@@ -45,7 +46,7 @@ const statusOf = async (service: TestService, token: string) => (await read(serv
 
 /** Stops the monotonic clock, which measures cool-downs and caches: only `advance` moves it. */
 function createClock(onTestFinished: (restore: () => void) => void) {
-  let nowMs = performance.now()
+  let nowMs = Math.ceil(performance.now()) // with a fraction, sums would be inexact
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
   onTestFinished(() => clock.mockRestore())
   return { advance: (ms: number) => void (nowMs += ms) }
@@ -103,16 +104,18 @@ describe('an access token', () => {
     peer,
     issuer,
   }) => {
-    const instances = [peer, await startWithIssuer(service, issuer), peer, peer]
+    const other = await startIssuer()
+    const ofOther = await startWithIssuer(service, other)
+    const instances = [peer, await startWithIssuer(service, issuer), peer, peer, ofOther]
     const tokens = await Promise.all([ANN, ANN, BOB].map((sub, n) => issuer.sign({ sub, n })))
     const ids = []
-    for (const [n, token] of [...tokens, peer.key].entries()) {
+    for (const [n, token] of [...tokens, peer.key, await other.sign()].entries()) {
       const headers = { ...bearer(token), 'Idempotency-Key': 'once' }
       const response = await instances[n]?.post({ name: 'Rex', categoryId: 1 }, headers)
       expect(response?.status).toBe(201)
       ids.push((await response?.json())?.id)
     }
-    expect(ids).toEqual([1, 1, 2, 3])
+    expect(ids).toEqual([1, 1, 2, 3, 4])
   })
 
   test('is in the log as a hash of its subject, and in the metrics as token', async ({ peer, issuer }) => {
@@ -149,6 +152,22 @@ describe('an access token', () => {
     const { publicKey, privateKey } = await generateKeyPair(alg)
     issuer.keys.push({ ...(await exportJWK(publicKey)), kid: 'other' })
     expect(await statusOf(peer, await issuer.sign({}, { alg, kid: 'other' }, privateKey))).toBe(200)
+  })
+
+  test.for([undefined, 'JWT', 'application/at+jwt'])('may have the type %s', async (typ, { peer, issuer }) => {
+    expect(await statusOf(peer, await issuer.sign({}, { typ }))).toBe(200)
+  })
+
+  test('is remembered with at most 9,999 others', async ({ service }) => {
+    const expiresAt = new Date(Date.now() + 3_600_000)
+    const caller = { keyId: undefined, clientId: -1n, keyPrefix: 'token', scopes: new Set<never>(), expiresAt }
+    const lookup = createKeyLookup(
+      service.database.statements,
+      () => new Date(),
+      async () => caller,
+    )
+    for (let n = 0; n <= 10_000; n++) await lookup.findByToken?.(`hash ${n}`, 'a token')
+    expect([await lookup.cached('hash 0'), await lookup.cached('hash 10000')]).toEqual([undefined, caller])
   })
 })
 
@@ -237,6 +256,7 @@ describe('an access token is 401 invalid_token in both APIs', () => {
     expect([await statusOf(peer, wrong), await statusOf(peer, wrong)]).toEqual([401, 429])
     expect([await statusOf(peer, token), await statusOf(peer, other)]).toEqual([200, 429])
     await peer.log.line({ msg: 'access token rejected', reason: 'aud' })
+    expect(peer.log.lines.filter(({ msg }) => msg === 'access token rejected')).toHaveLength(1) // in a minute
   })
 })
 
@@ -289,6 +309,20 @@ describe('the keys of the issuer', () => {
     expect(await statusOf(peer, old)).toBe(200) // remembered until it expires
   })
 
+  test('are fetched again when they are ten minutes old, while the known ones serve', async ({
+    peer,
+    issuer,
+    onTestFinished,
+  }) => {
+    const clock = createClock(onTestFinished)
+    for (const minutes of [0, 9, 2]) {
+      expect(issuer.requests).toHaveLength(minutes === 0 ? 0 : 2)
+      clock.advance(minutes * 60_000)
+      expect(await statusOf(peer, await issuer.sign({ minutes }))).toBe(200)
+    }
+    await waitUntil(() => issuer.requests.length === 4)
+  })
+
   test('are asked for once in a cool-down, however many tokens have unknown ones: 503 meanwhile', async ({
     peer,
     issuer,
@@ -331,19 +365,24 @@ describe('the keys of the issuer', () => {
       }
       clock.advance(11_000)
     }
-    await peer.log.line({ msg: 'failed to fetch the keys of OIDC_ISSUER' })
+    const reason = `${issuer.url}/.well-known/openid-configuration: status 503`
+    await peer.log.line({ msg: 'failed to fetch the keys of OIDC_ISSUER', reason })
     expect((await peer.send('/v1/pets')).status).toBe(200) // a key needs no issuer
   })
 
   test.for([
-    ['calls itself by another name', { issuer: 'https://other.example' }],
-    ['names keys with another protocol', { jwks_uri: 'https://127.0.0.1/jwks' }],
-    ['names no keys', { jwks_uri: undefined }],
-  ])('are not used if the issuer %s: 503, and the log says why', async ([, metadata], { peer, issuer }) => {
-    issuer.metadata = metadata as object
-    expect(await statusOf(peer, await issuer.sign())).toBe(503)
-    expect(await peer.log.line({ msg: 'failed to fetch the keys of OIDC_ISSUER' })).toHaveProperty('reason')
-  })
+    ['calls itself by another name', () => ({ issuer: 'https://other.example' })],
+    ['names keys with another protocol', () => ({ jwks_uri: 'https://127.0.0.1/jwks' })],
+    ['names no keys', () => ({ jwks_uri: undefined })],
+    ['redirects to its keys', ({ url }) => ({ jwks_uri: `${url}/moved` })],
+  ] as [string, (issuer: Issuer) => object][])(
+    'are not used if the issuer %s: 503, and the log says why',
+    async ([, toMetadata], { peer, issuer }) => {
+      issuer.metadata = toMetadata(issuer)
+      expect(await statusOf(peer, await issuer.sign())).toBe(503)
+      expect(await peer.log.line({ msg: 'failed to fetch the keys of OIDC_ISSUER' })).toHaveProperty('reason')
+    },
+  )
 })
 
 test('a stream ends with UNAUTHENTICATED within five seconds of the expiry of its token, and continues with a new one', async ({

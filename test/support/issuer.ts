@@ -47,6 +47,7 @@ export async function startIssuer() {
     if (issuer.fault === 'silence') return
     res.statusCode = issuer.fault ?? 200
     if (issuer.fault) return void res.end('fault')
+    if (req.url?.endsWith('/moved')) return void res.writeHead(302, { Location: 'jwks' }).end()
     const { url, keys, metadata } = issuer
     const isMetadata = req.url?.endsWith('/.well-known/openid-configuration')
     res.end(JSON.stringify(isMetadata ? { issuer: url, jwks_uri: `${url}/jwks`, ...metadata } : { keys }))
