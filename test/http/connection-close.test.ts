@@ -106,14 +106,8 @@ test('of what a client sends after its last response little is read', async () =
   client.write('POST /rejected HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
   await once(client, 'end')
   const [{ socket }] = requests.mock.calls[0] as [IncomingMessage] // there is one call
-  let unsent = 0
-  const sending = setInterval(() => {
-    client.write('1\r\na\r\n'.repeat(10_000))
-    unsent = Math.max(unsent, client.writableLength)
-  }, 1)
+  client.write('1\r\na\r\n'.repeat(3_000_000)) // more than the buffers of TCP hold
   await once(socket, 'close')
-  clearInterval(sending)
-  expect(unsent).toBeGreaterThan(0)
   expect(socket.bytesRead).toBeLessThan(300_000)
 })
 

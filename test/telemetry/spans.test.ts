@@ -1,5 +1,5 @@
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
-import { describe, expect } from 'vitest'
+import { describe, expect, vi } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { version } from '../../src/project.ts'
 import { databaseOf, withClient, type TestService, testWithService as base } from '../support/harness.ts'
@@ -7,9 +7,11 @@ import { type Client, finished, startClient, tracer, tree } from './memory-expor
 import { openStream } from '../support/event-stream.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
-/** A test with a service that is traced. The key is cached, so that no span is of its lookup. */
+/** A test with a service that is traced. The key is cached and time stands still, so that no span is of its lookup. */
 const test = base.extend<{ traced: TestService }>({
-  traced: async ({ service }, use) => {
+  traced: async ({ service, onTestFinished }, use) => {
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+    onTestFinished(() => clock.mockRestore())
     const traced = await service.startPeer({ tracer, DATABASE_POOL_SIZE: 1 })
     await traced.send('/v1/pets')
     await use(traced)
