@@ -59,6 +59,7 @@ describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
 
   async function open(colorScheme: 'light' | 'dark' = 'light') {
     const page = await browser.newPage({ colorScheme, viewport: { width: 390, height: 844 } })
+    page.setDefaultTimeout(50_000) // less than the timeout of a test
     onTestFinished(() => page.close())
     await page.goto(ORIGIN)
     return page
