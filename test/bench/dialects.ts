@@ -25,6 +25,12 @@ export const serviceDialect: Dialect = {
 /** The peers of ours: the same schema, and the id itself as the cursor. */
 export const plainDialect: Dialect = { ...schemaFirst, cursor: String }
 
+/** Pothos's cursor has the type and the value of the column. */
+export const pothosDialect: Dialect = {
+  ...schemaFirst,
+  cursor: (id) => Buffer.from(`GPC:I:${id}`).toString('base64'),
+}
+
 const inferred = 'id: rowId name categoryId status'
 
 /** PostGraphile makes its schema from the tables; its cursor is a digest of the order, always the same, and the id. */

@@ -1,5 +1,6 @@
 // npm run bench: checks the arguments, then builds, installs the peers and measures.
 import { bundle } from '../../src/build/bundle.mjs'
+import { read, replace } from '../../src/build/files.mjs'
 import { runNode, runNpm } from '../support/run.mjs'
 
 await bundle({ arguments: 'test/bench/arguments.ts' }, 'test/bench/dist')
@@ -10,5 +11,21 @@ if (code !== undefined) process.exit(code)
 
 runNode('src/build/build.mjs')
 runNpm('ci', '--prefix', 'test/bench', '--no-audit', '--no-fund', '--loglevel', 'error')
+generatePothosTypes()
 runNode('node_modules/typescript-compiler/bin/tsc', '-p', 'test/bench')
 runNode('test/bench/dist/test/bench/main.js', ...args)
+
+/** The types of Pothos's Prisma plugin for the peer `yoga`, from the service's model. */
+function generatePothosTypes() {
+  const generator = `generator pothos {
+    provider     = "node test/bench/node_modules/@pothos/plugin-prisma/bin/generator.js"
+    output       = "../generated/pothos.ts"
+    clientOutput = "../../../src/database/generated/client.ts"
+  }`
+  replace(
+    'test/bench/dist/schema.prisma',
+    String(read('prisma/schema.prisma')).replace(/generator client \{.*?\n\}/s, generator),
+  )
+  const options = ['--config', 'prisma/config.ts', '--schema', 'test/bench/dist/schema.prisma', '--no-hints']
+  runNode('node_modules/prisma-cli/build/index.js', 'generate', ...options)
+}

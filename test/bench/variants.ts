@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Dialect, plainDialect, postgraphileDialect, serviceDialect } from './dialects.ts'
+import { type Dialect, plainDialect, pothosDialect, postgraphileDialect, serviceDialect } from './dialects.ts'
 import { node22, root } from './paths.ts'
 import type { Api } from './workloads.ts'
 
@@ -40,6 +40,13 @@ export const variants: Variant[] = [
   { name: 'nest', title: 'NestJS + Prisma', ...rest('nest') },
   { name: 'nest-tuned', title: 'NestJS on Fastify + Prisma, tuned', ...rest('nest'), ...tuned },
   { name: 'mercurius-pg', title: 'Mercurius JIT + pg', ...graphql('mercurius-pg') },
+  {
+    name: 'mercurius-batched',
+    title: 'Mercurius JIT + pg, batched',
+    ...graphql('mercurius-pg'),
+    env: { BATCHED: 'true' },
+  },
+  { name: 'yoga', title: 'Yoga in Express, Pothos + Prisma', apis: both, dialect: pothosDialect, args: [peer('yoga')] },
   { name: 'mercurius', title: 'Mercurius JIT + Prisma', ...graphql('mercurius') },
   { name: 'mercurius-tuned', title: 'Mercurius JIT + Prisma, tuned', ...graphql('mercurius'), ...tuned },
   { name: 'apollo', title: 'Apollo + Prisma', ...graphql('apollo') },

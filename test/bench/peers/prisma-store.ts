@@ -3,11 +3,15 @@ import { PrismaClient } from '../../../src/database/generated/client.ts'
 import { databaseUrl, poolSize, tuned } from './peer.ts'
 import type { Store } from './store.ts'
 
-/** Prisma as anyone uses it; tuned, with prepared statements that PostgreSQL keeps. @param toInt what the API shows */
-export function createPrismaStore<Int>(toInt: (int64: bigint) => Int): Store<Int> {
+/** Prisma as anyone uses it; tuned, with prepared statements that PostgreSQL keeps. */
+export function createPrismaClient(): PrismaClient {
   const pool = { connectionString: databaseUrl, max: poolSize }
-  const adapter = new PrismaPg(pool, tuned ? { statementNameGenerator } : undefined)
-  const { animal: table } = new PrismaClient({ adapter })
+  return new PrismaClient({ adapter: new PrismaPg(pool, tuned ? { statementNameGenerator } : undefined) })
+}
+
+/** @param toInt what the API shows */
+export function createPrismaStore<Int>(toInt: (int64: bigint) => Int, prisma = createPrismaClient()): Store<Int> {
+  const { animal: table } = prisma
 
   return {
     async list(limit, olderThan) {

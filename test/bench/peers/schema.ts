@@ -36,19 +36,19 @@ export const typeDefs = /* GraphQL */ `
 `
 
 /** Resolvers of the roots; the rest is read from what they give. */
-export function resolversOn(store: Store<string>) {
+export function resolversOn<Int>(store: Store<Int>) {
   return {
     Query: {
       pets: async (_: unknown, { first, after }: { first: number; after?: string }) =>
         toConnection(await store.list(first, after)),
-      pet: (_: unknown, { id }: { id: string }): Promise<Animal<string> | undefined> => store.get(id),
+      pet: (_: unknown, { id }: { id: string }): Promise<Animal<Int> | undefined> => store.get(id),
     },
     Mutation: {
-      createPet: (_: unknown, { input }: { input: NewAnimal }): Promise<Animal<string>> => store.create(input),
+      createPet: (_: unknown, { input }: { input: NewAnimal }): Promise<Animal<Int>> => store.create(input),
     },
   }
 }
 
-function toConnection({ animals, more }: Page<string>) {
+function toConnection<Int>({ animals, more }: Page<Int>) {
   return { nodes: animals, pageInfo: { hasNextPage: more, endCursor: animals.at(-1)?.id ?? null } }
 }
