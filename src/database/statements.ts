@@ -13,6 +13,8 @@ interface BatchStatement<Input, Row, Output> {
   /** Whether replicas execute it, if there are any. */
   onReplicas?: boolean
   maxSize?: number | undefined
+  /** Begins a transaction for the statement, with settings of its own. */
+  begin?: string
   toValues(inputs: Input[]): unknown[]
   /** @returns an output for each input, in the same order */
   toOutputs(rows: Row[], inputs: Input[]): Output[]
@@ -43,11 +45,16 @@ export function createStatements(pool: Pool, replicas?: Replicas) {
 
   return {
     /** @returns a function that executes the statement once for all of its callers that wait, see Batcher */
-    batch<Input, Row, Output>({ text, onReplicas, maxSize, ...statement }: BatchStatement<Input, Row, Output>) {
-      const { toValues, toOutputs } = statement
+    batch<Input, Row, Output>(statement: BatchStatement<Input, Row, Output>) {
+      const { text, onReplicas, maxSize, begin, toValues, toOutputs } = statement
       const batcher = new Batcher<Input, Output>(async (take) => {
         let inputs: Input[] | undefined
-        const execute = (client: pg.PoolClient) => client.query<never>(prepared(text, toValues((inputs ??= take()))))
+        const execute = async (client: pg.PoolClient) => {
+          if (begin) await client.query(begin)
+          const result = await client.query<never>(prepared(text, toValues((inputs ??= take()))))
+          if (begin) await client.query('COMMIT')
+          return result
+        }
         if (onReplicas && replicas?.isAvailable()) {
           inputs = take() // before the replica's position is compared: none of them may be younger
           const result = await replicas.read(execute)

@@ -4,7 +4,7 @@ import { PetStatus } from '../../src/animals/animal.ts'
 import { createFollow } from '../../src/feed/follow.ts'
 import { createGapReader } from '../../src/feed/gap-reader.ts'
 import { createOnce } from '../../src/animals/idempotency.ts'
-import { createList } from '../../src/animals/lists.ts'
+import { createCount, createList } from '../../src/animals/lists.ts'
 import { createInsert, createLookup } from '../../src/animals/queries.ts'
 import { RecentAnimals } from '../../src/feed/recent.ts'
 import { readWriters } from '../../src/feed/settled.ts'
@@ -68,6 +68,37 @@ test('a page reads few blocks of a large table, whatever the filter, the bounds 
         expect(blocks, `${mode} ${text}\n${String(values)}`).toBeLessThan(MAX_BLOCKS)
       }
       await client.query('DEALLOCATE ALL')
+    }
+  }, databaseOf(service))
+})
+
+test('a count of many categories without animals reads few blocks, and is not compiled, whatever the plan', async ({
+  service,
+}) => {
+  const { pool, counts } = service.database
+  await pool.query(`
+    ALTER TABLE animal SET (autovacuum_enabled = false);
+    INSERT INTO animal (name, category_id) SELECT 'x', i % 2 FROM generate_series(1, 50000) AS i`)
+  const sent = recordStatements(service)
+  const count = createCount(counts)
+  const categories = Array.from({ length: 25 }, (_, n) => ({ categoryId: BigInt(n + 2) }))
+  await Promise.all(categories.flatMap((filter) => [count(filter), count({ ...filter, status: 'sold' })]))
+  const [begin, { text, values } = expect.unreachable()] = sent.slice(-3)
+  const lists = values.map((list) => `'{${(list as unknown[]).map((value) => value ?? 'NULL').join()}}'`)
+  await withClient(async (client) => {
+    await client.query('SET jit_above_cost = 0')
+    for (const prepare of [
+      'SET plan_cache_mode = force_generic_plan',
+      'SET plan_cache_mode = auto',
+      'ANALYZE animal',
+    ]) {
+      await client.query(prepare)
+      await client.query(`${begin?.text}; PREPARE count AS ${text}`)
+      const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE count(${lists.join()})`)
+      await client.query('ROLLBACK; DEALLOCATE count')
+      const [{ Plan: plan, JIT: jit }] = rows[0]['QUERY PLAN']
+      expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], JSON.stringify(plan)).toBeLessThan(MAX_BLOCKS)
+      expect(jit).toBeUndefined()
     }
   }, databaseOf(service))
 })
