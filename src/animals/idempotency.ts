@@ -79,8 +79,9 @@ const CLAIM_AND_INSERT = `
     FROM claimed
     JOIN request USING (api_key_id, key)
     CROSS JOIN json_populate_recordset(NULL::animal, request.pets) WITH ORDINALITY AS pet
+    RETURNING id
   )
-  SELECT request.n, claimed.ids AS "createdIds", used.*
+  SELECT request.n, (SELECT array_agg(id ORDER BY id) FROM created WHERE id = ANY(claimed.ids)) AS "createdIds", used.*
   FROM request
   LEFT JOIN claimed USING (api_key_id, key)
   LEFT JOIN used ON used.request_n = request.n`
@@ -130,7 +131,9 @@ export function createOnce({ batch }: Statements, maxSize?: number) {
     if (!fingerprint.equals(claimed.fingerprint)) {
       throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body.')
     }
-    return { animals: toAnimals(claimed), replayed: true }
+    const animals = toAnimals(claimed)
+    if (animals.length !== pets.length) throw new Error('An animal of this Idempotency-Key was deleted')
+    return { animals, replayed: true }
   }
 }
 
@@ -173,10 +176,8 @@ function keyId({ clientId, key }: IdempotencyRequest): string {
 export async function pruneIdempotencyKeys(prisma: PrismaClient, maxAtOnce = 10_000): Promise<number> {
   let deleted = 0
   for (;;) {
-    const count = await prisma.$executeRawUnsafe(`
-      DELETE FROM idempotency_key WHERE (api_key_id, key) IN (
-        SELECT api_key_id, key FROM idempotency_key WHERE NOT ${IS_KEPT} LIMIT ${maxAtOnce} FOR UPDATE SKIP LOCKED
-      )`)
+    const count = await prisma.$executeRawUnsafe(`DELETE FROM idempotency_key WHERE (api_key_id, key) IN (
+      SELECT api_key_id, key FROM idempotency_key WHERE NOT ${IS_KEPT} LIMIT ${maxAtOnce} FOR UPDATE SKIP LOCKED)`)
     deleted += count
     if (count < maxAtOnce) return deleted
   }
@@ -187,14 +188,12 @@ export async function pruneIdempotencyKeys(prisma: PrismaClient, maxAtOnce = 10_
  * count, so that a new optional member changes no stored fingerprint. A list of one animal is another body than the animal.
  */
 function fingerprintOf(body: NewPet | NewPet[]): Buffer {
-  const members = Array.isArray(body) ? body.map(membersOf) : membersOf(body)
-  return hash('sha256', JSON.stringify(members), 'buffer')
+  return hash('sha256', JSON.stringify(Array.isArray(body) ? body.map(membersOf) : membersOf(body)), 'buffer')
 }
 
 function membersOf(pet: NewPet) {
   return Object.keys(NewPet.shape)
     .sort()
-    .map((field) => [field, pet[field as keyof NewPet]]) // a key of the type's own schema
-    .filter(([, value]) => value !== undefined)
-    .map(([field, value]) => [field, typeof value === 'bigint' ? value.toString() : value])
+    .map((field) => [field, pet[field as keyof NewPet]] as const) // a key of the type's own schema
+    .flatMap(([field, value]) => (value === undefined ? [] : [[field, typeof value === 'bigint' ? `${value}` : value]]))
 }

@@ -170,6 +170,17 @@ describe('an Idempotency-Key', () => {
     expect((await service.post(pet, idempotencyKey('expired'))).headers.get('location')).toBe('/v1/pets/1')
   })
 
+  test('of createPets is an error when the database has left out or lost one of the animals', async ({ service }) => {
+    const { pool } = service.database
+    await createMany(service, ['Rex', 'Max'])
+    await pool.query("DELETE FROM animal WHERE name = 'Max'")
+    expect(await createMany(service, ['Rex', 'Max'])).toBe('INTERNAL')
+    await pool.query(`
+      CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+      CREATE TRIGGER skip BEFORE INSERT ON animal FOR EACH ROW WHEN (NEW.name = 'Max') EXECUTE FUNCTION skip()`)
+    expect(await createMany(service, ['Rex', 'Max'], 'l')).toBe('INTERNAL')
+  })
+
   test('is not stored if the insert of an animal fails, and no other animal of createPets is', async ({ service }) => {
     const { pool } = service.database
     await pool.query(`ALTER TABLE animal ADD CONSTRAINT never CHECK (name <> 'Rex') NOT VALID`)
