@@ -31,8 +31,8 @@ describe('a trace contains the spans of the client, the service and PostgreSQL',
     ['/v1/pets', newPet, ['POST /v1/pets < client', 'INSERT public.animal < POST /v1/pets']],
     [
       '/graphql',
-      '{"query":"query Mine { pets { totalCount nodes { id } } }"}',
-      ['POST /graphql < client', 'query < POST /graphql', select, select],
+      '{"query":"query Mine { pets { totalCount } }"}',
+      ['POST /graphql < client', 'query < POST /graphql', 'BEGIN < query', select, 'COMMIT < query'],
     ],
     [
       '/graphql',
