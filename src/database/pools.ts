@@ -40,9 +40,11 @@ export function createPools(options: PoolsOptions) {
     rateLimitPool,
     feedPool,
     readinessPool,
-    /** Calls back for each idle connection that was lost. */
+    /** Calls back for each idle connection that was lost, but not while PostgreSQL stops with the service. */
     onConnectionLost(listener: (error: Error) => void): void {
-      for (const pool of [database.pool, database.countPool, ...others]) pool.on('error', listener)
+      for (const pool of [database.pool, database.countPool, ...others]) {
+        pool.on('error', (error) => pool.ending || listener(error))
+      }
     },
     async close(): Promise<void> {
       await Promise.all([database.close(), ...others.map((pool) => pool.end())])

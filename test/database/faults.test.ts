@@ -56,6 +56,15 @@ test('idle connections that end are replaced without an error, in every pool, an
   expect(await sendBoth()).toEqual([200, 200])
 })
 
+test('a connection that PostgreSQL ends while the service closes it is not logged as lost', async ({ service }) => {
+  const { pool } = service.database
+  const client = await pool.connect()
+  client.release()
+  await service.stop(0, 0)
+  client.emit('error', new Error('terminating connection due to administrator command'))
+  expect(service.log.lines.map(({ msg }) => msg)).not.toContain('connection lost')
+})
+
 /** Ends every connection to the service's database. @returns their number */
 async function terminate(service: TestService): Promise<number> {
   const { rowCount } = await withClient((client) =>
