@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -177,11 +177,16 @@ export function occupyPort(): Promise<{ server: Server; port: number }> {
   })
 }
 
-/** @returns a TCP port that is free on the loopback interface at the moment */
+/** @returns a TCP port that is free on the loopback interface, and that the system gives to no outgoing connection */
 export async function freePort(): Promise<number> {
-  const { server, port } = await occupyPort()
-  await new Promise((closed) => server.close(closed))
-  return port
+  for (;;) {
+    const port = randomInt(10_000, 30_000)
+    const server = createServer()
+    const isFree = await new Promise((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+    })
+    if (isFree) return port
+  }
 }
 
 /** @returns a database URL with a port on which nothing listens */

@@ -5,8 +5,9 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { findBinaries, freePort, run } from '../../src/database/postgres-programs.ts'
+import { findBinaries, run } from '../../src/database/postgres-programs.ts'
 import { copyCluster, memoryFolder, query } from './postgres.ts'
+import { freePort } from './processes.ts'
 
 /** A server that streams from a primary. */
 export interface Standby {
