@@ -7,6 +7,7 @@ import { type TestService, testWithService as test } from '../support/harness.ts
 
 interface Row {
   id: bigint
+  name: string
   status: PetStatus | null
   categoryId: bigint
 }
@@ -28,8 +29,8 @@ const filter: fc.Arbitrary<Filter> = fc.record(
 const walk: fc.Arbitrary<Walk> = fc.record({ filter, size: fc.integer({ min: 1, max: 9 }), backward: fc.boolean() })
 
 /** @returns the rows with their ids, which have gaps, oldest first */
-async function replaceRows({ database: { pool } }: TestService, created: Omit<Row, 'id'>[]): Promise<Row[]> {
-  const all = created.map((row, n) => ({ ...row, id: BigInt(3 * n + 1) }))
+async function replaceRows({ database: { pool } }: TestService, created: Omit<Row, 'id' | 'name'>[]): Promise<Row[]> {
+  const all = created.map((row, n) => ({ ...row, id: BigInt(3 * n + 1), name: 'x' }))
   await pool.query('TRUNCATE animal CASCADE')
   await pool.query(
     `INSERT INTO animal (id, name, category_id, status) SELECT id, 'x', category, status
@@ -39,11 +40,11 @@ async function replaceRows({ database: { pool } }: TestService, created: Omit<Ro
   return all
 }
 
-function idsWith({ status, categoryId }: Filter, all: Row[]): bigint[] {
+/** The rows of a filter, newest first. */
+function rowsWith({ status, categoryId }: Filter, all: Row[]): Row[] {
   return all
     .filter((row) => status === undefined || row.status === status)
     .filter((row) => categoryId === undefined || row.categoryId === categoryId)
-    .map(({ id }) => id)
     .reverse()
 }
 
@@ -51,6 +52,7 @@ const PETS = `
   query ($status: PetStatus, $categoryId: ID, $first: Int, $after: String, $last: Int, $before: String) {
     pets(status: $status, categoryId: $categoryId, first: $first, after: $after, last: $last, before: $before) {
       nodes { id }
+      edges { cursor node { id } }
       pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
       totalCount
     }
@@ -58,7 +60,8 @@ const PETS = `
 
 interface Page {
   nodes: { id: string }[]
-  pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string; endCursor: string }
+  edges: { cursor: string; node: { id: string } }[]
+  pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null }
   totalCount: number
 }
 
@@ -72,6 +75,10 @@ async function walkPages({ graphql }: TestService, { filter, size, backward }: W
     expect(errors).toBeUndefined()
     const { pets: page } = data as unknown as { pets: Page } // as selected
     const { hasNextPage, hasPreviousPage, startCursor, endCursor } = page.pageInfo
+    expect(page.edges.map(({ node }) => node)).toEqual(page.nodes)
+    const ends = [page.edges.at(0)?.cursor ?? null, page.edges.at(-1)?.cursor ?? null]
+    expect([startCursor, endCursor]).toEqual(ends)
+    expect(backward ? hasNextPage : hasPreviousPage).toBe(pages.length > 0)
     pages.push(page)
     if (!(backward ? hasPreviousPage : hasNextPage)) return backward ? pages.reverse() : pages
     position = backward ? { before: startCursor } : { after: endCursor }
@@ -87,7 +94,7 @@ test('the pages of every filter have each of its animals once, in order, and tot
       await Promise.all(
         walks.map(async (one) => {
           const pages = await walkPages(service, one)
-          const expected = idsWith(one.filter, all)
+          const expected = rowsWith(one.filter, all).map(({ id }) => id)
           expect(pages.flatMap(({ nodes }) => nodes.map(({ id }) => BigInt(id)))).toEqual(expected)
           for (const { totalCount } of pages) expect(totalCount).toBe(expected.length)
         }),
@@ -99,23 +106,21 @@ test('the pages of every filter have each of its animals once, in order, and tot
 
 test('a page of the service has the first animals of the filter between its bounds', async ({ service }) => {
   const { list, count } = createAnimals(service.database.statements, service.database.counts)
-  const bound = fc.option(
-    fc.integer({ min: -1, max: 190 }).map((id) => BigInt(id)),
-    { nil: undefined },
-  )
+  const id = fc.oneof({ weight: 9, arbitrary: fc.bigInt(-1n, 190n) }, fc.constantFrom(INT64_MIN, INT64_MAX))
+  const bound = fc.option(id, { nil: undefined })
   const query = fc.record({ walk, olderThan: bound, newerThan: bound })
   await fc.assert(
     fc.asyncProperty(rows, fc.array(query, { minLength: 1, maxLength: 30 }), async (created, queries) => {
       const all = await replaceRows(service, created)
       await Promise.all(
         queries.map(async ({ walk: { filter, size: limit, backward }, olderThan, newerThan }) => {
-          const between = idsWith(filter, all)
-            .filter((id) => olderThan === undefined || id < olderThan)
-            .filter((id) => newerThan === undefined || id > newerThan)
+          const between = rowsWith(filter, all)
+            .filter(({ id }) => olderThan === undefined || id < olderThan)
+            .filter(({ id }) => newerThan === undefined || id > newerThan)
           const { animals, hasMore } = await list({ ...filter, limit, backward, olderThan, newerThan })
-          expect(animals.map(({ id }) => id)).toEqual(backward ? between.slice(-limit) : between.slice(0, limit))
+          expect(animals).toEqual(backward ? between.slice(-limit) : between.slice(0, limit))
           expect(hasMore).toBe(between.length > limit)
-          expect(await count(filter)).toBe(idsWith(filter, all).length)
+          expect(await count(filter)).toBe(rowsWith(filter, all).length)
         }),
       )
     }),
