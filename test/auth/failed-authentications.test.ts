@@ -1,7 +1,8 @@
-import { describe, expect, vi } from 'vitest'
+import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
+import { stopClock } from '../support/timeouts.ts'
 
 const limit = { RATE_LIMIT_WRONG_KEYS: 3 }
 
@@ -45,14 +46,8 @@ describe('failed authentications of an IP address', () => {
     expect(await authenticate(peer, peer.key, '203.0.113.8')).toBe(200)
   })
 
-  test('beyond the limit cost no query, except for keys that were valid at their last lookup', async ({
-    service,
-    onTestFinished,
-  }) => {
-    const now = performance.now.bind(performance)
-    let aheadMs = 0
-    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs)
-    onTestFinished(() => clock.mockRestore())
+  test('beyond the limit cost no query, except for keys that were valid at their last lookup', async ({ service }) => {
+    const clock = stopClock()
     const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback'] })
     const newKey = await service.keys.issue('new')
     expect(await authenticate(peer, peer.key, '203.0.113.7')).toBe(200)
@@ -61,13 +56,13 @@ describe('failed authentications of an IP address', () => {
     expect(await authenticate(peer, peer.key, '203.0.113.7')).toBe(200)
 
     const queries = await countKeyQueries(peer)
-    aheadMs += KEY_CACHE_MS + 100
+    clock.advance(KEY_CACHE_MS + 100)
     expect(await authenticate(peer, peer.key, '203.0.113.7')).toBe(200)
     expect(await countKeyQueries(peer)).toBe(queries + 1)
     await peer.keys.revoke(peer.key.slice(0, 13))
-    aheadMs += KEY_CACHE_MS + 100
+    clock.advance(KEY_CACHE_MS + 100)
     expect(await authenticate(peer, peer.key, '203.0.113.8')).toBe(401)
-    aheadMs += KEY_CACHE_MS + 100
+    clock.advance(KEY_CACHE_MS + 100)
     expect(await authenticate(peer, peer.key, '203.0.113.7')).toBe(429)
   })
 

@@ -4,7 +4,7 @@ import { testWithService as test } from '../support/harness.ts'
 
 test('after and before together select the animals between them', async ({ service }) => {
   await service.graphql('mutation ($p: [NewPet!]!) { createPets(inputs: $p) { id } }', {
-    p: Array(7).fill({ name: 'x', categoryId: '1' }),
+    p: Array.from({ length: 7 }, () => ({ name: 'x', categoryId: '1' })),
   })
   const bounds = `after: "${toCursor(7n)}", before: "${toCursor(2n)}"`
   const { data } = await service.graphql(

@@ -1,4 +1,4 @@
-import { vi } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 
 /**
  * Environment of every service and program that a test starts, so that a busy machine does not fail a test. A test of
@@ -24,4 +24,12 @@ export function waitUntil(condition: () => unknown): Promise<unknown> {
 /** vi.waitFor, whose default timeout of one second is too short for a busy machine. */
 export function waitFor<T>(assertion: () => T | Promise<T>): Promise<T> {
   return vi.waitFor(assertion, OPTIONS)
+}
+
+/** Stops the monotonic clock until the end of the test, so that caches keep what they have: only `advance` moves it. */
+export function stopClock() {
+  let nowMs = Math.ceil(performance.now()) // with a fraction, sums would be inexact
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+  onTestFinished(() => clock.mockRestore())
+  return { advance: (ms: number) => void (nowMs += ms) }
 }
