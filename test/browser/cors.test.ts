@@ -1,9 +1,6 @@
 import type { Page } from 'playwright-core'
-import { describe, expect, onTestFinished } from 'vitest'
-import { startTcpProxy } from '../chaos/tcp-proxy.ts'
-import { startBehindProxy } from '../support/behind-proxy.ts'
+import { describe, expect } from 'vitest'
 import { testWithService as base } from '../support/harness.ts'
-import { proxyPrograms, startProxyProgram } from '../support/proxies.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
 describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
@@ -76,31 +73,5 @@ describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
     expect((await fetchIn(page, `${listed.base}/v1/pets`, { headers })).status).toBe(200)
     for (const init of [{ method: 'DELETE' }, { headers: { ...headers, 'X-Other': '1' } }, { credentials: 'include' }])
       expect(await fetchIn(page, `${listed.base}/v1/pets`, { headers, ...(init as RequestInit) })).toMatchObject(failed)
-  })
-
-  describe.for(proxyPrograms)('behind $name', ({ name, installed }) => {
-    const whySkipped = installed ? '' : ` (there is no ${name} on the PATH)`
-
-    test.skipIf(!installed)(
-      `reads why a write failed: without a database, and without an instance${whySkipped}`,
-      async ({ page, service }) => {
-        const { peer, proxy: database } = await startBehindProxy(service, { CORS_ORIGINS: [service.base] })
-        const network = await startTcpProxy(peer.base)
-        onTestFinished(() => network.down().catch(() => {})) // it fails when the network is down already
-        const { port } = await startProxyProgram(onTestFinished, name, [Number(new URL(network.url).port)])
-        const headers = { Authorization: `Bearer ${service.key}`, 'Content-Type': 'application/json' }
-        const init = { method: 'POST', headers, body: '{"name":"Rex","categoryId":7}' }
-        const unavailable = {
-          status: 503,
-          headers: { 'retry-after': '1' },
-          text: expect.stringContaining('UNAVAILABLE'),
-        }
-        await database.down()
-        expect(await fetchIn(page, `http://127.0.0.1:${port}/v1/pets`, init)).toMatchObject(unavailable)
-        await network.down()
-        // The browser has cached the response to the preflight.
-        expect(await fetchIn(page, `http://127.0.0.1:${port}/v1/pets`, init)).toMatchObject(unavailable)
-      },
-    )
   })
 })

@@ -3,6 +3,7 @@ import { describe, expect } from 'vitest'
 import { schema } from '../../src/graphql/schema/index.ts'
 import { expectAccessible, type KnownViolation, tabTo } from './accessibility.ts'
 import { chromiumPath, launch, testInBrowser, whySkipped } from './browser.ts'
+import { authorize, keyField } from './docs-page.ts'
 
 const test = testInBrowser.extend<{
   /** The link that `npm start` prints, with the key of the test. */
@@ -38,7 +39,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     await open(page, `${service.base}/graphql`)
     await page.getByRole('button', { name: 'Execute query' }).click()
     await expectResult(page).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] })
-    await enterKey(page, ` ${service.key} `)
+    await authorize(page, ` ${service.key} `)
     await run(page, 'query Here { pets(first: 3) { nodes { id name } } }')
     await expectResult(page).toEqual({ data: { pets: { nodes: [{ id: '1', name: 'Rex' }] } } })
     await page.getByRole('button', { name: 'New tab' }).click()
@@ -78,7 +79,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
   }) => {
     const typed = await service.keys.issue('typed')
     await open(page, link)
-    await enterKey(page, typed)
+    await authorize(page, typed)
     await page.reload()
     await fill(page, 'Operation Editor', 'query Mine { pets { nodes { id } } }')
     // GraphiQL stores a text half a second after the last change.
@@ -89,7 +90,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Mine', ...examples.slice(1)])
     await page.getByRole('button', { name: 'Execute query' }).click()
     await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
-    await enterKey(page, '')
+    await authorize(page, '')
     await page.reload()
     expect(await keyField(page).inputValue()).toBe('')
     expect(await page.evaluate('Object.values(localStorage).join()')).not.toMatch(/pets_/)
@@ -278,16 +279,6 @@ async function ready(page: Page): Promise<void> {
 }
 
 type Name = 'Operation Editor' | 'Headers' | 'Result Window'
-
-/** The input of the key above GraphiQL. */
-function keyField(page: Page) {
-  return page.getByRole('textbox', { name: 'API key' })
-}
-
-async function enterKey(page: Page, key: string): Promise<void> {
-  await keyField(page).fill(key)
-  await keyField(page).press('Enter')
-}
 
 /** A Monaco editor of the page. The section of headers also contains the hidden editor of variables, before its own. */
 function editor(page: Page, name: Name) {

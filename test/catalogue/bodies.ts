@@ -12,7 +12,7 @@ const mediaTypes = [
   ...['application/json; charset=iso-8859-1', 'application/json; charset='],
 ]
 
-export const CREATE_PET = 'mutation ($input: NewPet!) { createPet(input: $input) { id } }'
+const CREATE_PET = 'mutation ($input: NewPet!) { createPet(input: $input) { id } }'
 
 /** What both APIs reject in the same way. */
 const apis = [

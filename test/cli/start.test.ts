@@ -171,10 +171,12 @@ describe('the service on an external database', { concurrent: true }, () => {
     expect((await get(service, '/livez')).status).toBe(200)
     const outdated = await get(service, '/readyz')
     expect([outdated.status, await outdated.json()]).toEqual([503, unavailable])
+    await service.until((text) => /The schema lacks \d+ migration\(s\): npm run migrate -- deploy/.test(text))
     expect(await migrate('status')).toEqual({ code: 1, stdout: lines('pending  '), stderr: '' })
 
     expect(await migrate('deploy')).toEqual({ code: 0, stdout: lines('Applied ', '.'), stderr: '' })
     expect((await get(service, '/readyz')).status).toBe(200)
+    await service.until((text) => text.includes('database available again'))
     expect(await migrate('status')).toEqual({ code: 0, stdout: lines('applied  '), stderr: '' })
     expect(await migrate('deploy')).toEqual({ code: 0, stdout: 'No pending migrations.\n', stderr: '' })
   })

@@ -59,6 +59,7 @@ describe.for(proxyPrograms)('behind $name', ({ name, installed }) => {
         expect(headers).toMatchObject({
           'retry-after': '1',
           'access-control-allow-origin': ORIGIN,
+          'access-control-expose-headers': expect.stringContaining('Retry-After'),
           'x-request-id': expect.any(String),
         })
       }
@@ -79,6 +80,7 @@ describe.for(proxyPrograms)('behind $name', ({ name, installed }) => {
           'content-type': 'application/json',
           'retry-after': '1',
           'access-control-allow-origin': '*',
+          'access-control-expose-headers': 'Retry-After',
         })
       }
     },

@@ -61,12 +61,6 @@ describe('parseJson', () => {
     expect(parseJson(`[${text}]`)).toEqual([value])
   })
 
-  const rounded = ['1.0000000000000000001', '4503599627370496.25', '1e-400', '0.5e-400', '1e999999999']
-  test.for(rounded)('%s is not rounded to an integer', (text) => {
-    const value = parseJson(text)
-    expect(Number.isInteger(value) || typeof value === 'bigint').toBe(false)
-  })
-
   test('a number beyond int64 has no more digits than a double', () => {
     expect(parseJson('[1e1000,-1e1000,1e300]')).toEqual([Infinity, -Infinity, BigInt(1e300)])
   })
@@ -85,9 +79,5 @@ describe('toJson', () => {
       }),
       { numRuns: 500 },
     )
-  })
-
-  test('omits members that are null or undefined', () => {
-    expect(toJson({ id: 1n, name: 'x', status: null })).toBe('{"id":1,"name":"x"}')
   })
 })

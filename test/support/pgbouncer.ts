@@ -1,15 +1,14 @@
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Defer } from '../chaos/assertions.ts'
 import { createProgramFolder, poll, versionOf } from '../chaos/programs.ts'
 import { freePort } from './processes.ts'
+import { accepts } from './proxies.ts'
 
 /** The installed version as [major, minor]; undefined without PgBouncer. */
 const version = /PgBouncer (\d+)\.(\d+)/.exec(versionOf('pgbouncer'))?.slice(1).map(Number)
 
-export type PoolMode = 'session' | 'transaction'
+type PoolMode = 'session' | 'transaction'
 
 /** The modes that can be tested: prepared statements in transaction mode need PgBouncer 1.21. */
 export const poolModes: PoolMode[] = version ? ['session'] : []
@@ -55,11 +54,4 @@ export async function startPgBouncer(
   await poll(async () => child.exitCode !== null || (await accepts(port)))
   if (child.exitCode !== null) throw new Error(`PgBouncer has exited: ${await folder.log('pgbouncer')}`)
   return url.href
-}
-
-async function accepts(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  await once(socket, 'connect')
-  socket.destroy()
-  return true
 }

@@ -100,7 +100,8 @@ export async function startProxyProgram(
   }
 }
 
-async function accepts(port: number): Promise<boolean> {
+/** Whether a program listens on a port. */
+export async function accepts(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')
   const accepted = await once(socket, 'connect').then(
     () => true,

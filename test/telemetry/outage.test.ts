@@ -1,19 +1,7 @@
 import { expect } from 'vitest'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { testWithService as test } from '../support/harness.ts'
-import { testWithProcess } from '../support/processes.ts'
 import { waitUntil } from '../support/timeouts.ts'
-
-testWithProcess(
-  'an empty database is a warning that says what to do, until it is migrated',
-  async ({ sandbox, emptyDatabase }) => {
-    const env = { DATABASE_URL: emptyDatabase }
-    const service = await sandbox.start(env)
-    await service.until((text) => /The schema lacks \d+ migration\(s\): npm run migrate -- deploy/.test(text))
-    await sandbox.run('cli/migrate.js', ['deploy'], env)
-    await service.until((text) => text.includes('database available again'))
-  },
-)
 
 test('an outage is logged once, then one line a second counts the requests that fail, and its end is logged', async ({
   service,
