@@ -3,33 +3,14 @@ import { VALID_CATEGORY_IDS } from './support/cases/new-pet.ts'
 import { type TestService, testWithService as test } from './support/harness.ts'
 
 const isSafe = (digits: string) => Number.isSafeInteger(Number(digits))
-const create = (categoryId: string, extraArguments = '') =>
-  `createPet(input: { name: "x", categoryId: ${categoryId} }${extraArguments}) { id categoryId }`
+const create = (categoryId: string) => `createPet(input: { name: "x", categoryId: ${categoryId} }) { id categoryId }`
 const withVariable = `mutation ($c: ID!) { ${create('$c')} }`
 
-const createOnce = (service: TestService, digits: string) =>
-  sendGraphQL(service, `mutation { ${create(digits, `, idempotencyKey: "g${digits}"`)} }`)
-
-/** Every way to create an animal. Each returns the text of the response. */
+/** Ways to create an animal by GraphQL, besides that of test/parity.test.ts. Each returns the text of the response. */
 const writes: [title: string, send: (service: TestService, digits: string) => Promise<string>][] = [
-  ['REST', ({ post }, digits) => text(post(`{"name":"x","categoryId":${digits}}`))],
-  [
-    'REST, with an Idempotency-Key',
-    ({ post }, digits) => text(post(`{"name":"x","categoryId":${digits}}`, { 'Idempotency-Key': digits })),
-  ],
-  [
-    'REST, replayed',
-    ({ post }, digits) => text(post(`{"categoryId":${digits},"name":"x"}`, { 'Idempotency-Key': digits })),
-  ],
-  ['GraphQL, in the document', (service, digits) => sendGraphQL(service, `mutation { ${create(digits)} }`)],
-  [
-    'GraphQL, as text in the document',
-    (service, digits) => sendGraphQL(service, `mutation { ${create(`"${digits}"`)} }`),
-  ],
-  ['GraphQL, with an idempotencyKey', createOnce],
-  ['GraphQL, replayed', createOnce],
-  ['GraphQL, as text in a variable', (service, digits) => sendGraphQL(service, withVariable, `{"c":"${digits}"}`)],
-  ['GraphQL, as a number in a variable', (service, digits) => sendGraphQL(service, withVariable, `{"c":${digits}}`)],
+  ['in the document', (service, digits) => sendGraphQL(service, `mutation { ${create(digits)} }`)],
+  ['as text in the document', (service, digits) => sendGraphQL(service, `mutation { ${create(`"${digits}"`)} }`)],
+  ['as a number in a variable', (service, digits) => sendGraphQL(service, withVariable, `{"c":${digits}}`)],
 ]
 
 const fields = '{ id categoryId }'
@@ -48,25 +29,16 @@ const reads: [title: string, read: (service: TestService, digits: string) => Pro
   ['GraphQL edges, from the end', (service) => sendGraphQL(service, `{ pets(last: 20) { edges { node ${fields} } } }`)],
 ]
 
-test('every write stores integers at the limits without rounding, and rejects numbers beyond 2^53 in variables', async ({
+test('GraphQL takes integers at the limits without rounding, and rejects numbers beyond 2^53 in variables', async ({
   service,
 }) => {
   for (const digits of VALID_CATEGORY_IDS) {
     for (const [title, send] of writes) {
-      const isRejected = title === 'GraphQL, as a number in a variable' && !isSafe(digits)
-      const response = await send(service, digits)
-      if (isRejected) expect(response, `${title}: ${digits}`).toMatch(/"code":"INVALID_ARGUMENT","status":400/)
-      else expect(response, `${title}: ${digits}`).toMatch(new RegExp(`"categoryId":"?${digits}"?[,}]`))
+      const isRejected = title === 'as a number in a variable' && !isSafe(digits)
+      const expected = isRejected ? /"code":"INVALID_ARGUMENT","status":400/ : `"categoryId":"${digits}"`
+      expect(await send(service, digits), `${title}: ${digits}`).toMatch(expected)
     }
   }
-  const { rows } = await service.database.pool.query(
-    'SELECT category_id AS c, count(*)::int AS n FROM animal GROUP BY 1',
-  )
-  const counts = rows.map(({ c, n }: { c: string; n: number }) => [c, n]) // pg returns an int8 as text
-  const expectedCount = (digits: string) => writes.length - 2 - (isSafe(digits) ? 0 : 1) // without the replays
-  expect(new Map(counts as [string, number][])).toEqual(
-    new Map(VALID_CATEGORY_IDS.map((digits) => [digits, expectedCount(digits)])),
-  )
 })
 
 test('every read returns ids and categoryIds at the limits without rounding, and cursors work with them', async ({

@@ -32,7 +32,7 @@ function openPool(url: string, size = 4): Pool {
 function createTestReplicas(primaryUrl = replication.primaryUrl): { replicas: Replicas; reasons: string[] } {
   const reasons: string[] = []
   const replicas = createReplicas({
-    pools: [openPool(replication.standbyUrl)],
+    pools: [openPool(replication.standby.url)],
     positionPool: openPool(primaryUrl, 1),
     onLeftOut: (reason) => void reasons.push(reason),
   })
@@ -67,15 +67,15 @@ test('a replica that fails is left out for longer each time, until it has execut
 })
 
 test('a recovery conflict leaves the read to the primary', async () => {
-  await replication.onStandby('ALTER SYSTEM SET max_standby_streaming_delay = 0')
-  await replication.onStandby('SELECT pg_reload_conf()')
+  await replication.standby.query('ALTER SYSTEM SET max_standby_streaming_delay = 0')
+  await replication.standby.query('SELECT pg_reload_conf()')
   const { replicas } = createTestReplicas()
   let error: Promise<unknown> | undefined
   async function readUntilCancelled(client: pg.PoolClient): Promise<object> {
     const reading = client.query('SELECT pg_sleep(1000) FROM (SELECT count(*) FROM animal) AS counted')
     reading.catch(() => {}) // is awaited below
     const sleeping = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
-    await waitUntil(async () => (await replication.onStandby(sleeping)).rowCount)
+    await waitUntil(async () => (await replication.standby.query(sleeping)).rowCount)
     await replication.onPrimary('BEGIN; LOCK TABLE animal; COMMIT')
     return reading
   }
@@ -108,7 +108,7 @@ test('a primary that does not report its position leaves no replica out', async 
 
 /** A service whose replica is behind a proxy, and a function that reads 40 pages at once. @returns both, in use */
 async function startBehindProxy(ms: number) {
-  const proxy = await startTcpProxy(replication.standbyUrl)
+  const proxy = await startTcpProxy(replication.standby.url)
   onTestFinished(() => proxy.down())
   const stops: (() => Promise<void>)[] = []
   const options = {

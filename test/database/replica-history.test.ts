@@ -28,10 +28,12 @@ test('a standby of another server, or another database, is left out, though it i
   try {
     await one.onPrimary(animals(50, 'right'))
     await other.onPrimary(animals(10_000, 'of another server'))
-    await waitUntil(async () => (await other.onStandby('SELECT count(*)::int FROM animal')).rows[0].count === 10_000)
-    const service = await startService(one.primaryUrl, stops, { DATABASE_REPLICA_URLS: [other.standbyUrl] })
+    await waitUntil(
+      async () => (await other.standby.query('SELECT count(*)::int FROM animal')).rows[0].count === 10_000,
+    )
+    const service = await startService(one.primaryUrl, stops, { DATABASE_REPLICA_URLS: [other.standby.url] })
     await expectLeftOut(service, 'it is a standby of another server')
-    const elsewhere = new URL(one.standbyUrl)
+    const elsewhere = new URL(one.standby.url)
     elsewhere.pathname = '/template1'
     const second = await startService(one.primaryUrl, stops, { DATABASE_REPLICA_URLS: [elsewhere.href] })
     await expectLeftOut(second, 'its URL names another database')
@@ -46,8 +48,8 @@ test('after a failover, a standby that follows the new primary executes reads, a
   const stops: (() => Promise<void>)[] = []
   try {
     const [follower, stray] = [await replication.addStandby(), await replication.addStandby()]
-    await replication.onStandby('SELECT pg_promote()')
-    const newPrimary = { url: replication.standbyUrl, query: replication.onStandby }
+    await replication.standby.query('SELECT pg_promote()')
+    const newPrimary = replication.standby
     await follower.query(`ALTER SYSTEM SET primary_conninfo = '${connectionInfo(newPrimary.url)}'`)
     await follower.query('SELECT pg_reload_conf()')
     await replication.onPrimary(animals(10_000, 'of the old primary'))

@@ -18,7 +18,7 @@ const test = base.extend<Fixtures>({
   },
   start: async ({ replication }, use) => {
     const stops: (() => Promise<void>)[] = []
-    const DATABASE_REPLICA_URLS = [replication.standbyUrl]
+    const DATABASE_REPLICA_URLS = [replication.standby.url]
     await use((options) => startService(replication.primaryUrl, stops, { DATABASE_REPLICA_URLS, ...options }))
     await Promise.all(stops.map((stop) => stop()))
   },
@@ -43,12 +43,12 @@ const COUNT_READS = `SELECT count(*)::int FROM pg_stat_activity
   WHERE query LIKE '%FROM "public"."animal"%' AND pid <> pg_backend_pid()`
 
 /** Reads until the standby has executed a read. */
-async function untilTheStandbyReads(service: TestService, { onStandby }: Replication): Promise<void> {
-  const { rows } = await onStandby('SELECT now()::text AS start')
+async function untilTheStandbyReads(service: TestService, { standby }: Replication): Promise<void> {
+  const { rows } = await standby.query('SELECT now()::text AS start')
   const count = `${COUNT_READS} AND query_start > '${rows[0].start}'`
   await waitUntil(async () => {
     expect(await pageOf(service)).toBeInstanceOf(Array)
-    return (await onStandby(count)).rows[0].count > 0
+    return (await standby.query(count)).rows[0].count > 0
   })
 }
 
@@ -61,7 +61,7 @@ describe('reads of animals', () => {
     const before = readsOf(onPrimary)
     await waitUntil(async () => {
       expect((await service.send(`/v1/pets/${id}`)).status).toBe(200)
-      return (await replication.onStandby(`${COUNT_READS} AND query LIKE '%id = ANY%'`)).rows[0].count > 0
+      return (await replication.standby.query(`${COUNT_READS} AND query LIKE '%id = ANY%'`)).rows[0].count > 0
     })
     expect(readsOf(onPrimary) - before).toBeLessThanOrEqual(1)
   })
@@ -73,13 +73,13 @@ describe('reads of animals', () => {
     const [service, other] = [await start(), await start()]
     const onPrimary = recordStatements(service)
     await untilTheStandbyReads(service, replication)
-    await replication.onStandby('SELECT pg_wal_replay_pause()')
+    await replication.standby.query('SELECT pg_wal_replay_pause()')
     const id = await create(other, 'Rex')
     const before = readsOf(onPrimary)
     expect(await pageOf(service)).toEqual([id])
     expect(readsOf(onPrimary)).toBe(before + 1)
     await service.log.line({ msg: 'replica left out for up to a second, reading from the primary' })
-    await replication.onStandby('SELECT pg_wal_replay_resume()')
+    await replication.standby.query('SELECT pg_wal_replay_resume()')
     await untilTheStandbyReads(service, replication)
     expect(await pageOf(service)).toEqual([id])
   })
@@ -88,19 +88,21 @@ describe('reads of animals', () => {
     const service = await start()
     const id = await create(service, 'Rex')
     await untilTheStandbyReads(service, replication)
-    const killed = replication.killStandby()
+    const killed = replication.standby.crash()
     for (let round = 0; round < 100; round++) expect(await pageOf(service)).toEqual([id])
     await killed
     expect(await pageOf(service)).toEqual([id])
-    await replication.startStandby()
+    await replication.standby.start()
     await untilTheStandbyReads(service, replication)
   })
 
   test('are executed by the primary when the standby was promoted', async ({ replication, start }) => {
     const service = await start()
     await untilTheStandbyReads(service, replication)
-    await replication.onStandby('SELECT pg_promote()')
-    await replication.onStandby("INSERT INTO animal (id, name, category_id) VALUES (1000000, 'of another history', 1)")
+    await replication.standby.query('SELECT pg_promote()')
+    await replication.standby.query(
+      "INSERT INTO animal (id, name, category_id) VALUES (1000000, 'of another history', 1)",
+    )
     for (let round = 0; round < 5; round++) expect(await pageOf(service)).toEqual([])
     const id = await create(service, 'Rex')
     for (let round = 0; round < 5; round++) expect(await pageOf(service)).toEqual([id])
@@ -116,7 +118,7 @@ describe('reads of animals', () => {
     let logged = false
     void service.log.line({ reason: 'synchronous_commit is off on the primary' }).then(() => (logged = true))
     await waitUntil(async () => (await pageOf(service)) && logged)
-    const { rows } = await replication.onStandby(COUNT_READS)
+    const { rows } = await replication.standby.query(COUNT_READS)
     expect(rows).toEqual([{ count: 0 }])
   })
 })

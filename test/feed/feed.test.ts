@@ -6,65 +6,56 @@ import type { Animal, PetStatus } from '../../src/animals/animal.ts'
 import { createFeed, type Feed } from '../../src/feed/feed.ts'
 import { RECENT_SIZE } from '../../src/feed/recent.ts'
 import type { Pool } from '../../src/database/pool.ts'
-import { testWithService } from '../support/harness.ts'
+import { type TestService, testWithService } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
-interface Followed {
-  /** Grows. */
-  animals: Animal[]
-  stop(): void
+/** Helpers whose feeds, followers and connections end with the test. */
+function createTools({ database, databaseUrl }: TestService, ends: (() => unknown)[]) {
+  return {
+    /** @returns a feed, and the number of statements that it has sent */
+    startFeed({
+      query = (config: pg.QueryConfig) => database.pool.query(config),
+      onError = (error: unknown): unknown => expect.unreachable(String(error)),
+    } = {}) {
+      const sent = { count: 0 }
+      const client = { query: (config: pg.QueryConfig) => (sent.count++, query(config)) }
+      const pool = { ...client, withConnection: (work: (one: typeof client) => unknown) => work(client) }
+      const feed = createFeed(pool as unknown as Pool, { maxWaitMs: 100_000, onError }) // all that it uses of a pool
+      ends.push(() => feed.stop())
+      return { feed, sent }
+    },
+    /** @returns the animals that the follower receives, which grow */
+    follow(feed: Feed, after: bigint, status?: PetStatus) {
+      const controller = new AbortController()
+      const animals: Animal[] = []
+      const read = async () => {
+        const follower = feed.follow(after, { status, clientId: 1n, signal: controller.signal })
+        for (;;) {
+          animals.push(...(await follower.next()))
+          follower.position = animals.at(-1)?.id ?? after
+        }
+      }
+      const done = read().catch(() => {}) // aborted
+      ends.unshift(() => (controller.abort(), done))
+      return { animals, stop: () => controller.abort() }
+    },
+    /** A connection of another program, on which a transaction may stay open. */
+    async connect() {
+      const client = new pg.Client({ connectionString: databaseUrl })
+      client.on('error', () => {}) // it is terminated
+      await client.connect()
+      ends.push(() => client.end())
+      return client
+    },
+  }
 }
 
-/** Helpers whose feeds, followers and connections end with the test. */
-interface FeedTools {
-  /** @returns a feed, and the number of statements that it has sent */
-  startFeed(options?: { query?: Pool['query']; onError?: (error: unknown) => void }): {
-    feed: Feed
-    sent: { count: number }
-  }
-  follow(feed: Feed, after: bigint, status?: PetStatus): Followed
-  /** A connection of another program, on which a transaction may stay open. */
-  connect(): Promise<pg.Client>
-}
+type FeedTools = ReturnType<typeof createTools>
 
 const test = testWithService.extend<{ tools: FeedTools }>({
   tools: async ({ service }, use) => {
     const ends: (() => unknown)[] = []
-    await use({
-      startFeed({ query, onError = (error: unknown) => expect.unreachable(String(error)) } = {}) {
-        const sent = { count: 0 }
-        const run = query ?? ((config: pg.QueryConfig) => service.database.pool.query(config))
-        const client = { query: (config: pg.QueryConfig) => (sent.count++, run(config)) }
-        const pool = {
-          ...client,
-          withConnection: (work: (one: typeof client) => unknown) => work(client),
-        }
-        const feed = createFeed(pool as unknown as Pool, { maxWaitMs: 100_000, onError }) // all that it uses of a pool
-        ends.push(() => feed.stop())
-        return { feed, sent }
-      },
-      follow(feed, after, status) {
-        const controller = new AbortController()
-        const animals: Animal[] = []
-        const read = async () => {
-          const follower = feed.follow(after, { status, clientId: 1n, signal: controller.signal })
-          for (;;) {
-            animals.push(...(await follower.next()))
-            follower.position = animals.at(-1)?.id ?? after
-          }
-        }
-        const done = read().catch(() => {}) // aborted
-        ends.unshift(() => (controller.abort(), done))
-        return { animals, stop: () => controller.abort() }
-      },
-      async connect() {
-        const client = new pg.Client({ connectionString: service.databaseUrl })
-        client.on('error', () => {}) // it is terminated
-        await client.connect()
-        ends.push(() => client.end())
-        return client
-      },
-    })
+    await use(createTools(service, ends))
     for (const end of ends) await end()
   },
 })
@@ -239,7 +230,7 @@ test('a follower that begins when the last one has ended during a read receives 
     if (config.text?.includes('LIMIT 500') && ++reads === 2) await released
     return result
   }
-  const { feed } = startFeed({ query: query as Pool['query'] })
+  const { feed } = startFeed({ query })
   const first = follow(feed, 0n)
   await waitUntil(() => reads === 2)
   first.stop()
@@ -260,7 +251,7 @@ test('a client that resumes waits for one page of another client at a time, howe
     if (config.text?.includes('json_agg')) reads.push(String(config.values?.[0]))
     return service.database.pool.query(config)
   }
-  const { feed } = startFeed({ query: query as Pool['query'] })
+  const { feed } = startFeed({ query })
   const signal = createSharedSignal()
   const resume = async (clientId: bigint, after: bigint, end: bigint) => {
     const follower = feed.follow(after, { clientId, signal })
@@ -285,7 +276,7 @@ test('a failed read is repeated, of the newest animals and of those that are far
     throw new Error('no connection')
   }
   const errors: unknown[] = []
-  const { feed } = startFeed({ query: query as Pool['query'], onError: (error) => void errors.push(error) })
+  const { feed } = startFeed({ query, onError: (error) => errors.push(error) })
   await (await connect()).query('INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 150) AS n')
   const followed = follow(feed, 0n)
   await waitUntil(() => followed.animals.length === 150)

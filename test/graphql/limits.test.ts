@@ -79,8 +79,4 @@ describe('the cost', () => {
     }
     expect((await limited.graphql('{ pets(first: 40) { nodes { id } } }')).errors).toBeUndefined()
   })
-
-  test('is included only if the request has the header GraphQL-Cost', async ({ service }) => {
-    expect(await service.graphql('{ __typename }')).toEqual({ data: { __typename: 'Query' } })
-  })
 })

@@ -40,13 +40,7 @@ const programs: Record<string, ProxyProgram> = {
   },
 }
 
-export interface RunningProxy {
-  port: number
-  /** What it has written to stderr so far. */
-  stderr(): string
-  /** Before and after the restart of an instance: sends new requests to the instances on these ports only. */
-  balance(ports: number[]): Promise<void>
-}
+export type RunningProxy = Awaited<ReturnType<typeof startProxyProgram>>
 
 /** The proxies whose settings are in deploy/, and whether each is installed. */
 export const proxyPrograms = Object.keys(programs).map((name) => ({
@@ -58,12 +52,7 @@ export const proxyPrograms = Object.keys(programs).map((name) => ({
  * Starts a proxy in front of instances, with its settings in deploy/ and other addresses.
  * @param timeoutSeconds how long it waits for data, instead of the time in the file
  */
-export async function startProxyProgram(
-  defer: Defer,
-  name: string,
-  ports: number[],
-  timeoutSeconds = 75,
-): Promise<RunningProxy> {
+export async function startProxyProgram(defer: Defer, name: string, ports: number[], timeoutSeconds = 75) {
   const program = programs[name]
   if (!program) throw new Error(`${name} is unknown`)
   const folder = await mkdtemp(join(tmpdir(), `${name}-`))
@@ -90,8 +79,10 @@ export async function startProxyProgram(
   }
   return {
     port,
+    /** What it has written to stderr so far. */
     stderr: () => stderr,
-    async balance(others) {
+    /** Before and after the restart of an instance: sends new requests to the instances on these ports only. */
+    async balance(others: number[]) {
       if (name !== 'nginx') return // HAProxy checks /readyz
       const hosts = ports.map((instance) => `127.0.0.1:${instance}${others.includes(instance) ? '' : ' down'}`)
       await writeFile(file, program.complete(toSettings(hosts), folder))

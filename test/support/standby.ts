@@ -9,66 +9,42 @@ import { findBinaries, run } from '../../src/database/postgres-programs.ts'
 import { copyCluster, memoryFolder, query } from './postgres.ts'
 import { freePort } from './processes.ts'
 
-/** A server that streams from a primary. */
-export interface Standby {
-  url: string
-  /** Executes one statement. */
-  query(sql: string): Promise<pg.QueryResult>
-  start(): Promise<void>
-  /** Ends the server as a crash does. */
-  kill(): Promise<void>
-}
-
 /** A PostgreSQL server with the schema of the service, and a standby that streams from it. */
-export interface Replication {
-  primaryUrl: string
-  standbyUrl: string
-  /** Executes one statement on the primary or on the standby. */
-  onPrimary(sql: string): Promise<pg.QueryResult>
-  onStandby(sql: string): Promise<pg.QueryResult>
-  startStandby(): Promise<void>
-  /** Ends the standby as a crash does. */
-  killStandby(): Promise<void>
-  /** Starts another standby of the primary. */
-  addStandby(): Promise<Standby>
-  stop(): Promise<void>
-}
+export type Replication = Awaited<ReturnType<typeof startReplication>>
 
 const SETTINGS = ['wal_level=replica', 'max_wal_senders=5', 'max_connections=100']
 
 /** @param options.initialise takes a second, and gives the primary a system identifier of its own */
-export async function startReplication({ initialise = false } = {}): Promise<Replication> {
+export async function startReplication({ initialise = false } = {}) {
   const folder = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-replication-'))
   if (!initialise) await copyCluster(inject('initialisedCluster'), folder)
   const server = await useEmbeddedPostgres(folder, SETTINGS)
   await migrate(server.url)
-  const standbys: Standby[] = []
-  async function addStandby(): Promise<Standby> {
+  const standbys: Awaited<ReturnType<typeof startStandby>>[] = []
+  /** Starts another standby of the primary. */
+  async function addStandby() {
     const standby = await startStandby(server.url, join(folder, 'postgres'), join(folder, `standby-${standbys.length}`))
     standbys.push(standby)
     return standby
   }
-  const first = await addStandby().catch(async (error: unknown) => {
+  const standby = await addStandby().catch(async (error: unknown) => {
     await server.release()
     throw error
   })
   return {
     primaryUrl: server.url,
-    standbyUrl: first.url,
-    onPrimary: (sql) => query(server.url, sql),
-    onStandby: first.query,
-    startStandby: first.start,
-    killStandby: first.kill,
+    onPrimary: (sql: string) => query(server.url, sql),
+    standby,
     addStandby,
     async stop() {
-      await Promise.allSettled(standbys.map(({ kill }) => kill())) // a test may have killed one
+      await Promise.allSettled(standbys.map(({ crash }) => crash())) // one may have crashed
       await server.release()
       await rm(folder, { recursive: true, force: true })
     },
   }
 }
 
-async function startStandby(primaryUrl: string, primary: string, folder: string): Promise<Standby> {
+async function startStandby(primaryUrl: string, primary: string, folder: string) {
   await backUp(primaryUrl, primary, folder)
   const port = await freePort()
   const url = primaryUrl.replace(/:\d+\//, `:${port}/`)
@@ -77,7 +53,8 @@ async function startStandby(primaryUrl: string, primary: string, folder: string)
   const options = `-c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=100`
   const start = () => control('start', '-w', '-l', `${folder}.log`, '-o', options)
   await start()
-  return { url, query: (sql) => query(url, sql), start, kill: () => control('stop', '-m', 'immediate') }
+  const crash = () => control('stop', '-m', 'immediate')
+  return { url, query: (sql: string) => query(url, sql), start, crash }
 }
 
 /** What pg_basebackup does, which is not among the embedded programs. */

@@ -22,27 +22,20 @@ export const { tracer } = await startTracing({
   processors: [memory],
 })
 
-/** A client with a trace of its own. */
-export interface Client {
-  traceId: string
-  spanId: string
-  /** Headers that propagate its trace. */
-  headers: Record<string, string>
-  /** Waits until no span in its trace is open but its own. @returns them in the order in which they started */
-  spans(): Promise<ReadableSpan[]>
-}
+export type Client = ReturnType<typeof startClient>
 
-export function startClient(): Client {
+/** Starts a client with a trace of its own. */
+export function startClient() {
   const span = tracer.startSpan('a client', { kind: SpanKind.CLIENT })
   const within = trace.setSpan(context.active(), span)
-  const headers = {}
+  const headers: Record<string, string> = {} // which propagate its trace
   propagation.inject(within, headers)
   const { traceId, spanId } = span.spanContext()
   const isChild = (span: ReadableSpan) => span.spanContext().traceId === traceId && span.spanContext().spanId !== spanId
   return {
-    traceId,
     spanId,
     headers,
+    /** Waits until no span in its trace is open but its own. @returns them in the order in which they started */
     async spans() {
       const spans = () => begun.filter(isChild)
       await waitUntil(() => spans().every(({ ended }) => ended))
