@@ -63,6 +63,13 @@ export const bodyCases: Case[] = [
   ...apis,
   ...longNumbers,
   ...INVALID_PETS.map(({ title, body, message }) => postPet(title, body, { ...invalid, message })),
+  ...['', 'a b', 'cl\xe9', 'x'.repeat(256)].map((key) =>
+    requestCase(
+      `the Idempotency-Key "${key}"`,
+      { method: 'POST', headers: [json, ['Idempotency-Key', key]], body: VALID_PET },
+      { ...invalid, message: /^Idempotency-Key: / },
+    ),
+  ),
   ...INVALID_PETS.filter(({ onlyREST }) => !onlyREST).map(({ title, body, message }) =>
     postGraphQL(title, `{"query":${JSON.stringify(CREATE_PET)},"variables":{"input":${body}}}`, {
       ...invalid,

@@ -41,19 +41,6 @@ const rejected = Object.assign(new pg.DatabaseError('violates check constraint',
 const terminated = Object.assign(new pg.DatabaseError('terminating connection', 0, 'error'), { code: '57P01' })
 
 describe('inputs that wait', () => {
-  test('share a statement that waits for a connection, and none that has been sent', async () => {
-    const { batcher, statement, succeed } = createHarness()
-    const before = [batcher.execute(1)]
-    const first = await statement(1)
-    before.push(batcher.execute(2), batcher.execute(1))
-    expect(first.send()).toEqual([1, 2, 1])
-    const after = batcher.execute(3)
-    first.succeed()
-    expect(await Promise.all(before)).toEqual(['output 1', 'output 2', 'output 1'])
-    expect(await succeed(2)).toEqual([3])
-    expect(await after).toBe('output 3')
-  })
-
   test('wait for a statement that hangs for a tenth of a second', async () => {
     const { batcher, statement, succeed } = createHarness()
     void batcher.execute(1)

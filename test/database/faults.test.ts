@@ -2,18 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { creations } from '../support/creations.ts'
-import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
+import { databaseOf, testWithService as test, withClient } from '../support/harness.ts'
 import { interceptStatements } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
 import { expectPoolHealthy } from './expect-pool-healthy.ts'
 
 const statusOf = ({ status }: Response) => status
 const pet = { name: 'x', categoryId: 1 }
-
-async function expectUnavailable(response: Response, message: unknown = expect.any(String)): Promise<void> {
-  expect(await response.json()).toEqual({ code: 'UNAVAILABLE', status: 503, message })
-  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
-}
 
 test('while a table is locked, reads and writes are 503; nothing was written, and all succeeds afterwards', async ({
   service: patient,
@@ -24,7 +19,10 @@ test('while a table is locked, reads and writes are 503; nothing was written, an
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
     const blocked = [...Array.from({ length: 8 }, () => service.post(pet)), service.send('/v1/pets')]
     const message = 'A lock in the database was not released in time. Nothing was changed.'
-    for (const response of await Promise.all(blocked)) await expectUnavailable(response, message)
+    for (const response of await Promise.all(blocked)) {
+      expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
+      expect(await response.json()).toEqual({ code: 'UNAVAILABLE', status: 503, message })
+    }
     await client.query('ROLLBACK')
   }, databaseOf(service))
   expect(await (await service.send('/v1/pets')).text()).toBe('[]')
@@ -47,11 +45,13 @@ test('idle connections that end are replaced without an error, in every pool, an
   const peer = await service.startPeer({ RATE_LIMIT_STORE: 'database' })
   const sendBoth = async () => (await Promise.all(['/v1/pets', '/readyz'].map((path) => peer.send(path)))).map(statusOf)
   expect(await sendBoth()).toEqual([200, 200])
-  const terminated = await terminate(service)
+  const { rowCount: terminated } = await withClient((client) =>
+    client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [databaseOf(service)]),
+  )
   const lines = () => [service, peer].flatMap(({ log }) => log.lines.filter(({ msg }) => msg === 'connection lost'))
   const lost = () => lines().reduce((sum, { count }) => sum + Number(count), 0)
   // The log of the outage tries the connection of the readiness probe, which then is not idle, in each instance.
-  await waitUntil(() => lost() >= terminated - 2)
+  await waitUntil(() => lost() >= Number(terminated) - 2)
   await sleep(500)
   expect(await sendBoth()).toEqual([200, 200])
 })
@@ -64,14 +64,6 @@ test('a connection that PostgreSQL ends while the service closes it is not logge
   client.emit('error', new Error('terminating connection due to administrator command'))
   expect(service.log.lines.map(({ msg }) => msg)).not.toContain('connection lost')
 })
-
-/** Ends every connection to the service's database. @returns their number */
-async function terminate(service: TestService): Promise<number> {
-  const { rowCount } = await withClient((client) =>
-    client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [databaseOf(service)]),
-  )
-  return rowCount ?? 0
-}
 
 describe('the connection to the database', () => {
   test('lost after the commit and before its response: 504, and the animal exists; a retry with the same key returns it', async ({
