@@ -40,14 +40,9 @@ export function noResponse(error: Error): string | undefined {
 
 /**
  * @param baseUrl the environment's base address, which ends in `/v1` (specification §9)
- * @param options.timeoutMs time limit for each response
  * @param options.readOnly throws ReadOnlyError instead of sending anything but GET
  */
-export function createClient(
-  baseUrl: string,
-  key: string,
-  { timeoutMs = 10_000, readOnly = false }: { timeoutMs?: number; readOnly?: boolean } = {},
-): Client {
+export function createClient(baseUrl: string, key: string, { readOnly = false }: { readOnly?: boolean } = {}): Client {
   async function send(
     path: string,
     { method = 'GET', headers = {}, body, authorization }: RequestOptions = {},
@@ -58,7 +53,7 @@ export function createClient(
       method,
       headers: { ...headers, ...(auth !== null && { Authorization: auth }) },
       body: (body ?? null) as NonNullable<RequestInit['body']>, // text or bytes: Node's type excludes bytes in a SharedArrayBuffer
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.timeout(10_000),
       redirect: 'manual',
     })
     const { url, status, headers: received } = response

@@ -38,7 +38,6 @@ describe('every wrong field is named', () => {
       ],
     ],
     [`mutation { createPet(input: { name: "", categoryId: "7" }) { id } }`, {}, [`input.name: ${NAME}`]],
-    [CREATE, { input: { ...pet, categoryId: '9223372036854775808' } }, [`input.categoryId: ${INT64}`]],
     [
       CREATE,
       { input: { ...pet, statu: 'sold', colour: 'red' } },
@@ -59,7 +58,6 @@ describe('every wrong field is named', () => {
       { size: Array(101).fill(1) },
       ['first: Int cannot represent non-integer value: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ... 91 more items]'],
     ],
-    [CREATE_MANY, { pets: [pet, { ...pet, name: '' }] }, [`inputs.1.name: ${NAME}`]], // after coercion
     [
       CREATE_MANY,
       { pets: [{ ...pet, categoryId: 'x', colour: 1 }, pet, 5, { ...pet, name: 5 }] }, // before coercion
@@ -78,7 +76,6 @@ describe('every wrong field is named', () => {
       { n: 5 },
       ['inputs.1.name: String cannot represent a non string value: 5'],
     ],
-    [LIST, { size: 0 }, [`first: ${PAGE_SIZE}`]],
     [LIST, { size: 0, last: 101 }, [`first: ${PAGE_SIZE}`, `last: ${PAGE_SIZE}`]],
     [LIST, { size: 1, last: 1 }, ['last: must not be sent together with first']],
     [LIST, { after: 'x' }, [`after: ${CURSOR}`]],
