@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { listMigrations } from '../src/database/migrate.ts'
 import { issueKey } from './chaos/cluster.ts'
 import { cloneDatabase, dropDatabase, withClient, databaseOf } from './support/harness.ts'
@@ -53,11 +53,7 @@ describe('several workers', () => {
     expect([code, stdout]).toEqual([0, expect.stringMatching(/"msg":"stopped"\}\n$/)])
   })
 
-  test('that cannot listen exits with one line, like a single process', async ({
-    sandbox,
-    emptyDatabase,
-    onTestFinished,
-  }) => {
+  test('that cannot listen exits with one line, like a single process', async ({ sandbox, emptyDatabase }) => {
     const { server, port } = await occupyPort()
     onTestFinished(() => void server.close())
     const taken = { DATABASE_URL: emptyDatabase, WORKERS: '2', PORT: String(port) }
@@ -85,7 +81,7 @@ describe('several workers', () => {
 
   test.for(['1', '2'])(
     'with a failing migration: %s worker(s) stay alive, not ready, and each tries it once',
-    async (workers, { sandbox, onTestFinished }) => {
+    async (workers, { sandbox }) => {
       const databaseUrl = await cloneDatabase()
       onTestFinished(() => dropDatabase(databaseUrl))
       const sql = (text: string) => withClient((client) => client.query(text), databaseOf({ databaseUrl }))

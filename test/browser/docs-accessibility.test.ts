@@ -34,8 +34,6 @@ async function expectAccessibleInAllVariants(page: Page): Promise<void> {
   }
 }
 
-const openSchemas = (page: Page) => page.getByRole('button', { name: 'Schemas' }).click()
-
 describe.skipIf(!chromiumPath)(`the API reference for everyone${whySkipped}`, () => {
   test('with createPet open, is at most 5 screens high, and 7 on a phone', async ({ page, service }) => {
     const screens = () => page.evaluate('document.documentElement.scrollHeight / innerHeight')
@@ -92,7 +90,7 @@ describe.skipIf(!chromiumPath)(`the API reference for everyone${whySkipped}`, ()
       await expectAccessibleInAllVariants(page)
       await operation(page, id).locator('.opblock-summary-control').click()
     }
-    await openSchemas(page)
+    await page.getByRole('button', { name: 'Schemas' }).click()
     for (const button of await page.locator('.json-schema-2020-12-expand-deep-button').all()) await button.click()
     await expectAccessibleInAllVariants(page)
   })

@@ -1,5 +1,5 @@
 import { Socket } from 'node:net'
-import { describe, expect, vi } from 'vitest'
+import { describe, expect, onTestFinished, vi } from 'vitest'
 import { creations } from '../support/creations.ts'
 import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { givenUrl } from '../support/postgres.ts'
@@ -29,11 +29,7 @@ describe('a statement that PostgreSQL rolled back because of others', () => {
 })
 
 describe('a commit whose wait for the synchronous standby is cancelled', () => {
-  test('is 504 in both APIs, because a failover may lose it; the next one succeeds', async ({
-    service,
-    skip,
-    onTestFinished,
-  }) => {
+  test('is 504 in both APIs, because a failover may lose it; the next one succeeds', async ({ service, skip }) => {
     skip(givenUrl !== undefined, 'it changes the settings of the server')
     // Other tests do not wait for the standby, which does not exist: the server's default is synchronous_commit = off.
     await sql(service, `ALTER DATABASE ${databaseOf(service)} SET synchronous_commit = on`)

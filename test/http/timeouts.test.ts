@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, vi } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { Deadline } from '../../src/http/deadline.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 
@@ -70,9 +70,7 @@ test.concurrent(
   },
 )
 
-test('shared work adds its database time to each request, or the whole waiting time if it fails', async ({
-  onTestFinished,
-}) => {
+test('shared work adds its database time to each request, or the whole waiting time if it fails', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const deadline = new Deadline(1_000)
@@ -90,7 +88,7 @@ test('shared work adds its database time to each request, or the whole waiting t
   expect(deadline.databaseMs).toBe(650)
 })
 
-test('all waits of a request share its deadline, and no operation starts after it', async ({ onTestFinished }) => {
+test('all waits of a request share its deadline, and no operation starts after it', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const deadline = new Deadline(1_000)
