@@ -51,10 +51,17 @@ describe('the OpenAPI document describes the responses', () => {
   }
   const shortTimeouts = { HEADERS_TIMEOUT_MS: 1_000, REQUEST_TIMEOUT_MS: 1_000 }
 
-  // The catalogue has the other responses that are sent before an operation.
-  test.for(operations)('of $method $path to headers that time out', async ({ method, path }, { service }) => {
-    const peer = await service.startPeer(shortTimeouts)
-    expect((await send(peer, method, path, 'Late: ')).status).toBe(408)
+  test.for(operations)('from before the operation $method $path', async ({ method, path }, { service }) => {
+    const close = 'Connection: close\r\n\r\n'
+    expect((await send(service, method, path, 'no header\r\n\r\n')).status).toBe(400)
+    expect((await send(service, method, path, close)).status).toBe(401)
+    expect((await send(service, method, path, 'Expect: x\r\n\r\n')).status).toBe(417)
+    expect((await send(service, method, path, `X: ${'x'.repeat(20_000)}\r\n\r\n`)).status).toBe(431)
+    const strict = await service.startPeer({ ...shortTimeouts, RATE_LIMIT_WRONG_KEYS: 1 })
+    const wrong = `Authorization: Bearer wrong\r\n${close}`
+    expect((await send(strict, method, path, wrong)).status).toBe(401)
+    expect((await send(strict, method, path, wrong)).status).toBe(429)
+    expect((await send(strict, method, path, 'Late: ')).status).toBe(408)
   })
 
   test('of createPet to a body that times out', async ({ service }) => {
