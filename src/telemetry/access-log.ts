@@ -29,13 +29,14 @@ export function observeRequests(log: Logger, metrics: Metrics): (req: Request, r
       const status = res.headersSent ? res.statusCode : CLIENT_CLOSED_REQUEST
       const seconds = (stream?.beganMs ?? ms) / 1000
       metrics.observe({ route, method, operation: operation?.type, status, code, seconds })
+      const client = status === 401 || status === 429 ? req.ip : undefined
       const received = TRACEPARENT.test(String(headers.traceparent)) ? headers.traceparent : undefined
       const details = {
         requestId,
         traceparent: req.traceparent ?? received,
         key: caller?.keyPrefix,
         subject: caller?.subject,
-        client: status === 401 || status === 429 ? req.ip : undefined,
+        client,
         method,
         route,
         operation: operation && `${operation.type} ${operation.name ?? ''}`.trimEnd(),
@@ -47,7 +48,7 @@ export function observeRequests(log: Logger, metrics: Metrics): (req: Request, r
         ended: stream && (stream.endReason ?? 'client'), // this listener may be the first to know
       }
       const message = res.writableFinished ? 'request' : 'client disconnected'
-      if (status === 401) logUnauthenticated(message, details, req.ip)
+      if (client && !caller) logUnauthenticated(message, details, client)
       else log[PROBES.has(route) && status < 400 ? 'debug' : 'info'](details, message)
     })
   }

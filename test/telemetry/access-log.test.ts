@@ -70,13 +70,15 @@ describe('each request is one line', () => {
     },
   )
 
-  test('wrong keys are at most one line a second for each address, with their count', async ({ service }) => {
-    const peer = await service.startPeer({ TRUSTED_PROXIES: ['loopback'] })
+  test('wrong keys, also beyond their limit, are at most one line a second for each address, with their count', async ({
+    service,
+  }) => {
+    const peer = await service.startPeer({ TRUSTED_PROXIES: ['loopback'], RATE_LIMIT_WRONG_KEYS: 10 })
     for (let n = 0; n < 130; n++) {
       const headers = { Authorization: 'Bearer wrong', 'X-Forwarded-For': `203.0.113.${n % 2}` }
       await peer.send('/v1/pets', { headers })
     }
-    const lines = () => peer.log.lines.filter(({ status }) => status === 401)
+    const lines = () => peer.log.lines.filter(({ status }) => status === 401 || status === 429)
     const sum = () => lines().reduce((total, { count }) => total + Number(count), 0)
     await waitUntil(() => sum() === 130)
     expect(new Set(lines().map(({ client }) => client))).toEqual(new Set(['203.0.113.0', '203.0.113.1']))
