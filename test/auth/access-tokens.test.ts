@@ -5,6 +5,7 @@ import { createKeyLookup } from '../../src/auth/key-lookup.ts'
 import { VERIFY_MS } from '../../src/graphql/subscription/streams.ts'
 import { openStream } from '../support/event-stream.ts'
 import { type TestService, type TestServiceOptions, testWithService } from '../support/harness.ts'
+import { usedHeapBytes } from '../support/heap.ts'
 import { ANN, AUDIENCE, BOB, type Issuer, startIssuer } from '../support/issuer.ts'
 import { SECRET } from '../support/key-leaks.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
@@ -331,6 +332,18 @@ describe('the keys of the issuer', () => {
     const reason = `${issuer.url}/.well-known/openid-configuration: status 503`
     await peer.log.line({ msg: 'failed to fetch the keys of OIDC_ISSUER', reason })
     expect((await peer.send('/v1/pets')).status).toBe(200) // a key needs no issuer
+  })
+
+  test('are not awaited for more than three seconds, even if memory is collected meanwhile', async ({
+    peer,
+    issuer,
+  }) => {
+    issuer.fault = 'stall'
+    const response = read(peer, await issuer.sign())
+    await waitUntil(() => issuer.requests.length === 1)
+    const collecting = setInterval(usedHeapBytes, 100)
+    onTestFinished(() => clearInterval(collecting))
+    expect((await response).status).toBe(503)
   })
 
   test.for([

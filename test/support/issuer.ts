@@ -17,7 +17,7 @@ export async function startIssuer() {
     keys: [{ ...(await exportJWK(publicKey)), kid: 'first', alg: 'ES256', use: 'sig' }] as object[],
     privateKey,
     /** What it responds, if it is not the metadata or the keys. */
-    fault: undefined as number | 'silence' | undefined,
+    fault: undefined as number | 'silence' | 'stall' | undefined,
     metadata: {} as object,
     /** Paths of requests. */
     requests: [] as string[],
@@ -45,6 +45,7 @@ export async function startIssuer() {
   const server = createServer((req, res) => {
     issuer.requests.push(req.url ?? '')
     if (issuer.fault === 'silence') return
+    if (issuer.fault === 'stall') return void res.write('{')
     res.statusCode = issuer.fault ?? 200
     if (issuer.fault) return void res.end('fault')
     if (req.url?.endsWith('/moved')) return void res.writeHead(302, { Location: 'jwks' }).end()
