@@ -2,6 +2,8 @@
 export interface Dialect {
   /** The cursor that stands for the place right behind the row with this id, in the list of all or with a status. */
   cursor(id: number, status?: string): string
+  /** The cursor of REST, if that is another one. */
+  restCursor?: (id: number) => string
   /** Each selects `pets`, `pet` or `createPet` with the same members, under these names. */
   list: string
   get: string
@@ -25,9 +27,10 @@ export const serviceDialect: Dialect = {
 /** The peers of ours: the same schema, and the id itself as the cursor. */
 export const plainDialect: Dialect = { ...schemaFirst, cursor: String }
 
-/** Pothos's cursor has the type and the value of the column. */
+/** Pothos's cursor has the type and the value of the column; its REST routes are by hand. */
 export const pothosDialect: Dialect = {
-  ...schemaFirst,
+  ...plainDialect,
+  restCursor: String,
   cursor: (id) => Buffer.from(`GPC:I:${id}`).toString('base64'),
 }
 

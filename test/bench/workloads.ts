@@ -49,7 +49,7 @@ const created = { name: 'Rex', categoryId: '1', status: 'available' as const }
 
 function restRequest(
   action: Action,
-  { cursor }: Dialect,
+  { cursor, restCursor = cursor }: Dialect,
   id: number | undefined,
   expected: BenchRequest['expected'],
 ): BenchRequest {
@@ -58,7 +58,7 @@ function restRequest(
     return { method: 'POST', path, body: JSON.stringify({ ...created, categoryId: 1 }), expected }
   }
   if (action === 'get') return { method: 'GET', path: `${path}/${id}`, expected }
-  const query = id === undefined ? '' : `?cursor=${encodeURIComponent(cursor(id))}`
+  const query = id === undefined ? '' : `?cursor=${encodeURIComponent(restCursor(id))}`
   return { method: 'GET', path: path + query, expected }
 }
 
