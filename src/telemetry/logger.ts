@@ -18,27 +18,27 @@ const MAX_KEYS = 1_000
 
 /**
  * For what may fail again and again: the first time is logged at once, then at most one line in each interval, with the
- * latest details and the number of times.
+ * latest message and details, and the number of times.
  * @returns logs a line of this level. Each key has lines of its own
  */
 export function createThrottledLog(log: Logger, intervalMs: number, level: 'warn' | 'info' = 'warn') {
   /** By key: what has happened since its last line. */
-  const repeats = new Map<string, { details: object; count: number }>()
+  const repeats = new Map<string, { message: string; details: object; count: number }>()
 
   function write(message: string, details: object, key: string, count: number): void {
     log[level]({ ...details, count }, message)
-    const repeated = { details, count: 0 }
+    const repeated = { message, details, count: 0 }
     repeats.set(key, repeated)
     setTimeout(() => {
       repeats.delete(key)
-      if (repeated.count) write(message, repeated.details, key, repeated.count)
+      if (repeated.count) write(repeated.message, repeated.details, key, repeated.count)
     }, intervalMs).unref()
   }
 
   return (message: string, details: object, ownKey = message): void => {
     const key = repeats.size < MAX_KEYS || repeats.has(ownKey) ? ownKey : 'other'
     const repeated = repeats.get(key)
-    if (repeated) Object.assign(repeated, { details, count: repeated.count + 1 })
+    if (repeated) Object.assign(repeated, { message, details, count: repeated.count + 1 })
     else write(message, details, key, 1)
   }
 }

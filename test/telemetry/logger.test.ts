@@ -64,3 +64,15 @@ test.for(['process.exit(0)', "throw new Error('x')", ''])('no line is lost when 
     'three',
   ])
 })
+
+test('a line about repetitions has the message and the details of the same event', () => {
+  const lines = run(`
+    import { createThrottledLog } from '${module.href}'
+    const warn = createThrottledLog(log, 1)
+    for (const n of [1, 2, 3]) warn('event ' + n, { n }, 'key')
+    setTimeout(() => {}, 50)`)
+  expect([...lines.matchAll(/"n":(\d),"count":(\d),"msg":"(.*)"/g)].map(([, ...match]) => match)).toEqual([
+    ['1', '1', 'event 1'],
+    ['3', '2', 'event 3'],
+  ])
+})
