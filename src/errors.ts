@@ -10,13 +10,20 @@ export interface ErrorDefinition {
 
 /** Every error code (specification §7): Google's canonical codes (AIP-193) where one fits, else HTTP's own phrase. */
 export const ERRORS = {
-  INVALID_ARGUMENT: { status: 400, description: 'A parameter or the body is invalid; the message names every field.' },
+  INVALID_ARGUMENT: {
+    status: 400,
+    description: 'A parameter or the body is invalid; the message names up to 20 fields.',
+  },
   GRAPHQL_PARSE_FAILED: { status: 400, description: 'The GraphQL document has a syntax error or too many tokens.' },
   GRAPHQL_VALIDATION_FAILED: { status: 400, description: 'The document does not match the schema or exceeds a limit.' },
-  UNAUTHENTICATED: { status: 401, description: 'The API key is missing or invalid.', headers: ['WWW-Authenticate'] },
+  UNAUTHENTICATED: {
+    status: 401,
+    description: 'The API key or access token is missing or invalid.',
+    headers: ['WWW-Authenticate'],
+  },
   PERMISSION_DENIED: {
     status: 403,
-    description: 'The API key lacks the required scope.',
+    description: 'The API key or access token lacks the required scope.',
     headers: ['WWW-Authenticate'],
   },
   NOT_FOUND: { status: 404, description: 'No animal has this id.' },
@@ -120,7 +127,10 @@ export function outcomeUnknown(cause: unknown): ApiError {
   return new ApiError('DEADLINE_EXCEEDED', message, { cause })
 }
 
-/** "name: must be …; categoryId: must be …" names every wrong member. @param argument that has the members in GraphQL */
+/**
+ * "name: must be …; categoryId: must be …" names up to MAX_FIELDS wrong members.
+ * @param argument prefix of their paths: the GraphQL argument, none in REST
+ */
 export function invalidArgument(issues: FieldError[], argument: string[] = []): ApiError {
   const fields = issues.slice(0, MAX_FIELDS)
   return new ApiError('INVALID_ARGUMENT', describeFields(fields), {

@@ -41,7 +41,7 @@ export type ApiKeys = ReturnType<typeof createApiKeys>
 /** @param now the clock that decides which keys have expired */
 export function createApiKeys({ prisma }: { prisma: PrismaClient }, now = () => new Date()) {
   return {
-    /** @returns the new key, which is stored nowhere and cannot be shown again */
+    /** @returns the new key. Only its hash is stored, so it cannot be shown again */
     async issue(name: string, { scopes = DEFAULT_SCOPES, expiresAt }: IssueOptions = {}): Promise<string> {
       const key = mintKey()
       await prisma.apiKey.create({ data: { ...toKeyRow(key), name, scopes, expiresAt: expiresAt ?? null } })

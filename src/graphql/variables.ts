@@ -11,7 +11,7 @@ import { schema } from './schema/index.ts'
 type Variables = Record<string, unknown>
 
 /**
- * The error of variables that cannot be coerced. It names every wrong field: by the contract where the type has one, so
+ * The error of variables that cannot be coerced. It names up to MAX_FIELDS wrong fields: by the contract where the type has one, so
  * that a form gets the messages of the REST API and all of them at once, else by graphql-js.
  */
 export function invalidVariables(

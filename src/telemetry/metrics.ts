@@ -33,7 +33,7 @@ interface Observation {
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** The Prometheus metrics of the service. Every label has few values: route templates instead of paths, for example. */
+/** The Prometheus metrics of the service. Labels have few values: route templates instead of paths, for example. */
 export function createMetrics(sources: MetricSources) {
   const registry = new Registry()
   const registers = [registry]
@@ -104,8 +104,12 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   new Gauge({ name: 'petstore_build_info', help: 'Always 1.', labelNames, registers, aggregator: 'first' })
     .labels(version, process.version)
     .set(1)
-  gauge('petstore_database_connections', 'Open database connections.', () => pool.totalCount)
-  gauge('petstore_database_connections_busy', 'Busy connections.', () => pool.totalCount - pool.idleCount)
+  gauge('petstore_database_connections', 'Open connections of the pool for requests.', () => pool.totalCount)
+  gauge(
+    'petstore_database_connections_busy',
+    'Busy connections of the pool for requests.',
+    () => pool.totalCount - pool.idleCount,
+  )
   gauge('petstore_database_connections_max', 'Pool size.', () => config.DATABASE_POOL_SIZE)
   gauge('petstore_database_queue_length', 'Requests waiting for a connection or for the next batch.', waitingCount)
   counter(

@@ -16,7 +16,7 @@ builder.mutationFields((t) => ({
   createPet: t.field({
     type: AnimalType,
     description:
-      'Adds an animal and returns it with its id. The animal is durably stored when this returns. Errors: INVALID_ARGUMENT names every invalid field; UNAVAILABLE: nothing was added; DEADLINE_EXCEEDED: the outcome is unknown, retry with the same idempotencyKey.',
+      'Adds an animal and returns it with its id. The animal is durably stored when this returns. Errors: INVALID_ARGUMENT names up to 20 invalid fields; UNAVAILABLE: nothing was added; DEADLINE_EXCEEDED: the outcome is unknown, retry with the same idempotencyKey.',
     args: {
       input: t.arg({ type: NewPetInput, required: true, description: 'The animal.' }),
       idempotencyKey: t.arg.string({ description: describeKey('input', 'animal', 'another') }),

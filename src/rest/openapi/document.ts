@@ -67,7 +67,7 @@ function toPaths(): Json {
   return paths
 }
 
-const introduction = `List, add and fetch animals. Every request needs an API key.
+const introduction = `List, add and fetch animals. Every request needs an API key or an access token.
 
 **Errors** are \`{"code","message","status"}\`; \`status\` repeats the HTTP status. Switch on \`code\`. \`503\`: the
 request was not executed; retry after \`Retry-After\` seconds. \`504\`: the outcome of the write is unknown; retry with
