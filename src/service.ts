@@ -52,8 +52,8 @@ export function createService(options: ServiceOptions) {
     config,
     databaseUrl,
     tracer,
-    onReplicaLeftOut: (details) =>
-      warnOfReplica('replica left out for up to a second, reading from the primary', details, details.reason),
+    onReplicaExcluded: (details) =>
+      warnOfReplica('replica excluded for up to a second, reading from the primary', details, details.reason),
   })
   const { database, rateLimitPool } = pools
   const coalesce = createCoalescer<DatabaseState>()

@@ -13,8 +13,8 @@ const FEED_POOL_SIZE = 2
 interface PoolsOptions extends Pick<PoolOptions, 'tracer'> {
   config: Config
   databaseUrl: string
-  /** Receives why a replica is left out for a while, and its host; without a host, all of them. */
-  onReplicaLeftOut: (details: { reason: string; host: string | undefined }) => void
+  /** Receives why a replica is excluded for a while, and its host; without a host, all of them. */
+  onReplicaExcluded: (details: { reason: string; host: string | undefined }) => void
 }
 
 /**
@@ -53,13 +53,13 @@ export function createPools(options: PoolsOptions) {
 }
 
 /** A pool for each replica, and one connection to the primary for its position. */
-function createReplication({ config, onReplicaLeftOut }: PoolsOptions, common: Omit<PoolOptions, 'size'>) {
+function createReplication({ config, onReplicaExcluded }: PoolsOptions, common: Omit<PoolOptions, 'size'>) {
   const { DATABASE_REPLICA_URLS: urls = [], DATABASE_POOL_SIZE: size } = config
   const hosts = new Map(urls.map((url) => [createPool({ ...common, url, size }), new URL(url).host]))
   const pools = [...hosts.keys()]
   const positionPool = createPool({ ...common, size: 1, tracer: undefined })
-  const onLeftOut = (reason: string, pool?: Pool) => onReplicaLeftOut({ reason, host: pool && hosts.get(pool) })
-  return { replicas: createReplicas({ pools, positionPool, onLeftOut }), pools: [...pools, positionPool] }
+  const onExcluded = (reason: string, pool?: Pool) => onReplicaExcluded({ reason, host: pool && hosts.get(pool) })
+  return { replicas: createReplicas({ pools, positionPool, onExcluded }), pools: [...pools, positionPool] }
 }
 
 export function createDatabase(options: PoolOptions, replicas?: Replicas) {

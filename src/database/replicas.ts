@@ -11,9 +11,9 @@ const MAX_READ_MS = 50
 /** Pause between two looks at a replica that has not replayed enough, in milliseconds. */
 const POLL_MS = 2
 
-/** How long a replica is left out, in milliseconds: first, and at most. It doubles until the replica executes a read. */
-const MIN_REST_MS = 20
-const MAX_REST_MS = 1_000
+/** How long a replica is excluded, in milliseconds: first, and at most. It doubles until the replica executes a read. */
+const MIN_BACKOFF_MS = 20
+const MAX_BACKOFF_MS = 1_000
 
 /**
  * The end of the WAL that the primary has written to disk: each commit that it has acknowledged is before it. Not so with
@@ -64,7 +64,7 @@ interface Attempt {
   primary?: Position
 }
 
-/** @returns false after that time, when everything that has arrived meanwhile was read: the event loop may be busy */
+/** @returns false, one turn of the event loop after that time, so that a result that has arrived meanwhile wins */
 async function timeout(ms: number): Promise<false> {
   await sleep(ms, undefined, { ref: false })
   return setImmediate(false, { ref: false })
@@ -83,21 +83,21 @@ function createPositionReader(positionPool: Pool) {
   )
 }
 
-/** The times in which replicas are left out. */
-function createRests(pools: Pool[]) {
-  const rests = new Map<Pool, { until: number; nextMs: number }>()
+/** Excludes replicas from reads, with exponential backoff. */
+function createBackoff(pools: Pool[]) {
+  const byPool = new Map<Pool, { until: number; nextMs: number }>()
   return {
-    available: () => pools.filter((pool) => (rests.get(pool)?.until ?? 0) <= performance.now()),
-    begin(left: Pool[]): void {
+    available: () => pools.filter((pool) => (byPool.get(pool)?.until ?? 0) <= performance.now()),
+    exclude(failed: Pool[]): void {
       const now = performance.now()
-      for (const pool of left) {
-        const { until, nextMs } = rests.get(pool) ?? { until: 0, nextMs: MIN_REST_MS }
+      for (const pool of failed) {
+        const { until, nextMs } = byPool.get(pool) ?? { until: 0, nextMs: MIN_BACKOFF_MS }
         if (until > now) continue // begun by another read of the same moment
-        rests.set(pool, { until: now + nextMs, nextMs: Math.min(MAX_REST_MS, nextMs * 2) })
+        byPool.set(pool, { until: now + nextMs, nextMs: Math.min(MAX_BACKOFF_MS, nextMs * 2) })
       }
     },
-    /** The next rest is the shortest again. */
-    reset: (pool: Pool) => void rests.delete(pool),
+    /** The next exclusion is the shortest again. */
+    reset: (pool: Pool) => void byPool.delete(pool),
   }
 }
 
@@ -106,7 +106,7 @@ interface ReplicasOptions {
   /** A connection to the primary for its position only, so that it never waits behind other statements. */
   positionPool: Pool
   /** Receives why the primary executes reads: because of one replica, or of the primary itself without a pool. */
-  onLeftOut(reason: string, pool?: Pool): void
+  onExcluded(reason: string, pool?: Pool): void
 }
 
 export type Replicas = ReturnType<typeof createReplicas>
@@ -116,22 +116,22 @@ export type Replicas = ReturnType<typeof createReplicas>
  * position, and are executed where it has been replayed. Nothing is remembered of a replica: it may have been promoted, and
  * its address may lead to another server.
  */
-export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptions) {
-  const rests = createRests(pools)
+export function createReplicas({ pools, positionPool, onExcluded }: ReplicasOptions) {
+  const backoff = createBackoff(pools)
   let turn = 0
   const primaryPosition = createPositionReader(positionPool)
 
   /** @param pool undefined for all of them, because of the primary */
-  function leaveOut(reason: string, pool?: Pool): void {
-    rests.begin(pool ? [pool] : pools)
-    onLeftOut(reason, pool)
+  function exclude(reason: string, pool?: Pool): void {
+    backoff.exclude(pool ? [pool] : pools)
+    onExcluded(reason, pool)
   }
 
   /** @returns undefined if the position is unknown, or the caller no longer waits: the connection is kept for the next read */
   async function readFrom<T>(pool: Pool, read: (client: pg.PoolClient) => Promise<T>, attempt: Attempt) {
     const position = primaryPosition.execute().then(
       (primary) => (attempt.primary = primary),
-      (error: unknown) => leaveOut(reasonOf(error)),
+      (error: unknown) => exclude(reasonOf(error)),
     )
     return pool.withConnection(async (client) => {
       for (;;) {
@@ -143,31 +143,31 @@ export function createReplicas({ pools, positionPool, onLeftOut }: ReplicasOptio
         await sleep(POLL_MS)
       }
       const result = await read(client)
-      if (!attempt.isOver) rests.reset(pool)
+      if (!attempt.isOver) backoff.reset(pool)
       return result
     })
   }
 
   return {
-    /** Whether there is a replica that is not left out. */
-    isAvailable: () => rests.available().length > 0,
+    /** Whether there is a replica that is not excluded. */
+    isAvailable: () => backoff.available().length > 0,
     /**
      * Executes a read on a replica that has replayed everything that the primary had acknowledged when this was called.
      * @returns undefined if no replica did in MAX_READ_MS: the primary must execute it
      */
     async read<T extends object>(read: (client: pg.PoolClient) => Promise<T>): Promise<T | undefined> {
-      const available = rests.available()
+      const available = backoff.available()
       const pool = available[turn++ % available.length] // they take turns
       if (!pool) return undefined
       const attempt: Attempt = { isOver: false }
       const result = readFrom(pool, read, attempt).catch((error: unknown): undefined => {
-        if (!attempt.isOver) leaveOut(reasonOf(error), pool) // otherwise it was left out then, and may be back
+        if (!attempt.isOver) exclude(reasonOf(error), pool) // otherwise it was excluded then, and may be back
       })
       if (await Promise.race([result.then(() => true), timeout(MAX_READ_MS)])) return result
       attempt.isOver = true
-      if (attempt.primary) leaveOut(`it did not execute the read within ${MAX_READ_MS} ms`, pool)
-      // It is no reason to send all reads to a slow primary: no replica is left out.
-      else onLeftOut(`the primary did not report its WAL position within ${MAX_READ_MS} ms`)
+      if (attempt.primary) exclude(`it did not execute the read within ${MAX_READ_MS} ms`, pool)
+      // The primary is slow: to exclude replicas would add to its load.
+      else onExcluded(`the primary did not report its WAL position within ${MAX_READ_MS} ms`)
       return undefined
     },
   }

@@ -34,7 +34,7 @@ function createTestReplicas(primaryUrl = replication.primaryUrl): { replicas: Re
   const replicas = createReplicas({
     pools: [openPool(replication.standby.url)],
     positionPool: openPool(primaryUrl, 1),
-    onLeftOut: (reason) => void reasons.push(reason),
+    onExcluded: (reason) => void reasons.push(reason),
   })
   return { replicas, reasons }
 }
@@ -46,7 +46,7 @@ const statement = { ...SELECT, toValues: (n: number[]) => [n], toOutputs: (rows:
 const untilRead = (replicas: Replicas, read: (client: pg.PoolClient) => Promise<object>) =>
   waitUntil(() => replicas.read(read))
 
-test('a replica that fails is left out for longer each time, until it has executed a read', async () => {
+test('a replica that fails is excluded for longer each time, until it has executed a read', async () => {
   const { replicas } = createTestReplicas()
   let now = 0
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
@@ -54,16 +54,16 @@ test('a replica that fails is left out for longer each time, until it has execut
   async function failOnce(): Promise<void> {
     while (replicas.isAvailable()) await replicas.read(() => Promise.reject(new Error('failed')))
   }
-  async function expectRest(ms: number): Promise<void> {
+  async function expectBackoff(ms: number): Promise<void> {
     await failOnce()
     now += ms - 1
     expect(replicas.isAvailable()).toBe(false)
     now += 1
     expect(replicas.isAvailable()).toBe(true)
   }
-  for (const ms of [20, 40, 80, 160, 320, 640, 1_000, 1_000]) await expectRest(ms)
+  for (const ms of [20, 40, 80, 160, 320, 640, 1_000, 1_000]) await expectBackoff(ms)
   while (!(await replicas.read((client) => client.query('SELECT 1')))) now += 1_000
-  await expectRest(20)
+  await expectBackoff(20)
 })
 
 test('a recovery conflict leaves the read to the primary', async () => {
@@ -91,7 +91,7 @@ test('a recovery conflict leaves the read to the primary', async () => {
   expect(await error).toMatchObject({ code: '40001' })
 })
 
-test('a primary that does not report its position leaves no replica out', async () => {
+test('a primary that does not report its position excludes no replica', async () => {
   const proxy = await startTcpProxy(replication.primaryUrl)
   onTestFinished(() => proxy.down())
   const { replicas, reasons } = createTestReplicas(proxy.url)

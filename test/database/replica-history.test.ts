@@ -12,8 +12,8 @@ async function namesOf(service: TestService): Promise<Set<string>> {
   return new Set(animals.map(({ name }) => name))
 }
 
-/** Reads until the log says why a replica was left out. Expects only animals of the primary. */
-async function expectLeftOut(service: TestService, reason: string): Promise<void> {
+/** Reads until the log says why a replica was excluded. Expects only animals of the primary. */
+async function expectExcluded(service: TestService, reason: string): Promise<void> {
   let logged = false
   void service.log.line({ reason }).then(() => (logged = true))
   await waitUntil(async () => {
@@ -22,7 +22,7 @@ async function expectLeftOut(service: TestService, reason: string): Promise<void
   })
 }
 
-test('a standby of another server, or another database, is left out, though it is ahead', async () => {
+test('a standby of another server, or another database, is excluded, though it is ahead', async () => {
   const [one, other] = await Promise.all([startReplication(), startReplication({ initialise: true })])
   const stops: (() => Promise<void>)[] = []
   try {
@@ -32,11 +32,11 @@ test('a standby of another server, or another database, is left out, though it i
       async () => (await other.standby.query('SELECT count(*)::int FROM animal')).rows[0].count === 10_000,
     )
     const service = await startService(one.primaryUrl, stops, { DATABASE_REPLICA_URLS: [other.standby.url] })
-    await expectLeftOut(service, 'it is a standby of another server')
+    await expectExcluded(service, 'it is a standby of another server')
     const elsewhere = new URL(one.standby.url)
     elsewhere.pathname = '/template1'
     const second = await startService(one.primaryUrl, stops, { DATABASE_REPLICA_URLS: [elsewhere.href] })
-    await expectLeftOut(second, 'its URL names another database')
+    await expectExcluded(second, 'its URL names another database')
   } finally {
     await Promise.all(stops.map((stop) => stop()))
     await Promise.all([one.stop(), other.stop()])
@@ -56,7 +56,7 @@ test('after a failover, a standby that follows the new primary executes reads, a
     await waitUntil(async () => (await stray.query('SELECT count(*)::int FROM animal')).rows[0].count === 10_000)
     await newPrimary.query(animals(50, 'right'))
     const strayed = await startService(newPrimary.url, stops, { DATABASE_REPLICA_URLS: [stray.url] })
-    await expectLeftOut(strayed, 'it is on timeline 1, the primary on 2')
+    await expectExcluded(strayed, 'it is on timeline 1, the primary on 2')
     const service = await startService(newPrimary.url, stops, { DATABASE_REPLICA_URLS: [follower.url] })
     await waitUntil(async () => {
       expect(await namesOf(service)).toEqual(new Set(['right']))

@@ -78,7 +78,7 @@ describe('reads of animals', () => {
     const before = readsOf(onPrimary)
     expect(await pageOf(service)).toEqual([id])
     expect(readsOf(onPrimary)).toBe(before + 1)
-    await service.log.line({ msg: 'replica left out for up to a second, reading from the primary' })
+    await service.log.line({ msg: 'replica excluded for up to a second, reading from the primary' })
     await replication.standby.query('SELECT pg_wal_replay_resume()')
     await untilTheStandbyReads(service, replication)
     expect(await pageOf(service)).toEqual([id])
