@@ -3,9 +3,9 @@ import { context, ROOT_CONTEXT } from '@opentelemetry/api'
 import { createList } from '../animals/lists.ts'
 import type { Animals } from '../animals/service.ts'
 import { createRunStatement, createStatements, type Pool } from '../database/statements.ts'
+import { createRequireAssigned, readHighestAssignedId } from './assigned-ids.ts'
 import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
 import { createGapReader } from './gap-reader.ts'
-import { createCheckGiven, readNewestGiven } from './given.ts'
 import { RecentAnimals } from './recent.ts'
 import { createSettledId } from './settled.ts'
 
@@ -40,9 +40,9 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
   async function readWhileFollowed(): Promise<void> {
     while (followers.size > 0) {
       try {
-        // A failover or a restore interrupts reads. If it went back to an older state, the streams end and are checked.
-        const given = await readNewestGiven(run)
-        if (given < state.newest || given < (state.recent?.end ?? 0n)) forget()
+        // A failover or a restore ends reads. If the state is older, all streams end; new ones have their cursors checked.
+        const highest = await readHighestAssignedId(run)
+        if (highest < state.newest || highest < (state.recent?.end ?? 0n)) forget()
         state.recent ??= new RecentAnimals(await settled.find())
         await readUntilFailure(state.recent, { followers, reader, settled, pause })
       } catch (error) {
@@ -74,7 +74,7 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
      * id miss nothing between them.
      */
     settledId: async () => state.recent?.end ?? settled.find(),
-    checkGiven: createCheckGiven(run),
+    requireAssigned: createRequireAssigned(run),
     follow: createFollow({ list: createList(createStatements(pool)), listen, state: () => state, onError }),
     /** Reads at once, because this process has added an animal. */
     wake,
@@ -100,7 +100,7 @@ function createPause() {
   let waker = new AbortController()
   return {
     wake: () => waker.abort(),
-    /** @param ms how long, unless it is woken, also before it begins @param leastMs not less than this */
+    /** Sleeps `ms`, or until `wake`, which may have been called before, but at least `leastMs`. */
     async pause(ms: number, leastMs: number): Promise<void> {
       await sleep(leastMs)
       await sleep(Math.max(0, ms - leastMs), undefined, { signal: waker.signal }).catch(() => {}) // woken

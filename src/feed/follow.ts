@@ -6,7 +6,7 @@ import { type Filter, filterKey } from '../animals/cursor.ts'
 import type { List } from '../animals/lists.ts'
 import { ApiError } from '../errors.ts'
 import type { RecentAnimals } from './recent.ts'
-import { createTurns } from './turns.ts'
+import { createRoundRobin } from './round-robin.ts'
 
 const PAGE_SIZE = 100
 
@@ -52,7 +52,7 @@ interface FollowPage {
 
 /** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
 export function createFollow({ list, listen, state, onError }: FollowDependencies) {
-  const takeTurn = createTurns()
+  const takeTurn = createRoundRobin()
   const tablePages = new LRUCache<string, FollowPage, PageQuery>({
     ...CACHED_PAGES,
     fetchMethod: (_key, _stale, { context }) => readTable(list, context),
@@ -84,7 +84,7 @@ export function createFollow({ list, listen, state, onError }: FollowDependencie
     }
 
     return {
-      /** `next` continues after this id: set it to that of each animal that needs not be read again. */
+      /** `next` returns animals above this id. The caller sets it to the id of the last animal that it has sent. */
       position: after,
       /** The next animals, oldest first, as soon as there are some. @throws the reason of the signal when it is aborted */
       async next(): Promise<Animal[]> {

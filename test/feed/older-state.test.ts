@@ -20,7 +20,7 @@ async function rejected(service: TestService, variables: object, headers = {}): 
   return stream.text
 }
 
-test('a cursor above every id that the database has given is rejected where animals would be missed', async ({
+test('a cursor above every id that the database has assigned is rejected where animals would be missed', async ({
   service,
 }) => {
   await create(service, 3)
@@ -46,7 +46,7 @@ const CHANGES = {
   'was rolled back': "BEGIN; INSERT INTO animal (name, category_id) VALUES ('Tom', 1); ROLLBACK",
   'was deleted': "INSERT INTO animal (name, category_id) VALUES ('Tom', 1); DELETE FROM animal",
   'was imported': "INSERT INTO animal (id, name, category_id) VALUES (2, 'Tom', 1)",
-  'was given before the sequence was moved':
+  'was assigned before the sequence was moved':
     "INSERT INTO animal (name, category_id) VALUES ('Tom', 1); ALTER SEQUENCE animal_id_seq RESTART WITH 1000",
 }
 

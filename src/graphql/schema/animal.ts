@@ -120,8 +120,8 @@ async function readPage({ animals, deadline, feed }: GraphQLContext, query: List
   const { newerThan } = query
   const page = await deadline.run(() => animals.list(query))
   const filter = filterKey(query)
-  // With `after`, every animal is below a cursor that is too new, so nothing is missed.
-  if (newerThan && !page.animals.length) await deadline.run(() => feed.checkGiven(newerThan, 'before'))
+  // Only `before` needs the check: every animal is after a cursor that is too new, so a page `after` it misses nothing.
+  if (newerThan && !page.animals.length) await deadline.run(() => feed.requireAssigned(newerThan, 'before'))
   return {
     edges: page.animals.map((node) => ({ node, cursor: () => toCursor(node.id, filter) })),
     hasNextPage: query.backward ? newerThan !== undefined : page.hasMore,
@@ -154,7 +154,7 @@ builder.queryFields((t) => ({
       const settledId = lazy(() => deadline.run(() => feed.settledId()))
       return {
         page: lazy(async () => {
-          // The page is read after it, so that no animal is between them. If it fails, the page need not.
+          // It is read before the page, so that no animal is between them. The field `liveCursor` has its error.
           if (selectsField(info, 'liveCursor')) await settledId().catch(() => {})
           return readPage(context, query)
         }),

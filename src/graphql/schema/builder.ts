@@ -20,7 +20,7 @@ declare module 'graphql' {
 
 export interface GraphQLContext {
   animals: Animals
-  feed: Pick<Feed, 'settledId' | 'checkGiven' | 'follow'>
+  feed: Pick<Feed, 'settledId' | 'requireAssigned' | 'follow'>
   /** Only in a mutation: requests of several callers may share the execution of a query. */
   caller: Caller | undefined
   /** Every wait for the database goes through it. */

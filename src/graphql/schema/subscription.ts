@@ -57,8 +57,8 @@ async function subscribeToCreated(args: CreatedArgs, context: GraphQLContext) {
 }
 
 /**
- * The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. It is no
- * closure of subscribeToCreated: what a stream keeps would then keep `after`, and with it the text of the whole document.
+ * The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. A closure
+ * in subscribeToCreated would keep `after`, and with it the text of the whole document, for as long as the stream is open.
  */
 async function positionOf(after: CreatedArgs['after'], filter: string, context: GraphQLContext): Promise<bigint> {
   const { deadline, feed, subscriber } = context
@@ -66,6 +66,6 @@ async function positionOf(after: CreatedArgs['after'], filter: string, context: 
   const cursor = subscriber?.lastEventId ?? after
   if (cursor == null) return deadline.run(() => feed.settledId())
   const position = parseCursor(cursor, filter, argument)
-  await deadline.run(() => feed.checkGiven(position, argument))
+  await deadline.run(() => feed.requireAssigned(position, argument))
   return position
 }

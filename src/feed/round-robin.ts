@@ -1,8 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { context } from '@opentelemetry/api'
 
-/** Clients take turns with one piece of work each, however much of one client waits (round robin). */
-export function createTurns() {
+/** Clients take turns with one piece of work each, however much of one client waits. */
+export function createRoundRobin() {
   const queues = new Map<bigint, (() => Promise<void>)[]>()
   let isRunning = false
 
