@@ -29,21 +29,23 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
   const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
   const trusted = mode === 'off' || !file ? undefined : { mode, byHash: await readManifest(file) }
   const tracing = await startConfiguredTracing(env, log)
-  const server = await openDatabaseServer(config, () =>
+  const databaseServer = await openDatabaseServer(config, () =>
     log.error('the embedded PostgreSQL has stopped: start the service again'),
   )
   let stopService: Service['stop'] | undefined
   try {
     const service = createService({
       config,
-      databaseUrl: server.url,
+      databaseUrl: databaseServer.url,
       log,
       trusted,
       tracer: tracing?.tracer,
       gatherMetrics: cluster.isWorker ? gatherMetrics : undefined,
     })
     stopService = service.stop
-    const devKey = server.embedded ? await prepareDevelopmentDatabase(server.url, service, config) : undefined
+    const devKey = databaseServer.embedded
+      ? await prepareDevelopmentDatabase(databaseServer.url, service, config)
+      : undefined
     // Prisma's first query takes 100 ms of CPU time, so it runs before traffic arrives. Its failure does not matter.
     if (!devKey) await service.database.prisma.animal.findFirst({ where: { id: 0n } }).catch(() => undefined)
     const port = await service.start({ port: config.PORT, host: config.HOST }).catch((error: Error) => {
@@ -52,22 +54,21 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
     log.info({ port, host: config.HOST }, 'listening')
     if ((devKey || process.stdout.isTTY) && (cluster.worker?.id ?? 1) === 1)
       console.log(startupBanner(port, devKey, config))
-    if (config.MIGRATE_ON_START && !server.embedded) void migrateWhenReachable(server.url, log)
+    if (config.MIGRATE_ON_START && !databaseServer.embedded) void migrateWhenReachable(databaseServer.url, log)
     return async () => {
       await service.stop(config.DRAIN_DELAY_MS, config.DRAIN_TIMEOUT_MS)
-      await Promise.all([server.release(), tracing?.stop()])
+      await Promise.all([databaseServer.release(), tracing?.stop()])
     }
   } catch (error) {
     await stopService?.(0, 0)
-    await server.release()
+    await databaseServer.release()
     throw error
   }
 }
 
 /**
- * Resolves with the first signal, or with undefined when the primary of the cluster requests a shutdown. SIGTERM or SIGINT
- * exits immediately if it is not the same Ctrl-C. A terminal signals the primary and its workers, so a message does not
- * count as the first.
+ * Resolves with the first signal, or with undefined when the primary of the cluster requests a shutdown, which does not
+ * count as the first, because a terminal signals the workers, too. A second signal exits at once (see `onSignals`).
  */
 function shutdownRequested(): Promise<string | undefined> {
   return new Promise((resolve) => {

@@ -143,7 +143,7 @@ export function createService(options: ServiceOptions) {
     /** Listens for requests. @returns the port, which the system chooses for port 0. Rejects with Node's error */
     async start({ port, host }: { port: number; host: string }): Promise<number> {
       monitor.check()
-      // Connects before the first burst of requests, whose checkouts of the rate-limit store would time out meanwhile.
+      // The rate-limit store connects now, since checkouts in the first burst of requests would time out.
       await Promise.allSettled(Array.from({ length: RATE_LIMIT_POOL_SIZE }, () => rateLimitPool?.query('SELECT 1')))
       if (config.METRICS_PORT !== undefined) await metricsServer.listen(config.METRICS_PORT, host)
       return server.listen(port, host)

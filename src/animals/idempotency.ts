@@ -30,7 +30,7 @@ const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 /** Citus rejects `now()` in a condition of ON CONFLICT. `excluded.created_at` has the same value. */
 const IS_EXPIRED = `excluded.created_at - existing.created_at > interval '${IDEMPOTENCY_HOURS} hours'`
 
-/** `animal_ids` has several ids or none. Version 1.1 leaves it as it is when it claims an expired key. */
+/** `animal_ids` is null for one animal. Version 1.1 leaves an old value, which does not begin with `animal_id`. */
 const ANIMAL_IDS = 'CASE WHEN animal_ids[1] = animal_id THEN animal_ids ELSE ARRAY[animal_id] END'
 
 /**
@@ -151,7 +151,7 @@ function toParameters(claimants: Claimant[]) {
   })
 }
 
-/** Repeats get what they would get while another instance has the key's lock: the animals only of a key that was used. */
+/** A repeat in a batch gets the animals of a key that was used before, or nothing, as if another instance had the lock. */
 function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
   const byNumber = new Map(rows.map((row) => [row.n, row]))
   const used = new Map<string, Claim>()

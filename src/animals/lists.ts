@@ -33,12 +33,11 @@ function selectPages(filter: keyof typeof KEYS, backward: boolean): string {
     `(${columns.join(', ')}) ${operator} (${[...values, `page.${bound}`].join(', ')})`
   const direction = backward ? 'ASC' : 'DESC'
   const order = `ORDER BY ${columns.map((column) => `${column} ${direction}`).join(', ')}`
-  // Only one index has the order of a row comparison. With `status = …` a generic plan may walk along the primary key
-  // instead, until it has found enough animals of a rare status.
-  // The last bound is compared after LIMIT: before PostgreSQL 18, a scan does not stop at the bound of a row comparison.
-  // The constant LIMIT keeps the estimated cost below jit_above_cost, above which PostgreSQL compiles every execution for a
-  // tenth of a second: of the other LIMIT it only assumes a tenth of what matches. That keeps the order of the subquery: if
-  // it had one of its own, PostgreSQL would sort all that the constant one lets through.
+  // Why it is written like this (decision 24):
+  // - Row comparison: only one index serves it. With `status = …`, PostgreSQL may walk along the primary key instead.
+  // - Last bound after LIMIT: before PostgreSQL 18, a scan does not stop at the bound of a row comparison.
+  // - Constant LIMIT: without it, the estimated cost may exceed jit_above_cost, and each execution be compiled.
+  // - LIMIT page.size without ORDER BY: it keeps the order of the subquery, and PostgreSQL sorts nothing.
   const range = `
     SELECT * FROM (
       SELECT * FROM (
@@ -49,7 +48,7 @@ function selectPages(filter: keyof typeof KEYS, backward: boolean): string {
       LIMIT page.size
     ) AS animal
     WHERE ${compare(backward ? '<=' : '>=', last)}`
-  // The index has no order of all animals of a category: a page is the first ones of what each status has.
+  // The index orders a category by status first, so a page merges the first animals of each status.
   const ofEachStatus = `
     SELECT animal.*
     FROM unnest('{${PetStatus.options.join()},NULL}'::pet_status[]) AS filter (status)
@@ -119,8 +118,8 @@ const COUNTED = [
 
 /**
  * Counts the animals of each filter, by an index: by its statistics, PostgreSQL may read the whole table for each of many
- * categories that have no animals. It reads in none of the ways in parallel, because all depend on the row of the filter:
- * parallel workers would take the CPU from other statements.
+ * categories that have no animals. It executes none of the subqueries in parallel, because all refer to the row of the
+ * filter: parallel workers would take the CPU from other statements.
  */
 const COUNT = `
   SELECT filter.*, ${COUNTED.join(' + ')} AS count

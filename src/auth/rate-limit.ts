@@ -6,7 +6,7 @@ import type { RateLimiter, RateLimitState } from './rate-limiter.ts'
 /** @throws ApiError RESOURCE_EXHAUSTED for a caller without points, before the cost of the request is known */
 export function requireQuota(limiter: RateLimiter, req: Request, res: Response): void {
   const state = limiter.peek(String(callerOf(req).clientId))
-  if (!state.allowed) report(limiter, req, res, state)
+  if (!state.allowed) enforceQuota(limiter, req, res, state)
 }
 
 /** Consumes one point for a request that failed before its cost was consumed: so a flood of them is limited. */
@@ -22,11 +22,11 @@ export function rateLimitFailures(limiter: RateLimiter | undefined): ErrorReques
  * @throws ApiError RESOURCE_EXHAUSTED when there are not enough; this consumes one point
  */
 export async function consumeQuota(limiter: RateLimiter, req: Request, res: Response, cost: number): Promise<void> {
-  report(limiter, req, res, await limiter.consume(String(callerOf(req).clientId), cost))
+  enforceQuota(limiter, req, res, await limiter.consume(String(callerOf(req).clientId), cost))
 }
 
-/** Sends what is left in the RateLimit headers (draft-ietf-httpapi-ratelimit-headers). */
-function report(limiter: RateLimiter, req: Request, res: Response, state: RateLimitState): void {
+/** Sends the RateLimit headers (draft-ietf-httpapi-ratelimit-headers). @throws ApiError RESOURCE_EXHAUSTED if exceeded */
+function enforceQuota(limiter: RateLimiter, req: Request, res: Response, state: RateLimitState): void {
   const { name, points, windowSeconds } = limiter
   req.rateLimit = state
   res.setHeader('RateLimit-Policy', `"${name}";q=${points};w=${windowSeconds}`)

@@ -43,7 +43,7 @@ export class Batcher<Input, Output> {
     this.#maxSize = maxSize
   }
 
-  /** Requests that wait for a statement, besides one for each batch that waits for a connection of the pool. */
+  /** Inputs that wait and that the queue of the pool does not count: it counts one for each batch. */
   get waitingCount(): number {
     return Math.max(0, this.#waiting.length - this.#unsent)
   }
@@ -73,7 +73,7 @@ export class Batcher<Input, Output> {
     const newest = this.#waiting.at(-1)
     const failed = await this.#send(parent, (isConnected) => {
       this.#unsent -= 1
-      // Inputs that arrived after the failed wait for a connection began wait for another one.
+      // A failed checkout fails the inputs that were waiting when it began, not those that have arrived since.
       const waited = isConnected ? this.#waiting.length : this.#waiting.findIndex((waiter) => waiter === newest) + 1
       return this.#waiting.splice(0, Math.min(this.#maxSize, waited))
     })

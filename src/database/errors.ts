@@ -106,7 +106,7 @@ function flattenCauses(error: unknown, depth = 0): { code: string | undefined; m
   const e = error as Record<string, unknown> // every member is checked before use
   const meta = typeof e.meta === 'object' && e.meta !== null ? (e.meta as Record<string, unknown>) : {}
   const wrapped = [meta.driverAdapterError, e.cause, ...(Array.isArray(e.errors) ? e.errors : [])]
-  const inner = error instanceof ConnectionUnavailableError ? [] : wrapped // which code they have does not matter
+  const inner = error instanceof ConnectionUnavailableError ? [] : wrapped // not sent, whatever the code of the cause says
   const codes = [e.originalCode, e.code, e.kind].filter((code) => typeof code === 'string')
   const message = typeof e.message === 'string' ? e.message : ''
   const own = (codes.length ? codes : [undefined]).map((code) => ({ code, message }))

@@ -136,7 +136,7 @@ export class Execution {
     for (const subfield of field.subfields) this.#resolve(subfield, source, object, slot)
   }
 
-  /** Reports an error and puts null where the schema allows it. What is in a null already has no error of its own. */
+  /** Reports an error, unless it is inside a value that is null already, and sets the nearest nullable value to null. */
   #fail(error: unknown, slot: Slot, nodes?: readonly FieldNode[]): void {
     const path: (string | number)[] = []
     let isInNull = false

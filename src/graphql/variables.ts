@@ -11,8 +11,8 @@ import { schema } from './schema/index.ts'
 type Variables = Record<string, unknown>
 
 /**
- * The error of variables that cannot be coerced. It names up to MAX_FIELDS wrong fields: by the contract where the type has one, so
- * that a form gets the messages of the REST API and all of them at once, else by graphql-js.
+ * The error of variables that cannot be coerced. It names up to MAX_FIELDS wrong fields at once, with the messages of the
+ * contract, and so of the REST API, where the type has one, else with those of graphql-js.
  */
 export function invalidVariables(
   document: DocumentNode,

@@ -4,7 +4,7 @@ import { filterKey, parseCursor } from '../../animals/cursor.ts'
 import type { ListQuery } from '../../animals/lists.ts'
 import { ApiError } from '../../errors.ts'
 
-/** An ID as the contract takes an int64. NaN, as other text is no number, is what it rejects with its message for numbers. */
+/** Converts an ID to a bigint. Other text becomes NaN, so that the contract rejects it with its message for numbers. */
 export function toInt64(id: unknown): unknown {
   return typeof id === 'string' ? (parseInt64(id) ?? Number.NaN) : id
 }

@@ -30,7 +30,7 @@ export function toSelection(
   return copyOf(`subscription${print([operation.selectionSet])}`)
 }
 
-/** A copy of a text: what V8 cuts out of a text keeps all of it. */
+/** Copies a text: in V8, a part of a text keeps the whole text in memory. */
 export function copyOf(text: string): string {
   return Buffer.from(text).toString()
 }
