@@ -10,7 +10,7 @@ const options = (programs, dir) => ({
   input: programs,
   platform: 'node',
   external: ['pg-native'], // an option of pg, which is not installed
-  output: { dir, format: 'esm', sourcemap: true, chunkFileNames: '[name].js' },
+  output: { dir, format: 'esm', sourcemap: true, sourcemapExcludeSources: true, chunkFileNames: '[name].js' },
 })
 
 /** Bundles, or prints an error and exits with code 1. */
