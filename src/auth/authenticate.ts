@@ -46,7 +46,17 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
     if (failedAuthLimiter && !keyLookup.wasRecentlyValid(key)) {
       throwIfExceeded(failedAuthLimiter, failedAuthLimiter.peek(clientNetwork(req)), TOO_MANY_FAILURES)
     }
-    return findByToken ? findByToken(key, token) : req.deadline.run(() => keyLookup.find(key))
+    if (!findByToken) return req.deadline.run(() => keyLookup.find(key))
+    return findByToken(key, token).catch(async (error: unknown) => {
+      await countFailure(req) // a client can name any number of keys that are unknown
+      throw error
+    })
+  }
+
+  async function countFailure(req: Request): Promise<void> {
+    if (!failedAuthLimiter) return
+    const state = await failedAuthLimiter.consume(clientNetwork(req), 1)
+    throwIfExceeded(failedAuthLimiter, state, TOO_MANY_FAILURES)
   }
 
   return async (req: Request): Promise<void> => {
@@ -54,10 +64,7 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
     if (token === undefined) throw missingKey
     const caller = await findCaller(req, token)
     if (!caller) {
-      if (failedAuthLimiter) {
-        const state = await failedAuthLimiter.consume(clientNetwork(req), 1)
-        throwIfExceeded(failedAuthLimiter, state, TOO_MANY_FAILURES)
-      }
+      await countFailure(req)
       throw keyLookup.findByToken && ACCESS_TOKEN.test(token) ? invalidToken : invalidKey
     }
     req.caller = caller

@@ -310,6 +310,19 @@ describe('the keys of the issuer', () => {
     expect(issuer.requests).toHaveLength(4)
   })
 
+  test('that are unknown count as failed authentications: tokens with them are 429 beyond the limit', async ({
+    service,
+    issuer,
+  }) => {
+    stopClock()
+    const peer = await startWithIssuer(service, issuer, { RATE_LIMIT_WRONG_KEYS: 4 })
+    const token = await issuer.sign()
+    expect(await statusOf(peer, token)).toBe(200)
+    const unknown = await issuer.rotate('unknown', false)
+    for (const [n, status] of [503, 503, 429].entries()) expect(await statusOf(peer, await unknown({ n }))).toBe(status)
+    expect(await statusOf(peer, token)).toBe(200)
+  })
+
   test('that are known serve while the issuer is away; an unknown one is 503 with Retry-After, never 401', async ({
     peer,
     issuer,
