@@ -8,9 +8,10 @@ import { SimpleSpanProcessor, type SpanProcessor } from '@opentelemetry/sdk-trac
 import type { Logger } from 'pino'
 import { version } from '../project.ts'
 import { redactKeys, createThrottledLog } from './logger.ts'
-import { type TracingConfig, TRACING_STOP_TIMEOUT_MS } from './tracing-config.ts'
+import { type Exporter, TRACING_STOP_TIMEOUT_MS } from './tracing-config.ts'
 
-interface TracingOptions extends Pick<TracingConfig, 'exporters' | 'protocol'> {
+interface TracingOptions {
+  exporters: Exporter[]
   log: Logger
   /** Processors instead of those of the exporters, for tests. */
   processors?: SpanProcessor[]
@@ -34,7 +35,7 @@ export async function startTracing(options: TracingOptions) {
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'pet-store', 'service.version': version }))
       .merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [redactingProcessor, ...(options.processors ?? (await createProcessors(options)))],
+    spanProcessors: [redactingProcessor, ...(options.processors ?? (await createProcessors(options.exporters)))],
   })
   return {
     tracer: provider.getTracer('pet-store', version),
@@ -45,14 +46,11 @@ export async function startTracing(options: TracingOptions) {
   }
 }
 
-function createProcessors({ exporters, protocol }: TracingOptions): Promise<SpanProcessor[]> {
+function createProcessors(exporters: Exporter[]): Promise<SpanProcessor[]> {
   return Promise.all(
     exporters.map(async (exporter) => {
       if (exporter === 'console') return new SimpleSpanProcessor(new ConsoleSpanExporter())
-      const { OTLPTraceExporter } =
-        protocol === 'http/json'
-          ? await import('@opentelemetry/exporter-trace-otlp-http')
-          : await import('@opentelemetry/exporter-trace-otlp-proto')
+      const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-proto')
       return new BatchSpanProcessor(new OTLPTraceExporter())
     }),
   )

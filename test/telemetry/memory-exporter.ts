@@ -17,7 +17,6 @@ const memory: SpanProcessor = {
 /** The SDK as the service uses it, with an exporter in memory; one for each test file. */
 export const { tracer } = await startTracing({
   exporters: [],
-  protocol: 'http/json',
   log: pino({ level: 'silent' }),
   processors: [memory],
 })

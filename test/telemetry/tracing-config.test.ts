@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readTracingConfig } from '../../src/telemetry/tracing-config.ts'
+import { readExporters } from '../../src/telemetry/tracing-config.ts'
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }
 
@@ -17,24 +17,17 @@ describe('the standard OTEL_* variables enable tracing', () => {
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_EXPORTER: ' ' }, []],
     [{ OTEL_SERVICE_NAME: 'pets', OTEL_TRACES_SAMPLER: 'always_on' }, []],
   ] as const)('%j: %j', ([env, exporters]) => {
-    expect(readTracingConfig(env, expect.unreachable)).toEqual({ exporters, protocol: 'http/protobuf' })
+    expect(readExporters(env, expect.unreachable)).toEqual(exporters)
   })
-})
-
-test.for([
-  [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, 'http/json'],
-  [{ OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, 'http/protobuf'],
-] as const)('%j selects the protocol %s', ([env, protocol]) => {
-  expect(readTracingConfig(env, expect.unreachable)).toMatchObject({ protocol })
 })
 
 test('an unsupported value is ignored, with a warning that names the variable', () => {
   const env = { OTEL_TRACES_EXPORTER: 'zipkin,otlp', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }
   const warnings: string[] = []
-  const config = readTracingConfig(env, (warning) => warnings.push(warning))
-  expect(config).toEqual({ exporters: ['otlp'], protocol: 'http/protobuf' })
+  const exporters = readExporters(env, (warning) => warnings.push(warning))
+  expect(exporters).toEqual(['otlp'])
   expect(warnings).toEqual([
     'OTEL_TRACES_EXPORTER: unsupported value zipkin; expected one of otlp, console, none',
-    'OTEL_EXPORTER_OTLP_PROTOCOL: unsupported value grpc; expected one of http/protobuf, http/json',
+    'OTEL_EXPORTER_OTLP_PROTOCOL: unsupported value grpc; expected one of http/protobuf',
   ])
 })

@@ -10,7 +10,7 @@ test('export failures are logged at most once per minute', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] })
   const lines: Record<string, unknown>[] = []
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
-  await startTracing({ exporters: [], protocol: 'http/json', log })
+  await startTracing({ exporters: [], log })
   for (let i = 0; i < 10; i++) globalErrorHandler(new Error('connect ECONNREFUSED'))
   diag.warn('dropped some')
   diag.info('all is well')
