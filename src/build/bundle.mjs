@@ -10,6 +10,8 @@ const options = (programs, dir) => ({
   input: programs,
   platform: 'node',
   external: ['pg-native'], // an option of pg, which is not installed
+  // Elsewhere than in production, GraphQL.js also compares the names of classes, for 2 % of the time of a request.
+  transform: { define: { 'process.env.NODE_ENV': '"production"' } },
   output: { dir, format: 'esm', sourcemap: true, sourcemapExcludeSources: true, chunkFileNames: '[name].js' },
 })
 
