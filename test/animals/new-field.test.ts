@@ -22,9 +22,7 @@ async function startWithField(): Promise<TestService> {
   expect(await createMigration(copy, databaseUrl, 'no_change')).toBe('undefined')
   // The harness of the copy starts the service of the copy, and compares its responses with the copy's OpenAPI document.
   const { startService }: typeof import('../support/harness.ts') = await import(join(copy, 'test/support/harness.ts'))
-  const stops: (() => Promise<void>)[] = []
-  onTestFinished(async () => void (await Promise.all(stops.map((stop) => stop()))))
-  return startService(databaseUrl, stops)
+  return startService(databaseUrl)
 }
 
 /** Creates a migration in a process of its own, as `npm run migrate -- create` does. @returns its name, or 'undefined' */

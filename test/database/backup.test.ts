@@ -41,9 +41,8 @@ async function startServer() {
 const run = (url: string, sql: string) => inDatabase(url, (client) => client.query(sql))
 
 async function withService<T>(url: string, key: string, work: (service: TestService) => Promise<T>): Promise<T> {
-  const stops: (() => Promise<void>)[] = []
-  const service = await startService(url, stops, { key })
-  return work(service).finally(() => Promise.all(stops.map((stop) => stop())))
+  const service = await startService(url, { key })
+  return work(service).finally(() => service.stop(0, 0))
 }
 
 async function create(service: TestService, count: number): Promise<void> {

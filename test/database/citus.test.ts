@@ -16,15 +16,13 @@ const [, distribute = ''] = /^## Citus$[^]*?^```sql\n([^]*?)^```/m.exec(page) ??
 const url = process.env.CITUS_URL
 const title = 'on Citus the service passes the conformance suite, and loses and doubles no animal'
 
-test.skipIf(!url)(`${title}${url ? '' : ' (CITUS_URL names no database)'}`, async ({ onTestFinished }) => {
+test.skipIf(!url)(`${title}${url ? '' : ' (CITUS_URL names no database)'}`, async () => {
   const citus = url ?? ''
-  const stops: (() => Promise<void>)[] = []
-  onTestFinished(async () => void (await Promise.all(stops.map((stop) => stop()))))
   await query(citus, 'DROP TABLE IF EXISTS idempotency_key, animal, api_key, rate_limit, _prisma_migrations')
   await query(citus, 'DROP TYPE IF EXISTS pet_status')
   await migrate(citus)
   for (const statement of distribute.split(/;$/m)) await query(citus, statement)
-  const service = await startService(citus, stops)
+  const service = await startService(citus)
 
   const conformance = createConformanceClient(`${service.base}/v1`, service.key)
   for (const { title, run } of cases) await expect(run(conformance), title).resolves.toBeUndefined()

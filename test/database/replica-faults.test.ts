@@ -110,21 +110,19 @@ test('a primary that does not report its position excludes no replica', async ()
 async function startBehindProxy(ms: number) {
   const proxy = await startTcpProxy(replication.standby.url)
   onTestFinished(() => proxy.down())
-  const stops: (() => Promise<void>)[] = []
-  const options = {
+  const service = await startService(replication.primaryUrl, {
     DATABASE_REPLICA_URLS: [proxy.url],
     DATABASE_QUERY_TIMEOUT_MS: ms,
     DATABASE_CHECKOUT_TIMEOUT_MS: ms,
-  }
-  const service = await startService(replication.primaryUrl, stops, options)
+  })
   const paths = Array.from({ length: 40 }, (_, n) => `/v1/pets?cursor=${toCursor(BigInt(n + 1))}`)
   const readAll = () => Promise.all(paths.map(async (path) => (await service.send(path)).status))
   await waitUntil(async () => (await readAll()) && proxy.connections > 0)
-  return { proxy, readAll, stop: () => Promise.all(stops.map((stop) => stop())) }
+  return { proxy, readAll, service }
 }
 
 test('reads succeed while the network holds what a replica sends', async () => {
-  const { proxy, readAll, stop } = await startBehindProxy(LONG_MS)
+  const { proxy, readAll } = await startBehindProxy(LONG_MS)
   for (let round = 0; round < 5; round++) {
     const reading = readAll()
     proxy.hold('responses')
@@ -132,15 +130,14 @@ test('reads succeed while the network holds what a replica sends', async () => {
     proxy.restore()
     await readAll()
   }
-  await stop()
 })
 
 test('a service stops while a replica does not respond', async () => {
-  const { proxy, readAll, stop } = await startBehindProxy(2_000)
+  const { proxy, readAll, service } = await startBehindProxy(2_000)
   proxy.hold('responses')
   await sleep(1_000) // so that the replica is tried again
   await readAll()
-  await stop()
+  await service.stop(0, 0)
 })
 
 test('without a replica to read from, reads that wait for a connection share a statement', async () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { startService, type TestService } from '../support/harness.ts'
 import { connectionInfo, startReplication } from '../support/standby.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -24,48 +24,36 @@ async function expectExcluded(service: TestService, reason: string): Promise<voi
 
 test('a standby of another server, or another database, is excluded, though it is ahead', async () => {
   const [one, other] = await Promise.all([startReplication(), startReplication({ initialise: true })])
-  const stops: (() => Promise<void>)[] = []
-  try {
-    await one.onPrimary(animals(50, 'right'))
-    await other.onPrimary(animals(10_000, 'of another server'))
-    await waitUntil(
-      async () => (await other.standby.query('SELECT count(*)::int FROM animal')).rows[0].count === 10_000,
-    )
-    const service = await startService(one.primaryUrl, stops, { DATABASE_REPLICA_URLS: [other.standby.url] })
-    await expectExcluded(service, 'it is a standby of another server')
-    const elsewhere = new URL(one.standby.url)
-    elsewhere.pathname = '/template1'
-    const second = await startService(one.primaryUrl, stops, { DATABASE_REPLICA_URLS: [elsewhere.href] })
-    await expectExcluded(second, 'its URL names another database')
-  } finally {
-    await Promise.all(stops.map((stop) => stop()))
-    await Promise.all([one.stop(), other.stop()])
-  }
+  onTestFinished(async () => void (await Promise.all([one.stop(), other.stop()])))
+  await one.onPrimary(animals(50, 'right'))
+  await other.onPrimary(animals(10_000, 'of another server'))
+  await waitUntil(async () => (await other.standby.query('SELECT count(*)::int FROM animal')).rows[0].count === 10_000)
+  const service = await startService(one.primaryUrl, { DATABASE_REPLICA_URLS: [other.standby.url] })
+  await expectExcluded(service, 'it is a standby of another server')
+  const elsewhere = new URL(one.standby.url)
+  elsewhere.pathname = '/template1'
+  const second = await startService(one.primaryUrl, { DATABASE_REPLICA_URLS: [elsewhere.href] })
+  await expectExcluded(second, 'its URL names another database')
 })
 
 test('after a failover, a standby that follows the new primary executes reads, and one of the old primary does not', async () => {
   const replication = await startReplication()
-  const stops: (() => Promise<void>)[] = []
-  try {
-    const [follower, stray] = [await replication.addStandby(), await replication.addStandby()]
-    await replication.standby.query('SELECT pg_promote()')
-    const newPrimary = replication.standby
-    await follower.query(`ALTER SYSTEM SET primary_conninfo = '${connectionInfo(newPrimary.url)}'`)
-    await follower.query('SELECT pg_reload_conf()')
-    await replication.onPrimary(animals(10_000, 'of the old primary'))
-    await waitUntil(async () => (await stray.query('SELECT count(*)::int FROM animal')).rows[0].count === 10_000)
-    await newPrimary.query(animals(50, 'right'))
-    const strayed = await startService(newPrimary.url, stops, { DATABASE_REPLICA_URLS: [stray.url] })
-    await expectExcluded(strayed, 'it is on timeline 1, the primary on 2')
-    const service = await startService(newPrimary.url, stops, { DATABASE_REPLICA_URLS: [follower.url] })
-    await waitUntil(async () => {
-      expect(await namesOf(service)).toEqual(new Set(['right']))
-      const { rows } = await follower.query(`SELECT count(*)::int FROM pg_stat_activity
-        WHERE query LIKE '%FROM "public"."animal"%' AND pid <> pg_backend_pid()`)
-      return rows[0].count > 0
-    })
-  } finally {
-    await Promise.all(stops.map((stop) => stop()))
-    await replication.stop()
-  }
+  onTestFinished(() => replication.stop())
+  const [follower, stray] = [await replication.addStandby(), await replication.addStandby()]
+  await replication.standby.query('SELECT pg_promote()')
+  const newPrimary = replication.standby
+  await follower.query(`ALTER SYSTEM SET primary_conninfo = '${connectionInfo(newPrimary.url)}'`)
+  await follower.query('SELECT pg_reload_conf()')
+  await replication.onPrimary(animals(10_000, 'of the old primary'))
+  await waitUntil(async () => (await stray.query('SELECT count(*)::int FROM animal')).rows[0].count === 10_000)
+  await newPrimary.query(animals(50, 'right'))
+  const strayed = await startService(newPrimary.url, { DATABASE_REPLICA_URLS: [stray.url] })
+  await expectExcluded(strayed, 'it is on timeline 1, the primary on 2')
+  const service = await startService(newPrimary.url, { DATABASE_REPLICA_URLS: [follower.url] })
+  await waitUntil(async () => {
+    expect(await namesOf(service)).toEqual(new Set(['right']))
+    const { rows } = await follower.query(`SELECT count(*)::int FROM pg_stat_activity
+      WHERE query LIKE '%FROM "public"."animal"%' AND pid <> pg_backend_pid()`)
+    return rows[0].count > 0
+  })
 })

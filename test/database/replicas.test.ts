@@ -1,5 +1,5 @@
-import { describe, expect, test as base } from 'vitest'
-import { startService, type TestService, type TestServiceOptions } from '../support/harness.ts'
+import { describe, expect, onTestFinished, test as base } from 'vitest'
+import { startService, type TestService } from '../support/harness.ts'
 import { type Replication, startReplication } from '../support/standby.ts'
 import { recordStatements, type Statement } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -7,20 +7,19 @@ import { waitUntil } from '../support/timeouts.ts'
 interface Fixtures {
   replication: Replication
   /** Starts an instance that reads from the standby, too. */
-  start(options?: TestServiceOptions): Promise<TestService>
+  start(): Promise<TestService>
 }
 
 const test = base.extend<Fixtures>({
   // oxlint-disable-next-line no-empty-pattern
   replication: async ({}, use) => {
     const replication = await startReplication()
-    await use(replication).finally(() => replication.stop())
+    onTestFinished(() => replication.stop())
+    await use(replication)
   },
   start: async ({ replication }, use) => {
-    const stops: (() => Promise<void>)[] = []
     const DATABASE_REPLICA_URLS = [replication.standby.url]
-    await use((options) => startService(replication.primaryUrl, stops, { DATABASE_REPLICA_URLS, ...options }))
-    await Promise.all(stops.map((stop) => stop()))
+    await use(() => startService(replication.primaryUrl, { DATABASE_REPLICA_URLS }))
   },
 })
 

@@ -42,12 +42,9 @@ async function keys(url: string, ...args: string[]): Promise<string> {
 
 test('the SQL of the page gives the rights for migrations, keys, every operation and every background job', async ({
   urls,
-  onTestFinished,
 }) => {
-  const stops: (() => Promise<void>)[] = []
-  onTestFinished(async () => void (await Promise.all(stops.map((stop) => stop()))))
   const key = await keys(urls.owner, 'create', '--name', 'roles')
-  const service = await startService(urls.service, stops, { key, RATE_LIMIT_STORE: 'database' })
+  const service = await startService(urls.service, { key, RATE_LIMIT_STORE: 'database' })
   expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
   const stream = await openStream(service, { query: 'subscription { petCreated { node { name } } }' })
   for (const [title, create] of Object.entries(creations)) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { expect, inject, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { createService, type Service, type ServiceOptions } from '../../src/service.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { type ApiKeys, Scope } from '../../src/auth/api-keys.ts'
@@ -61,7 +61,7 @@ export const testWithSharedService = test.extend<{ service: TestService }>({
 export async function provideService({}, use: (service: TestService) => Promise<void>): Promise<void> {
   const stops: (() => Promise<void>)[] = []
   const databaseUrl = await cloneDatabase()
-  await use(await startService(databaseUrl, stops))
+  await use(await startService(databaseUrl, {}, (stop) => stops.push(stop)))
   await Promise.all(stops.map((stop) => stop()))
   await dropDatabase(databaseUrl)
 }
@@ -103,10 +103,11 @@ export async function withClient<T>(work: (client: pg.Client) => Promise<T>, dat
   return work(client).finally(() => client.end())
 }
 
+/** @param defer registers what stops the service and its peers, by default after the test */
 export async function startService(
   databaseUrl: string,
-  stops: (() => Promise<void>)[],
   options: TestServiceOptions = {},
+  defer: (stop: () => Promise<void>) => void = onTestFinished,
 ): Promise<TestService> {
   const log = collectLog()
   const { key: existingKey, log: logger, trusted, gatherMetrics, tracer, now, ...config } = options
@@ -128,7 +129,7 @@ export async function startService(
   })
   const keys = recordNewKeys(created.keys)
   const port = await created.start({ port: 0, host: '127.0.0.1' })
-  stops.push(() => created.stop(0, 0))
+  defer(() => created.stop(0, 0))
   const address = `http://127.0.0.1:${port}`
   const key = existingKey ?? (await keys.issue('test', { scopes: Scope.options }))
 
@@ -165,7 +166,7 @@ export async function startService(
     postGraphQL: postTo('/graphql'),
     graphql: async (query, variables) => (await postTo('/graphql')({ query, variables })).json(),
     startPeer: (overrides = {}) =>
-      startService(overrides.DATABASE_URL ?? databaseUrl, stops, { ...options, key, ...overrides }),
+      startService(overrides.DATABASE_URL ?? databaseUrl, { ...options, key, ...overrides }, defer),
   }
 }
 
