@@ -1,27 +1,19 @@
 import { expect } from 'vitest'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { interceptStatements } from '../support/statements.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
 /** Delays the result of the next query for animals until `release` is called. */
 function delayNextResult(service: TestService) {
-  let release = () => {}
-  const released = new Promise<void>((resolve) => (release = resolve))
-  let see = () => {}
-  const seen = new Promise<void>((resolve) => (see = resolve))
-  let isDelayed = false
+  const delayed = { hasArrived: false, release() {} }
   interceptStatements(service, async ({ text }, send) => {
     const result = await send()
-    if (isDelayed || !/^\s*SELECT[^]*"animal"/.test(text)) return result
-    isDelayed = true
-    see()
-    await released
+    if (delayed.hasArrived || !/^\s*SELECT[^]*"animal"/.test(text)) return result
+    delayed.hasArrived = true
+    await new Promise<void>((resolve) => (delayed.release = resolve))
     return result
   })
-  return {
-    release,
-    /** Resolves when the database has returned the result. */
-    seen,
-  }
+  return delayed
 }
 
 const list = '{ pets { nodes { name } } }'
@@ -40,10 +32,10 @@ test.for(reads)(
     await service.post({ name: 'first', categoryId: 1 })
     const delayed = delayNextResult(service)
     const before = read(service)
-    await delayed.seen
+    await waitUntil(() => delayed.hasArrived)
     expect((await service.post({ name: 'second', categoryId: 1 })).status).toBe(201)
     const after = [read(service), read(service)]
-    setTimeout(delayed.release, 20)
+    setTimeout(() => delayed.release(), 20)
     expect(await before).not.toContain('second')
     for (const body of await Promise.all(after)) expect(body).toContain('second')
   },
