@@ -1,5 +1,5 @@
 import { Socket } from 'node:net'
-import { describe, expect, onTestFinished, vi } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { creations } from '../support/creations.ts'
 import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { givenUrl } from '../support/postgres.ts'
@@ -9,8 +9,9 @@ const pet = { name: 'Tom', categoryId: 1 }
 
 const sql = ({ database }: TestService, text: string) => database.pool.query(text)
 
-describe('a statement that PostgreSQL rolled back because of others', () => {
-  test.for(['40001', '40P01'])('is executed once more (%s)', async (state, { service }) => {
+test.for(['40001', '40P01'])(
+  'a statement that PostgreSQL rolled back because of others is executed once more (%s)',
+  async (state, { service }) => {
     // A sequence counts rolled-back attempts, too: every other one fails.
     await sql(
       service,
@@ -25,59 +26,58 @@ describe('a statement that PostgreSQL rolled back because of others', () => {
       expect(await create(service, 'Rex'), title).toHaveProperty('id')
     const { rows } = await sql(service, 'SELECT count(*)::int FROM animal')
     expect(rows).toEqual([{ count: 4 + 2 * 2 }])
-  })
-})
+  },
+)
 
-describe('a commit whose wait for the synchronous standby is cancelled', () => {
-  test('is 504 in both APIs, because a failover may lose it; the next one succeeds', async ({ service, skip }) => {
-    skip(givenUrl !== undefined, 'it changes the settings of the server')
-    // Other tests do not wait for the standby, which does not exist: the server's default is synchronous_commit = off.
-    await sql(service, `ALTER DATABASE ${databaseOf(service)} SET synchronous_commit = on`)
-    const peer = await service.startPeer()
-    const setStandby = async (name: string) => {
-      await withClient(async (client) => {
-        await client.query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`)
-        await client.query('SELECT pg_reload_conf()')
-      })
-    }
-    onTestFinished(() => setStandby(''))
-    await setStandby('missing')
-    for (const [title, create] of Object.entries(creations)) {
-      const outcome = create(peer, 'Rex')
-      const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event = 'SyncRep'`
-      await waitUntil(async () => (await sql(service, cancel)).rowCount)
-      expect(await outcome, title).toMatchObject({ status: 504 })
-    }
-    await setStandby('')
-    expect((await peer.post(pet)).status).toBe(201)
-    const { rows } = await sql(service, 'SELECT count(*)::int FROM animal')
-    expect(rows).toEqual([{ count: 4 + 2 * 2 + 1 }])
-  })
-})
-
-describe('a read-only database', () => {
-  test('is not ready, is named in the log, and its writes are 503, until it accepts writes again', async ({
-    service,
-  }) => {
-    const database = databaseOf(service)
-    await sql(service, `ALTER DATABASE ${database} SET default_transaction_read_only = on`)
-    const peer = await service.startPeer()
-    const ready = await fetch(`${peer.base}/readyz`)
-    const message = 'The database is read-only: DATABASE_URL must lead to the primary.'
-    expect([ready.status, await ready.json()]).toEqual([503, { code: 'UNAVAILABLE', message, status: 503 }])
-    for (const [title, create] of Object.entries(creations))
-      expect(await create(peer, 'Rex'), title).toMatchObject({ status: 503 })
-    await peer.log.line({ msg: 'database unavailable', reason: message })
-
+test('a commit whose wait for the synchronous standby is cancelled is 504 in both APIs, because a failover may lose it; the next one succeeds', async ({
+  service,
+  skip,
+}) => {
+  skip(givenUrl !== undefined, 'it changes the settings of the server')
+  // Other tests do not wait for the standby, which does not exist: the server's default is synchronous_commit = off.
+  await sql(service, `ALTER DATABASE ${databaseOf(service)} SET synchronous_commit = on`)
+  const peer = await service.startPeer()
+  const setStandby = async (name: string) => {
     await withClient(async (client) => {
-      await client.query(`ALTER DATABASE ${database} RESET default_transaction_read_only`)
-      await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
+      await client.query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`)
+      await client.query('SELECT pg_reload_conf()')
     })
-    await waitUntil(async () => (await fetch(`${peer.base}/readyz`)).status === 200)
-    await peer.log.line({ msg: 'database available again' })
-    expect((await peer.post(pet)).status).toBe(201)
+  }
+  onTestFinished(() => setStandby(''))
+  await setStandby('missing')
+  for (const [title, create] of Object.entries(creations)) {
+    const outcome = create(peer, 'Rex')
+    const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event = 'SyncRep'`
+    await waitUntil(async () => (await sql(service, cancel)).rowCount)
+    expect(await outcome, title).toMatchObject({ status: 504 })
+  }
+  await setStandby('')
+  expect((await peer.post(pet)).status).toBe(201)
+  const { rows } = await sql(service, 'SELECT count(*)::int FROM animal')
+  expect(rows).toEqual([{ count: 4 + 2 * 2 + 1 }])
+})
+
+test('a read-only database is not ready, is named in the log, and its writes are 503, until it accepts writes again', async ({
+  service,
+}) => {
+  const database = databaseOf(service)
+  await sql(service, `ALTER DATABASE ${database} SET default_transaction_read_only = on`)
+  const peer = await service.startPeer()
+  const ready = await fetch(`${peer.base}/readyz`)
+  const message = 'The database is read-only: DATABASE_URL must lead to the primary.'
+  expect([ready.status, await ready.json()]).toEqual([503, { code: 'UNAVAILABLE', message, status: 503 }])
+  for (const [title, create] of Object.entries(creations))
+    expect(await create(peer, 'Rex'), title).toMatchObject({ status: 503 })
+  await peer.log.line({ msg: 'database unavailable', reason: message })
+
+  await withClient(async (client) => {
+    await client.query(`ALTER DATABASE ${database} RESET default_transaction_read_only`)
+    await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
   })
+  await waitUntil(async () => (await fetch(`${peer.base}/readyz`)).status === 200)
+  await peer.log.line({ msg: 'database available again' })
+  expect((await peer.post(pet)).status).toBe(201)
 })
 
 test('every connection to PostgreSQL is probed by TCP after 10 idle seconds', async ({ service }) => {

@@ -9,13 +9,10 @@ const migrations = listMigrations()
 const scriptOf = (name: string) =>
   readFileSync(new URL(`../../prisma/migrations/${name}/migration.sql`, import.meta.url), 'utf8')
 
-test.for(migrations)('%s can run in one transaction, or creates one index', (name) => {
+test.for(migrations)('%s only adds, so that an older version can go on, in one transaction or by one index', (name) => {
+  expect(scriptOf(name)).not.toMatch(/\b(DROP|RENAME|ALTER COLUMN)\b/i)
   const index = /^(--.*\n)*CREATE INDEX CONCURRENTLY "[^;]*;\n$/
   if (!index.test(scriptOf(name))) expect(scriptOf(name)).not.toMatch(/\b(BEGIN|COMMIT|CONCURRENTLY)\b/i)
-})
-
-test.for(migrations)('%s only adds, so that an older version can go on or come back', (name) => {
-  expect(scriptOf(name)).not.toMatch(/\b(DROP|RENAME|ALTER COLUMN)\b/i)
 })
 
 test('an interrupted migration is rolled back, and is applied by the next run', async ({ service }) => {
@@ -87,17 +84,4 @@ test('limits of the role do not apply to migrations', async ({ service: { databa
     migrating.query("SELECT name, setting FROM pg_settings WHERE name IN ('lock_timeout', 'statement_timeout')"),
   )
   expect(limits.rows.map(({ setting }) => setting)).toEqual(['0', '0'])
-})
-
-test('migrations are serialised by the lock', async ({ service: { database, databaseUrl } }) => {
-  let migrating: Promise<string[]> | undefined
-  await withMigrationLock(databaseUrl, async () => {
-    await database.pool.query('UPDATE _prisma_migrations SET finished_at = NULL') // as while they are being applied
-    migrating = migrate(databaseUrl)
-    const waiting =
-      "SELECT FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%' AND datname = current_database() AND pid <> pg_backend_pid()"
-    await waitUntil(async () => (await database.pool.query(waiting)).rowCount === 1)
-    await database.pool.query('UPDATE _prisma_migrations SET finished_at = now()')
-  })
-  expect(await migrating).toEqual([])
 })

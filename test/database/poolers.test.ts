@@ -1,14 +1,66 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect } from 'vitest'
 import { createClient } from '../chaos/client.ts'
 import { animalsIn, prepareDatabase, startCluster, statementsFinished } from '../chaos/cluster.ts'
 import { createLedger } from '../chaos/ledger.ts'
+import { createProgramFolder, poll, versionOf } from '../chaos/programs.ts'
 import { defer, expectBoundsHold } from '../faults/chaos-slices.ts'
 import { creations } from '../support/creations.ts'
 import { databaseOf, type TestService, testWithService, withClient } from '../support/harness.ts'
-import { IGNORE_PARAMETERS, poolModes, startPgBouncer, whySkipped } from '../support/pgbouncer.ts'
+import { freePort } from '../support/processes.ts'
+import { accepts } from '../support/proxies.ts'
 import { expectPoolHealthy } from './expect-pool-healthy.ts'
+
+/** The installed version as [major, minor]; undefined without PgBouncer. */
+const version = /PgBouncer (\d+)\.(\d+)/.exec(versionOf('pgbouncer'))?.slice(1).map(Number)
+
+type PoolMode = 'session' | 'transaction'
+
+/** The modes that can be tested: prepared statements in transaction mode need PgBouncer 1.21. */
+const poolModes: PoolMode[] = version ? ['session'] : []
+if (version && (version[0] ?? 0) * 100 + (version[1] ?? 0) >= 121) poolModes.push('transaction')
+
+/** A suffix for the titles of tests: the reason if they are skipped. */
+const whySkipped = (mode: PoolMode): string =>
+  poolModes.includes(mode) ? '' : ` (PgBouncer${mode === 'transaction' ? ' 1.21' : ''} is not installed)`
+
+/** Settings of docs/database.md; max_prepared_statements exists since 1.21. */
+const SETTINGS = {
+  ignore_startup_parameters: 'extra_float_digits,statement_timeout,lock_timeout',
+  default_pool_size: '20',
+  query_wait_timeout: '2',
+  server_login_retry: '1',
+}
+
+/** Starts PgBouncer in front of the server of a URL. @returns the URL of the database through PgBouncer */
+async function startPgBouncer(databaseUrl: string, mode: PoolMode, settings = {}): Promise<string> {
+  const folder = await createProgramFolder(defer)
+  const { hostname, port: serverPort, username, password } = new URL(databaseUrl)
+  const port = await freePort()
+  const lines = Object.entries({
+    listen_addr: '127.0.0.1',
+    listen_port: String(port),
+    unix_socket_dir: '',
+    auth_type: 'any',
+    pool_mode: mode,
+    ...(mode === 'transaction' && { max_prepared_statements: '200' }),
+    ...SETTINGS,
+    ...settings,
+  })
+  const server = `host=${hostname} port=${serverPort} user=${username} password=${decodeURIComponent(password)}`
+  const config = `[databases]\n* = ${server}\n[pgbouncer]\n${lines.map(([name, value]) => `${name} = ${value}`).join('\n')}`
+  const path = await folder.add('pgbouncer')
+  await writeFile(join(path, 'config.ini'), config)
+  const child = folder.start('pgbouncer', 'pgbouncer', ['config.ini'])
+  const url = new URL(databaseUrl)
+  url.host = `127.0.0.1:${port}`
+  await poll(async () => child.exitCode !== null || (await accepts(port)))
+  if (child.exitCode !== null) throw new Error(`PgBouncer has exited: ${await folder.log('pgbouncer')}`)
+  return url.href
+}
 
 /** The defaults of the tests. */
 async function setLimitsOnRole({ databaseUrl }: TestService): Promise<void> {
@@ -30,8 +82,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
     await setLimitsOnRole(service)
     // In transaction mode the instances share fewer connections than they open.
     const size = mode === 'transaction' ? '2' : '20'
-    const url = await startPgBouncer(defer, service.databaseUrl, mode, {
-      ...IGNORE_PARAMETERS,
+    const url = await startPgBouncer(service.databaseUrl, mode, {
       default_pool_size: size,
       query_wait_timeout: '60', // opening its connections may take a busy machine longer than the 2 s of the document
     })
@@ -50,7 +101,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
   })
 
   test('it warns that connections have no limits, and serves', async ({ service }) => {
-    const url = await startPgBouncer(defer, service.databaseUrl, mode, IGNORE_PARAMETERS)
+    const url = await startPgBouncer(service.databaseUrl, mode)
     const peer = await service.startPeer({ DATABASE_URL: url })
     await peer.log.line({
       msg: 'connections lack their limits',
@@ -60,7 +111,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
   })
 
   test("503 if it rejects the service's parameters, which its reason in the log names", async ({ service }) => {
-    const url = await startPgBouncer(defer, service.databaseUrl, mode)
+    const url = await startPgBouncer(service.databaseUrl, mode, { ignore_startup_parameters: '' })
     const peer = await service.startPeer({ DATABASE_URL: url })
     await peer.log.line({ msg: 'database unavailable', reason: 'unsupported startup parameter: statement_timeout' })
     expect((await peer.post({ name: 'Rex', categoryId: 1 })).status).toBe(503)
@@ -68,8 +119,8 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
 
   test('503 if no connection is free in query_wait_timeout, and the animal does not exist', async ({ service }) => {
     await setLimitsOnRole(service)
-    const settings = { ...IGNORE_PARAMETERS, default_pool_size: '1', query_wait_timeout: '1' }
-    const url = await startPgBouncer(defer, service.databaseUrl, mode, settings)
+    const settings = { default_pool_size: '1', query_wait_timeout: '1' }
+    const url = await startPgBouncer(service.databaseUrl, mode, settings)
     const other = new pg.Client({ connectionString: url })
     const takeConnection = () => other.connect().then(() => other.query('BEGIN'))
     if (mode === 'session') await takeConnection()
@@ -87,7 +138,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
     service,
   }) => {
     await setLimitsOnRole(service)
-    const url = await startPgBouncer(defer, service.databaseUrl, mode, { ...IGNORE_PARAMETERS, query_timeout: '2' })
+    const url = await startPgBouncer(service.databaseUrl, mode, { query_timeout: '2' })
     const peer = await service.startPeer({ DATABASE_URL: url })
     await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
@@ -100,7 +151,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
   }) => {
     const cluster = await startCluster(defer)
     const { key } = await prepareDatabase(cluster.url)
-    const url = await startPgBouncer(defer, cluster.url, mode, IGNORE_PARAMETERS)
+    const url = await startPgBouncer(cluster.url, mode)
     const peer = await service.startPeer({ DATABASE_URL: url, key })
     const client = createClient(peer.port, key)
     defer(() => client.close())

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { toCursor } from '../../src/animals/cursor.ts'
 import { createPool, type Pool } from '../../src/database/pool.ts'
@@ -8,7 +8,7 @@ import { createReplicas, type Replicas } from '../../src/database/replicas.ts'
 import { createStatements } from '../../src/database/statements.ts'
 import { startService } from '../support/harness.ts'
 import { type Replication, startReplication } from '../support/standby.ts'
-import { waitUntil } from '../support/timeouts.ts'
+import { stopClock, waitUntil } from '../support/timeouts.ts'
 
 const LONG_MS = 1_000_000
 const timeouts = {
@@ -48,21 +48,19 @@ const untilRead = (replicas: Replicas, read: (client: pg.PoolClient) => Promise<
 
 test('a replica that fails is excluded for longer each time, until it has executed a read', async () => {
   const { replicas } = createTestReplicas()
-  let now = 0
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
-  onTestFinished(() => clock.mockRestore())
+  const clock = stopClock()
   async function failOnce(): Promise<void> {
     while (replicas.isAvailable()) await replicas.read(() => Promise.reject(new Error('failed')))
   }
   async function expectBackoff(ms: number): Promise<void> {
     await failOnce()
-    now += ms - 1
+    clock.advance(ms - 1)
     expect(replicas.isAvailable()).toBe(false)
-    now += 1
+    clock.advance(1)
     expect(replicas.isAvailable()).toBe(true)
   }
   for (const ms of [20, 40, 80, 160, 320, 640, 1_000, 1_000]) await expectBackoff(ms)
-  while (!(await replicas.read((client) => client.query('SELECT 1')))) now += 1_000
+  while (!(await replicas.read((client) => client.query('SELECT 1')))) clock.advance(1_000)
   await expectBackoff(20)
 })
 
