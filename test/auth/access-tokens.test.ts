@@ -43,6 +43,20 @@ async function read(service: TestService, token: string): Promise<Response> {
   return rest
 }
 
+const nowS = () => Math.floor(Date.now() / 1000)
+
+/** The claims of a token of five minutes whose issuer has a clock that is ahead. */
+const issuedAt = (seconds: number) => ({ iat: nowS() + seconds, nbf: nowS() + seconds, exp: nowS() + seconds + 300 })
+
+type Signing = [title: string, sign: (issuer: Issuer) => Promise<string>]
+
+/** Signs a token with a new key of the issuer. */
+const signWith = (alg: string) => async (issuer: Issuer) => {
+  const { publicKey, privateKey } = await generateKeyPair(alg)
+  issuer.keys.push({ ...(await exportJWK(publicKey)), kid: 'other' })
+  return issuer.sign({}, { alg, kid: 'other' }, privateKey)
+}
+
 const statusOf = async (service: TestService, token: string) => (await read(service, token)).status
 
 describe('an access token', () => {
@@ -140,14 +154,17 @@ describe('an access token', () => {
     expect(await statusOf(peer, token)).toBe(401)
   })
 
-  test.for(['RS256', 'PS256', 'ES256', 'EdDSA'])('is signed with %s', async (alg, { peer, issuer }) => {
-    const { publicKey, privateKey } = await generateKeyPair(alg)
-    issuer.keys.push({ ...(await exportJWK(publicKey)), kid: 'other' })
-    expect(await statusOf(peer, await issuer.sign({}, { alg, kid: 'other' }, privateKey))).toBe(200)
-  })
-
-  test.for([undefined, 'JWT', 'application/at+jwt'])('may have the type %s', async (typ, { peer, issuer }) => {
-    expect(await statusOf(peer, await issuer.sign({}, { typ }))).toBe(200)
+  const accepted: Signing[] = [
+    ...['RS256', 'PS256', 'ES256', 'EdDSA'].map((alg): Signing => [alg, signWith(alg)]),
+    ['no type', (issuer) => issuer.sign({}, { typ: undefined })],
+    ['the type JWT', (issuer) => issuer.sign({}, { typ: 'JWT' })],
+    ['the type application/at+jwt', (issuer) => issuer.sign({}, { typ: 'application/at+jwt' })],
+    ['a clock of the issuer that is a minute ahead', (issuer) => issuer.sign(issuedAt(60))],
+    ['a clock of the issuer that is a minute behind', (issuer) => issuer.sign(issuedAt(-60))],
+    ['4 KB', (issuer) => issuer.sign({ roles: 'x'.repeat(3_000) })],
+  ]
+  test.for(accepted)('is accepted with %s', async ([, sign], { peer, issuer }) => {
+    expect(await statusOf(peer, await sign(issuer))).toBe(200)
   })
 
   test('is remembered with at most 9,999 others', async ({ service }) => {
@@ -164,8 +181,7 @@ describe('an access token', () => {
 })
 
 describe('an access token is 401 invalid_token in both APIs', () => {
-  const nowS = () => Math.floor(Date.now() / 1000)
-  const invalid: [string, (issuer: Issuer) => Promise<string>][] = [
+  const invalid: Signing[] = [
     ['of another audience', (issuer) => issuer.sign({ aud: 'https://other.example' })],
     ['without an audience', (issuer) => issuer.sign({ aud: undefined })],
     ['of another issuer', (issuer) => issuer.sign({ iss: `${issuer.url}/` })],
@@ -193,14 +209,7 @@ describe('an access token is 401 invalid_token in both APIs', () => {
         return issuer.sign({}, { alg: 'HS256', kid: 'rsa' }, secret)
       },
     ],
-    [
-      'signed with ES384, which is not allowed, by a key of the issuer',
-      async (issuer) => {
-        const { publicKey, privateKey } = await generateKeyPair('ES384')
-        issuer.keys.push({ ...(await exportJWK(publicKey)), kid: 'long' })
-        return issuer.sign({}, { alg: 'ES384', kid: 'long' }, privateKey)
-      },
-    ],
+    ['signed with ES384, which is not allowed, by a key of the issuer', signWith('ES384')],
     [
       'signed by another key with a known name',
       async (issuer) => issuer.sign({}, {}, (await generateKeyPair('ES256')).privateKey),
@@ -226,34 +235,26 @@ describe('an access token is 401 invalid_token in both APIs', () => {
     expect([response.status, (await response.json()).message]).toEqual([401, 'The API key is not valid.'])
     expect(issuer.requests).toEqual([])
   })
+})
 
-  test('and 429 beyond the limit of failed authentications, unless it was verified before', async ({
-    service,
-    issuer,
-  }) => {
+test.for(['invalid', 'of an unknown key'])(
+  'tokens that are %s are 429 beyond the limit of failed authentications, one that was verified before is not',
+  async (problem, { service, issuer }) => {
     stopClock() // the window of the limit does not end
     const peer = await startWithIssuer(service, issuer, { RATE_LIMIT_WRONG_KEYS: 4 })
     const [token, other] = [await issuer.sign(), await issuer.sign({ jti: '2' })]
     expect(await statusOf(peer, token)).toBe(200)
-    for (const status of [401, 401, 429]) {
-      expect(await statusOf(peer, await issuer.sign({ aud: 'https://other.example', jti: randomUUID() }))).toBe(status)
+    const isInvalid = problem === 'invalid'
+    const sign = isInvalid ? issuer.sign : await issuer.rotate('unknown', false)
+    for (const status of [isInvalid ? 401 : 503, isInvalid ? 401 : 503, 429]) {
+      expect(await statusOf(peer, await sign({ aud: 'https://other.example', jti: randomUUID() }))).toBe(status)
     }
     expect([await statusOf(peer, token), await statusOf(peer, other)]).toEqual([200, 429])
+    if (!isInvalid) return
     await peer.log.line({ msg: 'access token rejected', reason: 'aud' })
     expect(peer.log.lines.filter(({ msg }) => msg === 'access token rejected')).toHaveLength(1) // in a minute
-  })
-})
-
-test('a clock of the issuer that differs by a minute rejects no new token', async ({ peer, issuer }) => {
-  for (const seconds of [60, -60]) {
-    const issuedAt = Math.floor(Date.now() / 1000) + seconds
-    expect(await statusOf(peer, await issuer.sign({ iat: issuedAt, nbf: issuedAt, exp: issuedAt + 300 }))).toBe(200)
-  }
-})
-
-test('a token of 4 KB is accepted', async ({ peer, issuer }) => {
-  expect(await statusOf(peer, await issuer.sign({ roles: 'x'.repeat(3_000) }))).toBe(200)
-})
+  },
+)
 
 describe('the keys of the issuer', () => {
   test('are fetched at the first token, by one request for all that wait', async ({ peer, issuer }) => {
@@ -308,19 +309,6 @@ describe('the keys of the issuer', () => {
     const statuses = await Promise.all(tokens.map(send))
     expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([503]))
     expect(issuer.requests).toHaveLength(4)
-  })
-
-  test('that are unknown count as failed authentications: tokens with them are 429 beyond the limit', async ({
-    service,
-    issuer,
-  }) => {
-    stopClock()
-    const peer = await startWithIssuer(service, issuer, { RATE_LIMIT_WRONG_KEYS: 4 })
-    const token = await issuer.sign()
-    expect(await statusOf(peer, token)).toBe(200)
-    const unknown = await issuer.rotate('unknown', false)
-    for (const [n, status] of [503, 503, 429].entries()) expect(await statusOf(peer, await unknown({ n }))).toBe(status)
-    expect(await statusOf(peer, token)).toBe(200)
   })
 
   test('that are known serve while the issuer is away; an unknown one is 503 with Retry-After, never 401', async ({

@@ -127,35 +127,31 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     await access(join(sandbox.dataDir, 'postgres.log')) // PostgreSQL was started
     expect(await sandbox.postgresPid()).toBeUndefined()
   })
-})
 
-describe('the keys command', { concurrent: true }, () => {
-  test('creates a valid key while the service is running, and revokes it', async ({ sandbox }) => {
-    const service = await sandbox.start()
-    const postgres = await sandbox.postgresPid()
-    const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
-    expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
-    const key = created.stdout.trim()
-    expect((await get(service, '/v1/pets', key)).status).toBe(200) // the service has cached the key from now on
-    expect(await sandbox.run('cli/keys.js', ['revoke', key.slice(0, 13)])).toMatchObject({ code: 0, stdout: '' })
-    await waitFor(async () => expect((await get(service, '/v1/pets', key)).status).toBe(401))
-    expect(await sandbox.postgresPid()).toBe(postgres)
-  })
-
-  test('while the service does not run, it creates a key for the next start and leaves no PostgreSQL running', async ({
+  test('the keys command works before a start, after which no PostgreSQL runs, and beside the service, on its PostgreSQL', async ({
     sandbox,
   }) => {
     await sandbox.initialise()
-    const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
-    expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
+    const create = async () => {
+      const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
+      expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
+      return created.stdout.trim()
+    }
+    const before = await create()
     expect(await sandbox.postgresPid()).toBeUndefined()
-    expect((await get(await sandbox.start(), '/v1/pets', created.stdout.trim())).status).toBe(200)
+    const service = await sandbox.start()
+    const postgres = await sandbox.postgresPid()
+    const beside = await create()
+    const status = async (key: string) => (await get(service, '/v1/pets', key)).status
+    expect([await status(before), await status(beside)]).toEqual([200, 200]) // the service has cached the keys from now on
+    expect(await sandbox.run('cli/keys.js', ['revoke', beside.slice(0, 13)])).toMatchObject({ code: 0, stdout: '' })
+    await waitFor(async () => expect(await status(beside)).toBe(401))
+    expect(await sandbox.postgresPid()).toBe(postgres)
   })
 
   test('npm start takes no arguments', async ({ sandbox }) => {
-    const { code, stdout, stderr } = await sandbox.run('main.js', ['--port', '80'])
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toBe('The service takes no arguments but --help; environment variables configure it.\n')
+    const stderr = 'The service takes no arguments but --help; environment variables configure it.\n'
+    expect(await sandbox.run('main.js', ['--port', '80'])).toEqual({ code: 1, stdout: '', stderr })
   })
 })
 
@@ -213,9 +209,8 @@ describe('the service on an external database', { concurrent: true }, () => {
     'with a missing file in DATABASE_URL (%s) fails with one line that names the variable',
     async (parameters, { sandbox }) => {
       const env = { DATABASE_URL: `postgresql://x/y?${parameters}` }
-      const { code, stdout, stderr } = await sandbox.run('main.js', [], env)
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toMatch(/^[^\n]*: DATABASE_URL [^\n]+\n$/)
+      const stderr = expect.stringMatching(/^[^\n]*: DATABASE_URL [^\n]+\n$/)
+      expect(await sandbox.run('main.js', [], env)).toEqual({ code: 1, stdout: '', stderr })
     },
   )
 })
