@@ -20,8 +20,6 @@ interface Fixtures {
 }
 
 const test = testWithService.extend<Fixtures>({
-  // Vitest requires a destructuring pattern as first parameter.
-  // oxlint-disable-next-line no-empty-pattern
   issuer: async ({}, use) => use(await startIssuer()),
   peer: async ({ service, issuer }, use) => use(await startWithIssuer(service, issuer)),
 })

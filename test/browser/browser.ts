@@ -46,7 +46,6 @@ export const testInBrowser = testWithSharedService
   .extend<{ profile: BrowserContext }>({
     profile: [
       // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
-      // oxlint-disable-next-line no-empty-pattern
       async ({}, use) => {
         const permissions = ['clipboard-read', 'clipboard-write']
         const options = { ...launchOptions(), permissions, viewport: { width: 1280, height: 900 } }
@@ -62,7 +61,6 @@ export const testInBrowser = testWithSharedService
     problems: string[]
     page: Page
   }>({
-    // oxlint-disable-next-line no-empty-pattern
     problems: async ({}, use) => use([]),
     page: async ({ profile, service, problems }, use) => {
       await service.database.pool.query('TRUNCATE animal RESTART IDENTITY CASCADE')

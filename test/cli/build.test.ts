@@ -74,7 +74,6 @@ class Project {
 }
 
 const test = base.extend<{ project: Project }>({
-  // oxlint-disable-next-line no-empty-pattern
   project: async ({}, use) => {
     const project = new Project()
     await use(project).finally(() => project.remove('.'))

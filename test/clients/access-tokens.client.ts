@@ -9,7 +9,6 @@ const BOTH = { scope: 'pets:read pets:write', resource: AUDIENCE }
 
 const test = testWithService.extend<{ issuer: Awaited<ReturnType<typeof startIssuer>> }>({
   // Vitest requires a destructuring pattern as first parameter.
-  // oxlint-disable-next-line no-empty-pattern
   issuer: async ({}, use) => {
     const issuer = await startIssuer('http://localhost:5173/')
     await use(issuer)

@@ -6,12 +6,12 @@ import { describe, expect } from 'vitest'
 import { createClient } from '../chaos/client.ts'
 import { animalsIn, prepareDatabase, startCluster, statementsFinished } from '../chaos/cluster.ts'
 import { createLedger } from '../chaos/ledger.ts'
-import { createProgramFolder, poll, versionOf } from '../chaos/programs.ts'
+import { createProgramFolder, versionOf } from '../chaos/programs.ts'
 import { defer, expectBoundsHold } from '../faults/chaos-slices.ts'
 import { creations } from '../support/creations.ts'
 import { databaseOf, type TestService, testWithService, withClient } from '../support/harness.ts'
 import { freePort } from '../support/processes.ts'
-import { accepts } from '../support/proxies.ts'
+import { startListening } from '../support/proxies.ts'
 import { expectPoolHealthy } from './expect-pool-healthy.ts'
 
 /** The installed version as [major, minor]; undefined without PgBouncer. */
@@ -54,11 +54,9 @@ async function startPgBouncer(databaseUrl: string, mode: PoolMode, settings = {}
   const config = `[databases]\n* = ${server}\n[pgbouncer]\n${lines.map(([name, value]) => `${name} = ${value}`).join('\n')}`
   const path = await folder.add('pgbouncer')
   await writeFile(join(path, 'config.ini'), config)
-  const child = folder.start('pgbouncer', 'pgbouncer', ['config.ini'])
+  await startListening(folder, 'pgbouncer', ['config.ini'], port)
   const url = new URL(databaseUrl)
   url.host = `127.0.0.1:${port}`
-  await poll(async () => child.exitCode !== null || (await accepts(port)))
-  if (child.exitCode !== null) throw new Error(`PgBouncer has exited: ${await folder.log('pgbouncer')}`)
   return url.href
 }
 

@@ -11,7 +11,6 @@ interface Fixtures {
 }
 
 const test = base.extend<Fixtures>({
-  // oxlint-disable-next-line no-empty-pattern
   replication: async ({}, use) => {
     const replication = await startReplication()
     onTestFinished(() => replication.stop())

@@ -33,8 +33,6 @@ async function expectFailure(databaseUrl: string, reason: string): Promise<void>
 
 /** A PostgreSQL with TLS, which all tests of the file share. */
 const test = testWithProcess.extend<{ server: TlsServer }>({
-  // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
-  // oxlint-disable-next-line no-empty-pattern
   server: [async ({}, use) => startServer(use), { scope: 'file' }],
 })
 

@@ -1,28 +1,24 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { DCLinter } from 'dclint'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { configOf, secondsToStop } from './settings.ts'
+import { configOf, pathOf, read, secondsToStop } from './settings.ts'
 
 const hasHaproxy = spawnSync('haproxy', ['-v']).status === 0
 const whySkipped = hasHaproxy ? '' : ' (there is no haproxy on the PATH)'
 
-const pathOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
-const [composeFile, haproxyFile] = [pathOf('deploy/compose.yaml'), pathOf('deploy/haproxy.cfg')]
-const haproxy = readFileSync(haproxyFile, 'utf8')
+const haproxy = read('deploy/haproxy.cfg')
 
 interface ComposeService {
   environment?: Record<string, string>
   stop_grace_period?: string
 }
-const { services } = parse(readFileSync(composeFile, 'utf8')) as { services: Record<string, ComposeService> } // dclint checks it
+const { services } = parse(read('deploy/compose.yaml')) as { services: Record<string, ComposeService> } // dclint checks it
 
 describe('compose.yaml', () => {
   test('is valid according to dclint', () => {
     const linter = new DCLinter({ rules: {}, quiet: false, debug: false, exclude: [] })
-    const results: { messages: unknown[] }[] = linter.lintFiles([composeFile], false) // its own types need a bundler
+    const results: { messages: unknown[] }[] = linter.lintFiles([pathOf('deploy/compose.yaml')], false) // its own types need a bundler
     expect(results.map(({ messages }) => messages)).toEqual([[]])
   })
 
@@ -35,7 +31,9 @@ describe('compose.yaml', () => {
 
 describe('haproxy.cfg', () => {
   test.skipIf(!hasHaproxy)(`is valid, without a warning${whySkipped}`, () => {
-    const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', haproxyFile], { encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', pathOf('deploy/haproxy.cfg')], {
+      encoding: 'utf8',
+    })
     expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: 'Configuration file is valid\n' })
   })
 

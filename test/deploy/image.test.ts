@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { validate } from 'dockerfile-utils'
 import { expect, test } from 'vitest'
 import { Environment } from '../../src/environment.ts'
+import { read, start } from './settings.ts'
 
-const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 const dockerfile = read('deploy/Dockerfile')
 
 /** The instructions of the Dockerfile with their arguments; a backslash continues a line. */
@@ -36,11 +35,8 @@ test('the image runs as a user other than root, by number', () => {
 })
 
 test('the image starts what npm start starts, without a shell', () => {
-  const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } }
-  const [entrypoint, command] = [...argumentsOf('ENTRYPOINT', lastStage), ...argumentsOf('CMD', lastStage)].map(
-    (text): string[] => JSON.parse(text), // the exec form is JSON
-  )
-  expect([...(entrypoint ?? []), ...(command ?? [])].join(' ')).toBe(scripts.start)
+  const commands = [...argumentsOf('ENTRYPOINT', lastStage), ...argumentsOf('CMD', lastStage)]
+  expect(commands.flatMap((text): string[] => JSON.parse(text)).join(' ')).toBe(start) // the exec form is JSON
 })
 
 test('the health check uses /livez and the default port, without a shell', () => {

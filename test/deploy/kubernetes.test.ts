@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Deployment } from 'kubernetes-types/apps/v1.d.ts'
 import type { Job } from 'kubernetes-types/batch/v1.d.ts'
 import type { Service } from 'kubernetes-types/core/v1.d.ts'
@@ -10,13 +9,11 @@ import type { Ingress, NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { version } from '../../src/project.ts'
-import { configOf, secondsToStop } from './settings.ts'
+import { configOf, pathOf, read, secondsToStop } from './settings.ts'
 
 const hasKubectl = spawnSync('kubectl', ['kustomize', '--help']).status === 0
 const whySkipped = hasKubectl ? '' : ' (there is no kubectl on the PATH)'
-const folder = new URL('../../deploy/kubernetes/', import.meta.url)
-
-const base = fileURLToPath(new URL('base/', folder))
+const base = pathOf('deploy/kubernetes/base')
 
 /** The manifests that both environments share, by file. typeErrors() checks them. */
 const manifests = Object.fromEntries(
@@ -70,20 +67,20 @@ test('a pod has the time that the service needs to drain', () => {
 })
 
 test('a pod has more memory than docs/capacity.md measures for a process', () => {
-  const [, measuredMB] = /\| memory of a process +\| (\d+) MB/.exec(read('../../docs/capacity.md')) ?? []
+  const [, measuredMB] = /\| memory of a process +\| (\d+) MB/.exec(read('docs/capacity.md')) ?? []
   const [, limitMB] = /^(\d+)Mi$/.exec(String(container?.resources?.limits?.memory)) ?? []
   expect(Number(limitMB)).toBeGreaterThan(Number(measuredMB))
 })
 
 test('the variables are those of production, and the image is that of this version', () => {
   expect(config).toMatchObject({ NODE_ENV: 'production', MIGRATE_ON_START: false })
-  expect(read('base/kustomization.yaml')).toContain(`newTag: ${version}\n`)
+  expect(read('deploy/kubernetes/base/kustomization.yaml')).toContain(`newTag: ${version}\n`)
   expect(manifests['migration.yaml'].spec?.template.spec?.containers[0]?.image).toBe(container?.image)
 })
 
 describe.for(['staging', 'production'] as const)('%s', (environment) => {
   test('replaces only address and size in the base, and has the address that the service has for it', () => {
-    const text = read(`${environment}/kustomization.yaml`)
+    const text = read(`deploy/kubernetes/${environment}/kustomization.yaml`)
     expect(text.match(/(?<=path: \/spec\/)[^,]+/g)).toEqual([
       ...['rules/0/host', 'tls/0/hosts/0', 'minReplicas', 'maxReplicas'],
       'template/spec/containers/0/resources/requests/cpu',
@@ -93,7 +90,7 @@ describe.for(['staging', 'production'] as const)('%s', (environment) => {
   })
 
   test.skipIf(!hasKubectl)(`is rendered by kubectl${whySkipped}`, () => {
-    const path = fileURLToPath(new URL(environment, folder))
+    const path = pathOf(`deploy/kubernetes/${environment}`)
     const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', path], { encoding: 'utf8' })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(parseAllDocuments(stdout)).toHaveLength(Object.keys(manifests).length)
@@ -108,7 +105,7 @@ function typeErrors(checked: { apiVersion?: string; kind?: string }[]): string[]
     const from = `kubernetes-types/${group.replace(/\.k8s\.io$/, '')}/${version}.d.ts`
     return `import type { ${kind} as Type${n} } from '${from}'\nexport const manifest${n}: Type${n} = ${JSON.stringify(manifest)}`
   })
-  const folder = mkdtempSync(fileURLToPath(new URL('../../dist/test-manifests-', import.meta.url)))
+  const folder = mkdtempSync(pathOf('dist/test-manifests-'))
   writeFileSync(join(folder, 'manifests.ts'), text.join('\n'))
   const compilerOptions = { strict: true, noEmit: true, module: 'nodenext', types: [], lib: ['es5'] }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
@@ -118,8 +115,4 @@ function typeErrors(checked: { apiVersion?: string; kind?: string }[]): string[]
   })
   rmSync(folder, { recursive: true })
   return [...stdout.matchAll(/error TS\d+: (.*)/g)].map(([, message = '']) => message)
-}
-
-function read(path: string): string {
-  return readFileSync(new URL(path, folder), 'utf8')
 }

@@ -46,9 +46,10 @@ describe.for(proxyPrograms)('behind $name', ({ name, installed }) => {
     `without a database the service itself responds, so that pages of its origins can read the error${whySkipped}`,
     async ({ service }) => {
       const { peer, proxy: database } = await startBehindProxy(service, { CORS_ORIGINS: [ORIGIN] })
-      const { send, stderr } = await startProxy(peer.port, service.key)
+      const { send, log } = await startProxy(peer.port, service.key)
       await database.down()
-      if (name === 'haproxy') await waitUntil(() => stderr().includes("backend 'pets' has no server available!"))
+      if (name === 'haproxy')
+        await waitUntil(async () => (await log()).includes("backend 'pets' has no server available!"))
       for (const [method, path, body] of [
         ['GET', '/v1/pets', undefined],
         ['POST', '/v1/pets', rest],

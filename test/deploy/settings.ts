@@ -1,7 +1,17 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { Environment } from '../../src/environment.ts'
 import { TRACING_STOP_TIMEOUT_MS } from '../../src/telemetry/tracing-config.ts'
+
+export const pathOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+
+/** The text of a file of the repository. */
+export const read = (path: string) => readFileSync(pathOf(path), 'utf8')
+
+/** What `npm start` starts. */
+export const { start } = (JSON.parse(read('package.json')) as { scripts: { start: string } }).scripts
 
 /** Time to close connections and to exit, on a busy machine. */
 const SPARE_MS = 5_000

@@ -1,20 +1,18 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { configOf, secondsToStop } from './settings.ts'
+import { configOf, read, secondsToStop, start } from './settings.ts'
 
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
 const whySkipped = hasSystemd ? '' : ' (there is no systemd-analyze on the PATH)'
 
-const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 const unit = read('deploy/pet-store.service')
 const valueOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
 
 test('the unit starts what npm start starts, and gives it the time that it needs to drain', () => {
-  const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } }
-  expect(valueOf('ExecStart')).toBe(scripts.start)
+  expect(valueOf('ExecStart')).toBe(start)
   const variables = Object.fromEntries(
     valueOf('Environment')
       .split(' ')

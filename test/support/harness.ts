@@ -55,9 +55,7 @@ export const testWithSharedService = test.extend<{ service: TestService }>({
   service: [provideService, { scope: 'file' }],
 })
 
-/** The fixture `service`, for tests with further fixtures. */
-// Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
-// oxlint-disable-next-line no-empty-pattern
+/** The fixture `service`, for tests with further fixtures. Vitest requires a destructuring pattern as first parameter. */
 export async function provideService({}, use: (service: TestService) => Promise<void>): Promise<void> {
   const stops: (() => Promise<void>)[] = []
   const databaseUrl = await cloneDatabase()

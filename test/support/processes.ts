@@ -34,13 +34,10 @@ export type ServiceProcess = Awaited<ReturnType<Sandbox['start']>>
 
 /** A test with its own sandbox and, if it uses `emptyDatabase`, its own database without a schema. */
 export const testWithProcess = test.extend<{ sandbox: Sandbox; emptyDatabase: string }>({
-  // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
-  // oxlint-disable-next-line no-empty-pattern
   sandbox: async ({}, use) => {
     const { close, ...sandbox } = await createSandbox()
     await use(sandbox).finally(close)
   },
-  // oxlint-disable-next-line no-empty-pattern
   emptyDatabase: async ({}, use) => {
     const url = new URL(inject('templateUrl'))
     url.pathname = `test_${randomUUID().replaceAll('-', '')}`

@@ -1,11 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Defer } from '../chaos/assertions.ts'
+import { createProgramFolder, poll, type ProgramFolder } from '../chaos/programs.ts'
 import { freePort } from './processes.ts'
 
 interface ProxyProgram {
@@ -55,44 +54,40 @@ export const proxyPrograms = Object.keys(programs).map((name) => ({
 export async function startProxyProgram(defer: Defer, name: string, ports: number[], timeoutSeconds = 75) {
   const program = programs[name]
   if (!program) throw new Error(`${name} is unknown`)
-  const folder = await mkdtemp(join(tmpdir(), `${name}-`))
-  const [port, file] = [await freePort(), join(folder, 'config')]
+  const folder = await createProgramFolder(defer)
+  const [port, path] = [await freePort(), await folder.add(name)]
+  const file = join(path, 'config')
   const deployed = await readFile(new URL(`../../deploy/${program.settings}`, import.meta.url), 'utf8')
   const toSettings = (hosts: string[]) =>
     deployed
       .replace(/(?<=(?:bind|listen) ):?8080/, `127.0.0.1:${port}`)
       .replace(program.servers, program.toServers(hosts))
       .replaceAll('75s', `${timeoutSeconds}s`)
-  await writeFile(file, program.complete(toSettings(ports.map((instance) => `127.0.0.1:${instance}`)), folder))
-  const child = spawn(name, program.toArguments(file, folder), { stdio: ['ignore', 'ignore', 'pipe'] })
-  let stderr = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  const exited = once(child, 'exit')
-  defer(async () => {
-    child.kill('SIGTERM')
-    await exited
-    await rm(folder, { recursive: true, force: true })
-  })
-  while (!(await accepts(port))) {
-    if (child.exitCode !== null) throw new Error(`${name} has exited: ${stderr}`)
-    await sleep(10) // another process, which emits no event when it listens
-  }
+  await writeFile(file, program.complete(toSettings(ports.map((instance) => `127.0.0.1:${instance}`)), path))
+  const child = await startListening(folder, name, program.toArguments(file, path), port)
   return {
     port,
-    /** What it has written to stderr so far. */
-    stderr: () => stderr,
+    /** What it has written so far. */
+    log: () => folder.log(name),
     /** Before and after the restart of an instance: sends new requests to the instances on these ports only. */
     async balance(others: number[]) {
       if (name !== 'nginx') return // HAProxy checks /readyz
       const hosts = ports.map((instance) => `127.0.0.1:${instance}${others.includes(instance) ? '' : ' down'}`)
-      await writeFile(file, program.complete(toSettings(hosts), folder))
+      await writeFile(file, program.complete(toSettings(hosts), path))
       child.kill('SIGHUP') // nginx -s reload
     },
   }
 }
 
-/** Whether a program listens on a port. */
-export async function accepts(port: number): Promise<boolean> {
+/** Starts a program in its folder, and waits until it listens. */
+export async function startListening(folder: ProgramFolder, name: string, args: string[], port: number) {
+  const child = folder.start(name, name, args)
+  await poll(async () => child.exitCode !== null || (await accepts(port)))
+  if (child.exitCode !== null) throw new Error(`${name} has exited: ${await folder.log(name)}`)
+  return child
+}
+
+async function accepts(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')
   const accepted = await once(socket, 'connect').then(
     () => true,

@@ -1,24 +1,68 @@
-import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
-import { describe, expect, vi } from 'vitest'
+import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
+import { pino } from 'pino'
+import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { version } from '../../src/project.ts'
+import { startTracing } from '../../src/telemetry/tracing.ts'
 import { databaseOf, withClient, type TestService, testWithService as base } from '../support/harness.ts'
-import { type Client, finished, startClient, tracer, tree } from './memory-exporter.ts'
 import { openStream } from '../support/event-stream.ts'
-import { waitUntil } from '../support/timeouts.ts'
+import { stopClock, waitUntil } from '../support/timeouts.ts'
+
+/** In the order in which they started: their timestamps have a resolution of a millisecond. */
+const begun: ReadableSpan[] = []
+
+/** The SDK as the service uses it, with an exporter in memory. */
+const { tracer } = await startTracing({
+  exporters: [],
+  log: pino({ level: 'silent' }),
+  processors: [
+    { onStart: (span) => void begun.push(span), onEnd() {}, forceFlush: async () => {}, shutdown: async () => {} },
+  ],
+})
+
+/** Starts a client with a trace of its own. */
+function startClient() {
+  const span = tracer.startSpan('a client', { kind: SpanKind.CLIENT })
+  const within = trace.setSpan(context.active(), span)
+  const headers: Record<string, string> = {} // which propagate its trace
+  propagation.inject(within, headers)
+  const { traceId, spanId } = span.spanContext()
+  const isChild = (span: ReadableSpan) => span.spanContext().traceId === traceId && span.spanContext().spanId !== spanId
+  return {
+    spanId,
+    headers,
+    /** Waits until no span in its trace is open but its own. @returns them in the order in which they started */
+    async spans() {
+      const spans = () => begun.filter(isChild)
+      await waitUntil(() => spans().every(({ ended }) => ended))
+      return spans()
+    },
+  }
+}
+
+/** All ended spans, of all traces. */
+const finished = (): ReadableSpan[] => begun.filter(({ ended }) => ended)
+
+/** `name < parent` for each span. */
+function tree(spans: ReadableSpan[], root: string): string[] {
+  const names = new Map(spans.map((span) => [span.spanContext().spanId, span.name]))
+  names.set(root, 'client')
+  return spans.map(({ name, parentSpanContext }) => `${name} < ${names.get(parentSpanContext?.spanId ?? '') ?? 'none'}`)
+}
 
 /** A test with a service that is traced. The key is cached and time stands still, so that no span is of its lookup. */
 const test = base.extend<{ traced: TestService }>({
-  traced: async ({ service, onTestFinished }, use) => {
-    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
-    onTestFinished(() => clock.mockRestore())
+  traced: async ({ service }, use) => {
+    stopClock()
     const traced = await service.startPeer({ tracer, DATABASE_POOL_SIZE: 1 })
     await traced.send('/v1/pets')
     await use(traced)
   },
 })
 
-const graphql = (client: Client, { postGraphQL }: TestService, query: string) => postGraphQL({ query }, client.headers)
+const graphql = ({ headers }: ReturnType<typeof startClient>, { postGraphQL }: TestService, query: string) =>
+  postGraphQL({ query }, headers)
 
 const newPet = JSON.stringify({ name: 'Rex', categoryId: 1 })
 const json = { 'Content-Type': 'application/json' }

@@ -18,8 +18,6 @@ interface Collector {
 /** A test with a collector of OpenTelemetry. The programs share the database and the key of the shared service. */
 const test = testWithProcess.extend<{ service: TestService; collector: Collector }>({
   service: [provideService, { scope: 'file' }],
-  // Vitest reads the fixture's first parameter and wants a pattern there.
-  // oxlint-disable-next-line no-empty-pattern
   collector: async ({}, use) => {
     const server = createServer(async (req, res) => {
       collector.requests.push(`${req.method} ${req.url} ${req.headers['content-type']}`)
