@@ -11,7 +11,6 @@ import {
 import { recordStatements } from '../support/statements.ts'
 import { stopClock } from '../support/timeouts.ts'
 
-/** Sends a request with the key to each API, and expects that both are 401. */
 async function expectInvalidToken({ base }: TestService, key: string): Promise<void> {
   const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
   for (const response of [

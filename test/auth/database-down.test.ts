@@ -52,7 +52,6 @@ test('ten thousand different invalid keys are 401, use no memory afterwards, and
 
 const keyWithWrongChecksum = () => mintKey().replace(/.$/, '_')
 
-/** Sends requests with invalid keys, and expects that each is 401. */
 async function flood({ port }: TestService, count: number, createKey: () => string): Promise<void> {
   const requests = Array.from(
     { length: count },

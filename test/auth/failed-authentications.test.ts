@@ -6,7 +6,6 @@ import { stopClock } from '../support/timeouts.ts'
 
 const limit = { RATE_LIMIT_WRONG_KEYS: 3 }
 
-/** Sends a request with a key and an X-Forwarded-For header. @returns the status */
 async function authenticate(
   { base }: TestService,
   key: string,

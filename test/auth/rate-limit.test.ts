@@ -11,7 +11,6 @@ const stores = [{ RATE_LIMIT_STORE: 'memory' }, { RATE_LIMIT_STORE: 'database' }
 const startLimited = (service: TestService, points: number, options: TestServiceOptions = {}) =>
   service.startPeer({ RATE_LIMIT_POINTS: points, ...options })
 
-/** A GraphQL query of this cost. */
 const queryOfCost = (cost: number) => ({ query: `{ pets(first: ${cost}) { nodes { id } } }` })
 
 /** Parses RateLimit: a structured field (RFC 9651) of one string with parameters. Expects that the window ends in time. */

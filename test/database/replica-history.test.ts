@@ -14,11 +14,9 @@ async function namesOf(service: TestService): Promise<Set<string>> {
 
 /** Reads until the log says why a replica was excluded. Expects only animals of the primary. */
 async function expectExcluded(service: TestService, reason: string): Promise<void> {
-  let logged = false
-  void service.log.line({ reason }).then(() => (logged = true))
   await waitUntil(async () => {
     expect(await namesOf(service)).toEqual(new Set(['right']))
-    return logged
+    return service.log.lines.some((line) => line.reason === reason)
   })
 }
 

@@ -113,9 +113,8 @@ describe('reads of animals', () => {
     await replication.onPrimary('ALTER SYSTEM SET synchronous_commit = off')
     await replication.onPrimary('SELECT pg_reload_conf()')
     const service = await start()
-    let logged = false
-    void service.log.line({ reason: 'synchronous_commit is off on the primary' }).then(() => (logged = true))
-    await waitUntil(async () => (await pageOf(service)) && logged)
+    const isLogged = () => service.log.lines.some(({ reason }) => reason === 'synchronous_commit is off on the primary')
+    await waitUntil(async () => (await pageOf(service)) && isLogged())
     const { rows } = await replication.standby.query(COUNT_READS)
     expect(rows).toEqual([{ count: 0 }])
   })

@@ -74,7 +74,6 @@ export async function cloneDatabase(template = inject('templateUrl')): Promise<s
   return url.href
 }
 
-/** The name of a service's database. */
 export function databaseOf({ databaseUrl }: Pick<TestService, 'databaseUrl'>): string {
   return new URL(databaseUrl).pathname.slice(1)
 }

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { onTestFinished } from 'vitest'
+import { occupyPort } from './processes.ts'
 
 export const AUDIENCE = 'https://pets.example'
 
@@ -53,13 +52,8 @@ export async function startIssuer() {
     const isMetadata = req.url?.endsWith('/.well-known/openid-configuration')
     res.end(JSON.stringify(isMetadata ? { issuer: url, jwks_uri: `${url}/jwks`, ...metadata } : { keys }))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  issuer.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/realm`
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  issuer.url = `http://127.0.0.1:${(await occupyPort(server)).port}/realm`
+  onTestFinished(() => server.close().closeAllConnections())
   return issuer
 }
 

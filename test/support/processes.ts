@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomInt, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -164,14 +165,9 @@ export function kill(pid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 /** Listens on a free port of the loopback interface. */
-export function occupyPort(): Promise<{ server: Server; port: number }> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo // a TCP server that listens has one
-      resolve({ server, port })
-    })
-  })
+export async function occupyPort(server = createServer()): Promise<{ server: Server; port: number }> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return { server, port: (server.address() as AddressInfo).port } // a TCP server that listens has one
 }
 
 /** @returns a TCP port that is free on the loopback interface, and that the system gives to no outgoing connection */

@@ -87,25 +87,15 @@ function isComplete(request: string, response: string): boolean {
   return request.startsWith('HEAD ') || response.length >= headEnd + 4 + Number(length)
 }
 
-/** Parses one response. */
+/** Parses one response, which has a Content-Length. */
 export function parseResponse(text: string): RawResponse {
   const headEnd = text.indexOf('\r\n\r\n')
   const [statusLine = '', ...lines] = text.slice(0, headEnd).split('\r\n')
   const headers = Object.fromEntries(
     lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
   )
-  const payload = text.slice(headEnd + 4)
-  const raw = /chunked/i.test(headers['transfer-encoding'] ?? '') ? unchunk(payload) : payload
-  const content = Buffer.from(raw, 'latin1').toString('utf8')
+  const content = Buffer.from(text.slice(headEnd + 4), 'latin1').toString('utf8')
   return { status: Number(statusLine.split(' ')[1]), headers, body: toBody(content, headers['content-type']), text }
-}
-
-function unchunk(text: string): string {
-  const [size = '0'] = text.split('\r\n', 1)
-  const length = Number.parseInt(size, 16)
-  return length
-    ? text.slice(size.length + 2, size.length + 2 + length) + unchunk(text.slice(size.length + 4 + length))
-    : ''
 }
 
 function toBody(content: string, type = ''): unknown {

@@ -15,7 +15,6 @@ const dashboardText = readFileSync(new URL('../../deploy/grafana/dashboard.json'
 
 const dashboard = JSON.parse(dashboardText) as { panels: { targets: { expr: string }[] }[] } // of Grafana's format
 
-/** The metric names in a text. */
 const namesIn = (text: string) => new Set(text.match(/\b(?:petstore|nodejs|process)_[a-z_0-9]+/g) ?? [])
 
 test('the dashboard and the alerts use only metrics, labels and values that a running service exports', async ({

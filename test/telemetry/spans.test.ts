@@ -41,7 +41,6 @@ function startClient() {
   }
 }
 
-/** All ended spans, of all traces. */
 const finished = (): ReadableSpan[] => begun.filter(({ ended }) => ended)
 
 /** `name < parent` for each span. */

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { expect } from 'vitest'
 import { provideService, type TestService } from '../support/harness.ts'
-import { type ServiceProcess, testWithProcess } from '../support/processes.ts'
+import { occupyPort, type ServiceProcess, testWithProcess } from '../support/processes.ts'
 
 interface Collector {
   url: string
@@ -24,8 +23,7 @@ const test = testWithProcess.extend<{ service: TestService; collector: Collector
       collector.bodies += (await buffer(req)).toString('latin1')
       if (collector.responds) res.end()
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo // a TCP server that listens has one
+    const { port } = await occupyPort(server)
     const close = () => void server.close().closeAllConnections()
     const collector: Collector = { url: `http://127.0.0.1:${port}`, requests: [], bodies: '', responds: true, close }
     await use(collector)
