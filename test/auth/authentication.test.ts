@@ -8,8 +8,6 @@ import {
   testWithService as test,
   databaseOf,
 } from '../support/harness.ts'
-import { recordStatements } from '../support/statements.ts'
-import { stopClock } from '../support/timeouts.ts'
 
 async function expectInvalidToken({ base }: TestService, key: string): Promise<void> {
   const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
@@ -72,13 +70,6 @@ describe('a valid key', () => {
     }, databaseOf(service))
     expect(rows).toContain(service.key.slice(0, 13))
     expect(rows).not.toContain(service.key.slice(0, 14))
-  })
-
-  test('costs one query for many requests at a time', async ({ service }) => {
-    stopClock() // of the key cache
-    const sent = recordStatements(service)
-    for (let n = 0; n < 10; n++) expect(await status(service, service.key)).toBe(200)
-    expect(sent.filter(({ text }) => text.includes('api_key'))).toHaveLength(1)
   })
 
   test('is rejected by every instance within five seconds of its revocation', async ({ service }) => {

@@ -117,20 +117,19 @@ describe('a request rejected by the HTTP parser', () => {
 })
 
 describe('what a client sends cannot spoil the log', () => {
-  testWithSharedService.for(['a%0D%0Ab', 'a b', '{"a":1}', 'x'.repeat(129)])(
-    'the X-Request-Id %.20s is not taken',
-    async (id, { service }) => {
+  testWithSharedService('an invalid X-Request-Id or traceparent is not logged', async ({ service }) => {
+    for (const id of ['a%0D%0Ab', 'a b', '{"a":1}', 'x'.repeat(129)]) {
       const line = await lineOf(service, '/v1/pets', { headers: { 'X-Request-Id': id } })
-      expect(line.requestId).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
-    },
-  )
-
-  testWithSharedService.for([
-    ...['nonsense', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`, `${traceparent.slice(0, 36)}${'0'.repeat(16)}-01`],
-    ...[`ff${traceparent.slice(2)}`, traceparent.toUpperCase(), `${traceparent}-more`],
-    `01${traceparent.slice(2)}-${'x'.repeat(5_000)}`,
-  ])('an invalid traceparent is not logged: %.60s', async (traceparent, { service }) => {
-    expect(await lineOf(service, '/v1/pets', { headers: { traceparent } })).not.toHaveProperty('traceparent')
+      expect(line.requestId, id).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
+    }
+    for (const invalid of [
+      ...['nonsense', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`, `${traceparent.slice(0, 36)}${'0'.repeat(16)}-01`],
+      ...[`ff${traceparent.slice(2)}`, traceparent.toUpperCase(), `${traceparent}-more`],
+      `01${traceparent.slice(2)}-${'x'.repeat(5_000)}`,
+    ]) {
+      const line = await lineOf(service, '/v1/pets', { headers: { traceparent: invalid } })
+      expect(line, invalid).not.toHaveProperty('traceparent')
+    }
   })
 
   test('no line contains a key from a header, path, query string, operation or name', async ({ service }) => {
