@@ -33,11 +33,30 @@ describe('a conditional read', () => {
     },
   )
 
-  test('errors and 201 responses have no ETag, and Cache-Control: no-store', async ({ service }) => {
-    for (const response of [await service.send('/v1/pets/9'), await service.post(pet), await service.send('/v1/x')]) {
-      expect(response.headers.get('etag')).toBeNull()
-      expect(response.headers.get('cache-control')).toBe('no-store')
-    }
+  test('errors, 201 and any response to POST have no ETag, and must not be stored', async ({ service }) => {
+    const responses = [
+      await service.send('/v1/pets/9'),
+      await service.post(pet),
+      await service.send('/v1/x'),
+      await sendIfNoneMatch(service, '/graphql?query={pet(id:"0"){id}}', '*'),
+      await service.send('/graphql?query={pets(first:0){nodes{id}}}'),
+      await service.send('/graphql?query={'),
+      await service.postGraphQL({ query: '{ pets { nodes { id } } }' }, { 'If-None-Match': '*' }),
+    ]
+    for (const { status, headers } of responses)
+      expect([status === 304, headers.get('etag'), headers.get('cache-control')]).toEqual([false, null, 'no-store'])
+  })
+
+  test('has an ETag for each media type, and another with the cost', async ({ service }) => {
+    const json = { headers: { Accept: 'application/json' } }
+    const responses = [
+      await service.send(query, json),
+      await service.send(query, { headers: { Accept: 'application/graphql-response+json' } }),
+      await service.send(query, { headers: { 'GraphQL-Cost': 'include' } }),
+    ]
+    const etags = responses.map(({ headers }) => headers.get('etag') ?? '')
+    expect(new Set(etags).size).toBe(3)
+    expect((await sendIfNoneMatch(service, query, etags[1] ?? '', json)).status).toBe(200)
   })
 })
 
