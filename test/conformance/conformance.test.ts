@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { cases } from './cases.ts'
 import { createClient } from './client.ts'
 import { testWithService as test } from '../support/harness.ts'
-import { freePort } from '../support/processes.ts'
+import { freePort, occupyPort } from '../support/processes.ts'
 
 /** Runs the command line. */
 async function conformance(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
@@ -73,17 +71,14 @@ describe('npm run conformance', () => {
       server.close()
       server.closeAllConnections()
     })
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    const { port } = server.address() as AddressInfo // of a TCP server
+    const { port } = await occupyPort(server)
     const { code, stdout, stderr } = await conformance('--base-url', `http://127.0.0.1:${port}`, '--key', 'k')
     expect({ code, failures: caseLines(stdout) }).toEqual({ code: 1, failures: [] })
     expect(stderr).toMatch(/^No response from [^\n]+\n$/)
   })
 
   test('prints equal failures together', async () => {
-    const server = createServer((_req, res) => void res.writeHead(418).end())
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    const { port } = server.address() as AddressInfo // of a TCP server
+    const { server, port } = await occupyPort(createServer((_req, res) => void res.writeHead(418).end()))
     const { code, stdout } = await conformance('--base-url', `http://127.0.0.1:${port}`, '--key', 'k', '--read-only')
     server.close()
     expect({ code, printed: stdout.match(/418 !== 404/g) }).toEqual({ code: 1, printed: ['418 !== 404'] })
