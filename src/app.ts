@@ -106,7 +106,7 @@ function addCommonSteps(app: Express, { config, log, metrics, tracer }: AppDepen
   })
   if (tracer) app.use(traceRequests(tracer))
   app.use((req, res, next) => {
-    validateRequestHead(req, res)
+    validateRequestHead(req)
     if (CORS_ORIGINS && respondToPreflight(req, res, routeOf)) return
     if (!redirectTrailingSlash(req, res)) next()
   })
@@ -121,7 +121,7 @@ export function createMetricsApp({
   const app = createExactApp()
   app.use((req, res, next) => {
     beginRequest(req, res, config.HANDLER_TIMEOUT_MS)
-    validateRequestHead(req, res)
+    validateRequestHead(req)
     next()
   })
   addReadRoute(app, '/metrics', (_req, res) => metrics.send(res))
