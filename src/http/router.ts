@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import type { IRouter, Request, RequestHandler, Response } from 'express'
 import { ApiError } from '../errors.ts'
 
@@ -18,4 +19,28 @@ export function allowMethods(...methods: string[]): RequestHandler {
       headers: { Allow: allowed },
     })
   }
+}
+
+/** @returns finds the template that a path matches; `other` when it matches none */
+export function createRouteOf(templates: string[]): (path: string) => string {
+  const fixed = new Set(templates.filter((template) => !template.includes('{')))
+  const patterns = templates
+    .filter((template) => template.includes('{'))
+    .map((template) => [template, new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`)] as const)
+  return (path) => (fixed.has(path) ? path : (patterns.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other'))
+}
+
+/** Addresses that people type, as browsers complete them. */
+const TYPED = new Set(['/docs/', '/graphql/', '/v1/pets/'])
+
+/**
+ * Redirects `/docs/` to `/docs`, and the addresses of both APIs in the same way. Permanent, with the same method and
+ * body (RFC 9110 §15.4.9), and relative, since a proxy may have stripped a prefix from the path.
+ * @returns whether it has responded
+ */
+export function redirectTrailingSlash(req: Request, res: Response): boolean {
+  if (!TYPED.has(req.path)) return false
+  res.status(308).setHeader('Location', `../${posix.basename(req.path)}${req.url.slice(req.path.length)}`)
+  res.end()
+  return true
 }

@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { createRouteOf } from '../../src/http/routes.ts'
+import { createRouteOf } from '../../src/http/router.ts'
 import { openapi } from '../../src/rest/openapi/document.ts'
 
 export const document = openapi({})
