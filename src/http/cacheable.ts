@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
-import { sendJson } from './send-json.ts'
+import { sendJson } from './json.ts'
 
 export interface CacheableResponse {
   json: string

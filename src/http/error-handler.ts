@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express'
 import { ApiError, toApiError } from '../errors.ts'
 import type { LogError } from '../telemetry/error-log.ts'
-import { sendJson } from './send-json.ts'
+import { sendJson } from './json.ts'
 
 export const notFound: RequestHandler = () => {
   throw new ApiError('NOT_FOUND', 'No such endpoint.')
