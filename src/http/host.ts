@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import { ApiError } from '../errors.ts'
 
 /** Closes the connection after the response. */
-const options = { headers: { Connection: 'close' } }
+const CLOSE = { headers: { Connection: 'close' } }
 
 const HOST_AND_PORT = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
 
@@ -16,12 +16,12 @@ export function validateRequestHead({ headers, headersDistinct, httpVersion, url
   const isHostValid =
     hosts.length === 1 ? HOST_AND_PORT.test(hosts[0] ?? '') : hosts.length === 0 && httpVersion === '1.0'
   if (!isHostValid || !url.startsWith('/')) {
-    throw new ApiError('INVALID_ARGUMENT', 'Send one valid Host header and a path as the request target.', options)
+    throw new ApiError('INVALID_ARGUMENT', 'Send one valid Host header and a path as the request target.', CLOSE)
   }
   if (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined) {
-    throw new ApiError('INVALID_ARGUMENT', 'HTTP/1.0 has no Transfer-Encoding: send Content-Length.', options)
+    throw new ApiError('INVALID_ARGUMENT', 'HTTP/1.0 has no Transfer-Encoding: send Content-Length.', CLOSE)
   }
   if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') {
-    throw new ApiError('EXPECTATION_FAILED', undefined, options)
+    throw new ApiError('EXPECTATION_FAILED', undefined, CLOSE)
   }
 }
