@@ -114,10 +114,8 @@ export function createRateLimiter({ name, points, windowSeconds, store, onStoreE
     },
     /** What a client has left as far as this process knows; consumes nothing. */
     peek(client: string): RateLimitState {
-      const window = openWindow(client)
-      return window
-        ? toState(window, points, window.consumed < points)
-        : { allowed: true, remaining: points, resetMs: 0 }
+      const window = openWindow(client) ?? { consumed: 0, endsAtMs: 0 }
+      return toState(window, points, window.consumed < points)
     },
   }
 }
