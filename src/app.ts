@@ -111,11 +111,8 @@ function addCommonSteps(app: Express, { config, log, metrics, tracer }: AppDepen
 }
 
 /** The app on `METRICS_PORT`, for an internal network: no key. */
-export function createMetricsApp({
-  config,
-  logError,
-  metrics,
-}: Pick<AppDependencies, 'config' | 'logError' | 'metrics'>) {
+export function createMetricsApp(deps: Pick<AppDependencies, 'config' | 'logError' | 'metrics'>): Express {
+  const { config, logError, metrics } = deps
   const app = createExactApp()
   app.use((req, res, next) => {
     beginRequest(req, res, config.HANDLER_TIMEOUT_MS)

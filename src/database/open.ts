@@ -10,10 +10,7 @@ export type DatabaseServer = EmbeddedPostgres & { embedded: boolean }
 const TLS_FAILURE = /CERT|SIGNATURE|^INVALID_|^EPROTO$|^ERR_(OSSL|SSL|TLS)_|does not support SSL/
 
 /** The server at `DATABASE_URL`, or the embedded one, which is started if necessary. @param onStop see useEmbeddedPostgres */
-export async function openDatabaseServer(
-  config: Pick<Config, 'DATABASE_URL' | 'DATA_DIR' | 'DATABASE_CHECKOUT_TIMEOUT_MS'>,
-  onStop?: () => void,
-): Promise<DatabaseServer> {
+export async function openDatabaseServer(config: Config, onStop?: () => void): Promise<DatabaseServer> {
   const { DATABASE_URL: url, DATA_DIR, DATABASE_CHECKOUT_TIMEOUT_MS: connectionTimeoutMillis } = config
   if (!url) return { ...(await useEmbeddedPostgres(DATA_DIR, [], onStop)), embedded: true }
   try {

@@ -69,7 +69,7 @@ function linkRequests(span: Span): void {
 const TABLE = /\b(?:from|into|update)\s+((?:"?\w+"?\.)?"?\w+"?)(?!\w|\s*\()/i
 
 /** The operation and table of a statement; with common table expressions, those of the first one that writes. */
-export function querySummary(text: string): { operation: string; summary: string } {
+function querySummary(text: string): { operation: string; summary: string } {
   const statement = text.replace(/^\s*with\b[^]*?\b(?=(?:insert|update|delete)\b)/i, '')
   const operation = /^\s*(\w+)/.exec(statement)?.[1]?.toUpperCase() ?? 'OTHER'
   const table = TABLE.exec(statement)?.[1]?.replaceAll('"', '')
