@@ -19,14 +19,14 @@ export type Action = 'list' | 'get' | 'create'
  */
 export const COSTS: Record<'REST' | 'GraphQL', Record<Action, Cost>> = {
   REST: {
-    list: { serviceMs: 0.32, postgresMs: 0.086, responseBytes: 1_805 },
-    get: { serviceMs: 0.224, postgresMs: 0.033, responseBytes: 549 },
-    create: { serviceMs: 0.293, postgresMs: 0.045, responseBytes: 446 },
+    list: { serviceMs: 0.324, postgresMs: 0.085, responseBytes: 1_805 },
+    get: { serviceMs: 0.216, postgresMs: 0.026, responseBytes: 549 },
+    create: { serviceMs: 0.251, postgresMs: 0.038, responseBytes: 446 },
   },
   GraphQL: {
-    list: { serviceMs: 0.532, postgresMs: 0.109, responseBytes: 1_805 },
-    get: { serviceMs: 0.352, postgresMs: 0.037, responseBytes: 549 },
-    create: { serviceMs: 0.353, postgresMs: 0.04, responseBytes: 446 },
+    list: { serviceMs: 0.309, postgresMs: 0.061, responseBytes: 1_805 },
+    get: { serviceMs: 0.31, postgresMs: 0.036, responseBytes: 549 },
+    create: { serviceMs: 0.407, postgresMs: 0.048, responseBytes: 446 },
   },
 }
 
@@ -40,7 +40,7 @@ export const ANIMAL = { bytes: 193, walBytes: 354 }
 export const IDEMPOTENCY_KEY = { bytes: 222, walBytes: 534, serviceMs: 0.03, postgresMs: 0.07, responseBytes: 0 }
 
 /** The most that a process used in that run of the bench. */
-export const PROCESS_MB = 188
+export const PROCESS_MB = 183
 
 /** Connections of a process by default: its pool, the readiness probe, and two for subscriptions. */
 export const PROCESS_CONNECTIONS = Environment.shape.DATABASE_POOL_SIZE.parse(undefined) + 1 + 1 + 2
