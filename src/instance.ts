@@ -12,6 +12,7 @@ import { OperatorError } from './operator-error.ts'
 import { version } from './project.ts'
 import { createService, type Service } from './service.ts'
 import { onSignals } from './signals.ts'
+import { createThrottledLog } from './telemetry/logger.ts'
 import { startConfiguredTracing } from './telemetry/tracing-config.ts'
 
 /** Starts the service in this process and runs it until a signal, or the primary process, requests a shutdown. */
@@ -109,14 +110,16 @@ function startupBanner(port: number, devKey: string | undefined, { DATA_DIR, TRU
 `
 }
 
-/** A failed migration is not retried: the service continues, and `/readyz` returns 503 until it is applied. */
+/** Tries again while the database is unavailable. After another failure `/readyz` returns 503 until they are applied. */
 async function migrateWhenReachable(url: string, log: Logger): Promise<void> {
+  const warn = createThrottledLog(log, 60_000)
   for (;;) {
     try {
       const applied = await migrate(url)
       return log.info({ applied }, 'schema is up to date')
     } catch (error) {
       if (!databaseFailure(error)) return log.error({ err: error }, 'migration failed: not ready until it is applied')
+      warn('migration failed: trying again every second', { err: error })
       await sleep(1_000)
     }
   }

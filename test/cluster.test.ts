@@ -79,6 +79,22 @@ describe('several workers', () => {
     expect([response.status, await response.json()]).toEqual([503, expect.objectContaining({ code: 'UNAVAILABLE' })])
   })
 
+  test('a migration that the database rejects for now is logged once, and tried again', async ({
+    sandbox,
+    emptyDatabase,
+  }) => {
+    const database = databaseOf({ databaseUrl: emptyDatabase })
+    const setReadOnly = (value: string) =>
+      withClient((client) => client.query(`ALTER DATABASE ${database} SET default_transaction_read_only = ${value}`))
+    await setReadOnly('on')
+    const service = await sandbox.start({ DATABASE_URL: emptyDatabase, MIGRATE_ON_START: 'true' })
+    await service.until((printed) => /25006[^\n]*"msg":"migration failed: trying again/.test(printed))
+    await setReadOnly('off')
+    await service.until((printed) => printed.includes('"msg":"schema is up to date"'))
+    const { stdout } = await service.signal('SIGTERM')
+    expect(stdout.match(/"msg":"migration failed/g)).toHaveLength(1)
+  })
+
   test.for(['1', '2'])(
     'with a failing migration: %s worker(s) stay alive, not ready, and each tries it once',
     async (workers, { sandbox }) => {

@@ -53,15 +53,15 @@ export function reasonOf(error: unknown): string {
  */
 const NOT_EXECUTED_CODES = toSet(`NOT_CONNECTED P1000 P1001 P1003 P1011 P2034 P2037
   DatabaseNotReachable TlsConnectionError TooManyConnections AuthenticationFailed DatabaseDoesNotExist
-  ECONNREFUSED ENOTFOUND EHOSTUNREACH ENETUNREACH EPIPE EAI_AGAIN
+  ECONNREFUSED ENOTFOUND EPIPE EAI_AGAIN
   55P03 25006 25P04 40001 40P01 28P01 28000 3D000`)
 
 /** Classes of SQLSTATE: insufficient resources, operator intervention (timeouts, shutdown), system error. */
 const NOT_EXECUTED_CLASSES = /^(53|57|58)[0-9A-Z]{3}$/
 
 /** Prisma and Node, then SQLSTATE: the connection_exception class and statement_completion_unknown. */
-const CONNECTION_LOST_CODES = toSet(`P1008 P1017 ConnectionClosed SocketTimeout ECONNRESET ETIMEDOUT
-  08000 08003 08006 08007 40003`)
+const CONNECTION_LOST_CODES = toSet(`P1008 P1017 ConnectionClosed SocketTimeout
+  ECONNRESET ETIMEDOUT EHOSTUNREACH ENETUNREACH 08000 08003 08006 08007 40003`)
 
 /** Errors that have no code of their own. The first ones are of pg 8 and pg-pool 3. */
 const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [

@@ -1,5 +1,6 @@
 import { createServer, type Socket } from 'node:net'
 import { describe, expect } from 'vitest'
+import { toApiError } from '../../src/errors.ts'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { creations } from '../support/creations.ts'
 import { testWithService as test } from '../support/harness.ts'
@@ -44,6 +45,11 @@ test('a write that PostgreSQL rejects is 503 in both APIs where certainly nothin
       expect(await create(service, failure), `${failure}, ${title}`).toMatchObject(error)
   }
   expect(await (await service.send('/v1/pets')).text()).toBe('[]')
+})
+
+test('a write on an open connection whose host becomes unreachable is 504: the network cannot fail like this on one machine', () => {
+  const error = Object.assign(new Error('read EHOSTUNREACH'), { code: 'EHOSTUNREACH' })
+  expect(toApiError(error, { mayHaveExecuted: true })).toMatchObject(unknown)
 })
 
 /** A message of PostgreSQL's protocol. */

@@ -16,6 +16,15 @@ app.get('/of-key/:id', (req, res) => {
   app.emit('waits')
 })
 
+app.get('/gone', (req, res) => {
+  req.caller = { clientId: 1n } as Caller // only its client counts
+  res.once('close', () => {
+    res.set('Content-Length', String(SIZE)).status(304).end()
+    app.emit('ended without client')
+  })
+  app.emit('begun')
+})
+
 test('beyond what may wait for the clients of a key, the response that has waited longest is cut, and no other', async () => {
   const first = await requestAndWait('/of-key/1')
   const other = await requestAndWait('/of-key/2')
@@ -30,6 +39,17 @@ test('beyond what may wait for all clients, a response of the key for which most
   for (let n = 0; n < 12; n++) clients.push(await requestAndWait(`/of-key/${n}`))
   const received = await Promise.all(clients.map(receive))
   expect(received.map((bytes) => bytes > SIZE)).toEqual(clients.map((_client, n) => n !== 1))
+})
+
+test('a response to a client that has gone does not count', async () => {
+  const first = await requestAndWait('/of-key/1')
+  const ended = once(app, 'ended without client')
+  const gone = connect(port, '127.0.0.1')
+  gone.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\nGET /gone HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(app, 'begun')
+  gone.resetAndDestroy()
+  await ended
+  expect(await receive(first)).toBeGreaterThan(SIZE)
 })
 
 /** Sends a request and reads no response. @returns when the response waits */

@@ -50,7 +50,7 @@ export function limitUnreadResponses(): (res: ServerResponse) => void {
 
   return (res) => {
     const { caller } = res.req as Request // those of the app are Express's
-    if (!caller || res.writableLength === 0 || waiting.has(res)) return
+    if (!caller || res.destroyed || res.writableLength === 0 || waiting.has(res)) return
     const bytes = Number(res.getHeader('Content-Length') ?? res.writableLength) // a string's length is not in bytes
     waiting.set(res, { clientId: caller.clientId, bytes })
     add(caller.clientId, bytes)
