@@ -172,7 +172,7 @@ export const Environment = z.object({
     'Maximum number of open subscriptions of one process; further ones get 503. 0 disables the limit.',
   ),
   STREAM_LIMIT_PER_KEY: integerOr(5_000, 0, 1_000_000).describe(
-    'Maximum number of open subscriptions of one API key and process; further ones get 429. 0 disables the limit.',
+    'Maximum number of open subscriptions of one client (a key with those that replaced it, or the tokens of a subject) and process; further ones get 429. 0 disables the limit.',
   ),
   STREAM_WRITE_TIMEOUT_MS: timeout(30_000).describe(
     'How long a client may take none of the data that waits for it, before its connection is closed; for responses at least `REQUEST_TIMEOUT_MS` and 5 seconds.',

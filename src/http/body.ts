@@ -45,7 +45,7 @@ function read(req: Request): Promise<Buffer> {
     req.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size > MAX_BODY_BYTES) reject(new ApiError('PAYLOAD_TOO_LARGE'))
-      else if (chunks.length === MAX_PIECES) reject(new ApiError('INVALID_ARGUMENT', 'The body has too many chunks.'))
+      else if (chunks.length === MAX_PIECES) reject(new ApiError('INVALID_ARGUMENT', 'The body has too many pieces.'))
       else chunks.push(Buffer.from(chunk)) // a copy: each piece would keep the 64 KiB that Node has read with it
     })
     req.on('end', () => resolve(Buffer.concat(chunks.splice(0))))
