@@ -71,7 +71,7 @@ export function createApp(deps: AppDependencies): Express {
 
   addHealthRoutes(app, health)
   app.use(['/docs', '/openapi.json', '/schema.graphql', '/assets'], loadShedder.shedForLag)
-  app.use(homePage())
+  app.get('/', homePage())
   addAssetRoutes(app)
   addDocsRoutes(app, config)
   addSchemaRoute(app)

@@ -30,7 +30,7 @@ const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 /** Citus rejects `now()` in a condition of ON CONFLICT. `excluded.created_at` has the same value. */
 const IS_EXPIRED = `excluded.created_at - existing.created_at > interval '${IDEMPOTENCY_HOURS} hours'`
 
-/** `animal_ids` is null for one animal. Version 1.1 leaves an old value, which does not begin with `animal_id`. */
+/** Null for one animal. Version 1.1 leaves old ones when it claims an expired key: they begin with another id. */
 const ANIMAL_IDS = 'CASE WHEN animal_ids[1] = animal_id THEN animal_ids ELSE ARRAY[animal_id] END'
 
 /**
@@ -109,7 +109,7 @@ export interface Created {
  * @returns a function that throws ApiError ABORTED while another request with the key is in flight,
  *   IDEMPOTENCY_KEY_REUSED when the key was used for another body, INVALID_ARGUMENT for a malformed key
  */
-export function createOnce({ batch }: Statements, maxSize?: number) {
+export function createIdempotentInsert({ batch }: Statements, maxSize?: number) {
   const claim = batch({
     text: CLAIM_AND_INSERT,
     maxSize,
@@ -151,7 +151,7 @@ function toParameters(claimants: Claimant[]) {
   })
 }
 
-/** A repeat in a batch gets the animals of a key that was used before, or nothing, as if another instance had the lock. */
+/** A repeat in the same batch gets the animals if the key was used before it, else nothing: 409, as if its lock was taken. */
 function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
   const byNumber = new Map(rows.map((row) => [row.n, row]))
   const used = new Map<string, Claim>()
@@ -168,7 +168,7 @@ function keyId({ clientId, key }: IdempotencyRequest): string {
 }
 
 /**
- * Deletes expired keys, by the database's clock like createOnce, some at a time: a statement for all of them would exceed
+ * Deletes expired keys, by the database's clock like createIdempotentInsert, some at a time: a statement for all of them would exceed
  * its timeout on a busy service, and never succeed again. It skips keys that are being claimed again, because a statement
  * that waited for several of them could deadlock with this one.
  * @returns their number

@@ -1,7 +1,7 @@
 import type { Statements } from '../database/statements.ts'
 import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64 } from './animal.ts'
-import { type Created, createOnce, type IdempotencyRequest } from './idempotency.ts'
+import { type Created, createIdempotentInsert, type IdempotencyRequest } from './idempotency.ts'
 import { createCount, createList, type ListQuery } from './lists.ts'
 import { createInsert, createLookup } from './queries.ts'
 
@@ -15,8 +15,8 @@ export type Animals = ReturnType<typeof createAnimals>
 export function createAnimals(statements: Statements, counts: Statements) {
   const readList = createList(statements)
   const byId = createLookup(statements)
-  const createOne = createCreator(statements)
-  const createMany = createCreator(statements, 1)
+  const createOne = createInserter(statements)
+  const createMany = createInserter(statements, 1)
 
   /** listPets (§4.1): one page, newest first in both directions. `hasMore` is in the direction of the query. */
   async function list(query: ListQuery): Promise<{ animals: Animal[]; hasMore: boolean }> {
@@ -44,14 +44,14 @@ export function createAnimals(statements: Statements, counts: Statements) {
 }
 
 /** @param maxSize how many requests share a statement: one that has many animals delays no others */
-function createCreator(statements: Statements, maxSize?: number) {
+function createInserter(statements: Statements, maxSize?: number) {
   const insert = createInsert(statements, maxSize)
-  const insertOnce = createOnce(statements, maxSize)
+  const insertOnce = createIdempotentInsert(statements, maxSize)
   /**
    * Creates all animals or none, with ids in their order. Resolves after the commit. With `once`, repeats return the animals
    * that the first request created.
    * @throws ApiError UNAVAILABLE when they were certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and
-   *   with `once` the errors of createOnce
+   *   with `once` the errors of createIdempotentInsert
    */
   return async (body: NewPet | NewPet[], once?: IdempotencyRequest): Promise<Created> => {
     try {

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Statements } from '../database/statements.ts'
 import { type Caller, hashKey } from './api-keys.ts'
 
-/** Cache TTL in milliseconds: with VERIFY_MS of streams it bounds how long a revoked key keeps working. */
+/** Cache TTL in milliseconds. A stream that begins with a cached key is verified VERIFY_MS later: both are < 5 s together. */
 export const KEY_CACHE_MS = 2_500
 const KEY_CACHE_SIZE = 10_000
 

@@ -77,7 +77,7 @@ export function createRateLimiter({ name, points, windowSeconds, store, onStoreE
     return window && window.endsAtMs > performance.now() ? window : undefined
   }
 
-  /** @returns undefined for a cost above one point that exceeds what is left */
+  /** @returns undefined, and consumes nothing, for a cost above one point that exceeds what is left */
   async function consumeIfLeft(client: string, cost: number): Promise<Window | undefined> {
     // A client whose quota is exhausted costs the store nothing until its window ends.
     const exhausted = (openWindow(client)?.consumed ?? 0) >= points

@@ -26,8 +26,9 @@ const READ_PRIMARY = `
     (pg_control_system()).system_identifier::text AS system, current_setting('synchronous_commit') <> 'off' AS is_durable`
 
 /**
- * A statement of its own: the snapshot of a statement is older than the values of its functions. The timeline that a
- * standby receives is a secret without the role pg_read_all_stats; that of its last restartpoint may be an older one.
+ * Not part of the read: functions are evaluated after its snapshot was taken, so the position could be newer than what
+ * is read. The timeline that a standby receives is a secret without the role pg_read_all_stats; that of its last
+ * restartpoint may be an older one.
  */
 const READ_REPLICA = `
   SELECT coalesce(pg_last_wal_replay_lsn() - '0/0', 0) AS position, current_database() AS database,

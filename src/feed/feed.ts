@@ -127,7 +127,7 @@ async function readUntilFailure(animals: RecentAnimals, { followers, reader, set
       known = animals.end
     })
     settled.remember(animals.end)
-    // It pauses for as long as it took to wake, so that half of the time is left to requests.
+    // Reading pauses for as long as waking took, so that half of the time is left to requests.
     const leastMs = Math.max(wakeMs, pauseMs && MIN_PAUSE_MS)
     // A gap is not closed sooner by what this process adds.
     await (reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : pause(pauseMs, leastMs))

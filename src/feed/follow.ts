@@ -22,7 +22,7 @@ interface FollowOptions extends Filter {
   signal: AbortSignal
 }
 
-/** Another object when the database went back to an older state. */
+/** Replaced by a new object when the database went back to an older state: followers compare it with theirs. */
 export interface FeedState {
   /** The animals that the feed has read last; undefined until it knows a settled id. */
   recent?: RecentAnimals

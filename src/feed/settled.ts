@@ -68,7 +68,7 @@ export function pauseAfter(waitedMs: number): number {
   return Math.min(Math.max(waitedMs, 5), 100)
 }
 
-/** @param fallback an earlier result, which holds for ever: it is returned if a transaction takes long */
+/** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
 async function settle(run: RunStatement, maxWaitMs: number, fallback?: bigint): Promise<bigint> {
   const startedAt = performance.now()
   const { newest, writers } = await readNewest(run)

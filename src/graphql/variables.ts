@@ -27,7 +27,7 @@ export function invalidVariables(
     const argument = paths.get(variable.name.value) ?? [variable.name.value]
     return { path: [...argument, ...path], message }
   })
-  // A member is named as in the REST API, so without the argument.
+  // In the message a member is named without the argument, as in the REST API; in `fields` with it.
   const isMember = ({ path: [name] }: FieldError) => typeof name === 'string'
   const message = describeFields(wrong.map((error, i) => (isMember(error) ? error : (fields[i] ?? error))))
   const nodes = [...new Set(wrong.map(({ definition }) => definition))]

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { PetStatus } from '../../src/animals/animal.ts'
 import { createFollow } from '../../src/feed/follow.ts'
 import { createGapReader } from '../../src/feed/gap-reader.ts'
-import { createOnce } from '../../src/animals/idempotency.ts'
+import { createIdempotentInsert } from '../../src/animals/idempotency.ts'
 import { createCount, createList } from '../../src/animals/lists.ts'
 import { createInsert, createLookup } from '../../src/animals/queries.ts'
 import { RecentAnimals } from '../../src/feed/recent.ts'
@@ -162,7 +162,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
 
   await createLookup(statements)(1n)
   await createInsert(statements)([{ name: 'Rex', categoryId: 1n }])
-  await createOnce(statements)({ clientId, key: 'new' }, { name: 'Rex', categoryId: 1n })
+  await createIdempotentInsert(statements)({ clientId, key: 'new' }, { name: 'Rex', categoryId: 1n })
   return [...sent]
 }
 
@@ -216,7 +216,10 @@ test('keys are claimed by the primary key, also before PostgreSQL has statistics
     [owners[0].id],
   )
   const sent = recordStatements(owner)
-  await createOnce(statements)({ clientId: BigInt(owners[0].id), key: 'new' }, { name: 'Rex', categoryId: 1n })
+  await createIdempotentInsert(statements)(
+    { clientId: BigInt(owners[0].id), key: 'new' },
+    { name: 'Rex', categoryId: 1n },
+  )
   const [{ text, values } = expect.unreachable()] = sent
   const { plan } = await withClient((client) => explain(client, text, values), databaseOf(owner))
   expect(plan).toContain('"Index Name":"idempotency_key_pkey"')

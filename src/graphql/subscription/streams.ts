@@ -4,7 +4,7 @@ import type { KeyHash } from '../../auth/key-lookup.ts'
 import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 
-/** How often the keys and tokens of streams are verified, in milliseconds: with KEY_CACHE_MS less than five seconds. */
+/** How often the keys and tokens of streams are verified, in milliseconds: with KEY_CACHE_MS less than 5 seconds. */
 export const VERIFY_MS = 2_000
 
 type EndReason = 'client' | 'slow' | 'unauthenticated' | 'shutdown' | 'error'

@@ -35,7 +35,7 @@ export class Connection {
     return [...this.#inFlight.keys()].at(-1)?.headersSent === false
   }
 
-  /** @returns false if the request must not be served: clients repeat those behind the last response (RFC 9112 §9.3.2) */
+  /** @returns false if it must not be served: it came behind the last one, and its client repeats it (RFC 9112 §9.3.2) */
   begin(req: IncomingMessage, res: ServerResponse): boolean {
     if (this.#inFlight.size === MAX_IN_FLIGHT) this.closeAfterResponse()
     if (this.#isLast || this.#isClosing) {
