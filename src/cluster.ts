@@ -35,7 +35,9 @@ export async function runCluster({ WORKERS, METRICS_PORT }: Config, log: Logger)
   return new Promise((resolve) => {
     const listening = new Set<Worker>()
     cluster.on('listening', (worker, { port }) => {
-      if (port === METRICS_PORT || shuttingDown) return
+      // Node loses a message that arrives before the worker has a listener.
+      if (shuttingDown) return send(worker, { petstore: 'shutdown' })
+      if (port === METRICS_PORT) return
       if (listening.size === 0) for (let n = 1; n < WORKERS; n++) cluster.fork()
       listening.add(worker)
     })

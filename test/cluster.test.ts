@@ -38,12 +38,13 @@ describe('several workers', () => {
     expect(left.rowCount).toBe(0)
   })
 
-  test('a signal that arrives while the first worker begins to listen stops all of them', async ({
-    sandbox,
-    emptyDatabase,
-  }) => {
+  test.for([
+    ['the first worker begins to listen', `cluster.once('listening', signal)`],
+    ['another one is starting', `cluster.on('fork', ({ id }) => id === 2 && signal())`],
+  ])('a signal that arrives while %s stops all of them', async ([, when], { sandbox, emptyDatabase }) => {
     const signal = `import cluster from 'node:cluster'
-      if (cluster.isPrimary) cluster.once('listening', () => process.emit('SIGTERM', 'SIGTERM'))`
+      const signal = () => process.emit('SIGTERM', 'SIGTERM')
+      if (cluster.isPrimary) ${when}`
     const NODE_OPTIONS = `${INHERITED.NODE_OPTIONS} --import=data:text/javascript,${encodeURIComponent(signal)}`
     const { code, stdout } = await sandbox.run('main.js', [], {
       DATABASE_URL: emptyDatabase,
