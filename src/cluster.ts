@@ -44,7 +44,9 @@ export async function runCluster({ WORKERS, METRICS_PORT }: Config, log: Logger)
     cluster.on('exit', (worker, code, signal) => {
       if (!shuttingDown) log.warn({ worker: worker.process.pid, code, signal }, 'worker exited')
       if (!shuttingDown && listening.has(worker)) return void cluster.fork()
-      exitCode ||= code ?? 1
+      // A terminal and systemd signal every process; one that is starting has no handler yet.
+      const isStopped = shuttingDown && ['SIGTERM', 'SIGINT', 'SIGHUP'].includes(signal)
+      exitCode ||= isStopped ? 0 : (code ?? 1)
       if (!shuttingDown) shutDown()
       if (workers().length > 0) return
       log.info('stopped')

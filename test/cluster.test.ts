@@ -41,6 +41,10 @@ describe('several workers', () => {
   test.for([
     ['the first worker begins to listen', `cluster.once('listening', signal)`],
     ['another one is starting', `cluster.on('fork', ({ id }) => id === 2 && signal())`],
+    [
+      'another one is starting, which gets it, too,',
+      `cluster.on('fork', (w) => w.id === 2 && (signal(), w.process.kill()))`,
+    ],
   ])('a signal that arrives while %s stops all of them', async ([, when], { sandbox, emptyDatabase }) => {
     const signal = `import cluster from 'node:cluster'
       const signal = () => process.emit('SIGTERM', 'SIGTERM')
