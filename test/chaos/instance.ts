@@ -16,6 +16,12 @@ export const today = fileURLToPath(new URL('../../', import.meta.url))
 /** For parts without database faults: no request is shed or times out because the machine is busy. */
 export const PATIENT_ENV = { ...GENEROUS_TIMEOUTS, SHED_DELAY_MS: 0, SHED_QUEUE_MS: 0 }
 
+/** Less than the time of a test, in milliseconds, so that a start that never ends is described. */
+const READY_TIMEOUT_MS = 100_000
+
+/** After this time, in milliseconds, a probe is sent again, as load balancers do. */
+const PROBE_TIMEOUT_MS = 20_000
+
 /** The built service as a process. */
 export interface Instance {
   port: number
@@ -85,14 +91,21 @@ export async function startInstance(
   }
 }
 
-/** Waits until a URL is 200. @throws Error with the output of the process if it exits before */
+/** Waits until a URL is 200. @throws Error with the output of the process if it exits before, or is never ready */
 async function waitForReady(child: ChildProcess, url: string, output: () => Promise<string>): Promise<void> {
+  const startedAt = performance.now()
+  let last = 'no response'
   for (;;) {
-    const response = await fetch(url).catch(() => undefined)
-    await response?.arrayBuffer()
-    if (response?.status === 200) return
-    if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`The service exited early: ${await output()}`)
+    try {
+      const response = await fetch(url, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
+      last = `${response.status} ${await response.text()}`
+      if (response.ok) return
+    } catch (error) {
+      last = String(error)
+    }
+    const exited = child.exitCode !== null || child.signalCode !== null
+    if (exited || performance.now() - startedAt > READY_TIMEOUT_MS)
+      throw new Error(`The service ${exited ? 'exited early' : `is not ready (${last})`}: ${await output()}`)
     await sleep(10) // another process, which emits no event when it is ready
   }
 }

@@ -173,7 +173,7 @@ export async function occupyPort(server = createServer()): Promise<{ server: Ser
 /** @returns a TCP port that is free on the loopback interface, and that the system gives to no outgoing connection */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(10_000, 30_000)
+    const port = randomInt(10_081, 30_000) // fetch refuses 10080, the last of the Fetch standard's bad ports
     const server = createServer()
     const isFree = await new Promise((resolve) => {
       server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
