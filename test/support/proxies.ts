@@ -30,11 +30,14 @@ const programs: Record<string, ProxyProgram> = {
     settings: 'nginx.conf',
     servers: /^ +server 10\.0\.0\.1:4000(.*);\n +server 10\.0\.0\.2:4000.*$/gm,
     toServers: (hosts) => hosts.map((host) => `server ${host}$1;`).join('\n'),
-    complete: (settings, folder) =>
-      `daemon off; pid ${folder}/pid;\n${settings}`.replace(
-        /access_log .*/,
-        `access_log off; client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy;`,
-      ),
+    complete: (settings, folder) => {
+      // nginx creates the folder of each kind when it starts, even if no request uses it.
+      const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+        (kind) => `${kind}_temp_path ${folder}/${kind};`,
+      )
+      const toTest = `access_log off; ${paths.join(' ')}`
+      return `daemon off; pid ${folder}/pid;\n${settings}`.replace(/access_log .*/, toTest)
+    },
     toArguments: (file, folder) => ['-p', folder, '-e', 'stderr', '-c', file],
   },
 }
