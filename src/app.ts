@@ -56,7 +56,7 @@ export function createApp(deps: AppDependencies): Express {
   app.use('/v1', async (req, res, next) => {
     loadShedder.shed()
     await authenticate(req)
-    if (keyLimiter) await consumeQuota(keyLimiter, req, res, 1)
+    if (keyLimiter) consumeQuota(keyLimiter, req, res, 1)
     next()
   })
   addPetRoutes(app, config, deps)

@@ -86,7 +86,7 @@ export const Environment = z.object({
   ),
   DATA_DIR: z.string().default('.data').describe('Directory of the embedded PostgreSQL and of the development key.'),
   DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe(
-    'Maximum number of database connections for the requests of one process. The readiness probe and `totalCount` use one more each, `RATE_LIMIT_STORE=database` and open subscriptions two more each.',
+    'Maximum number of database connections for the requests of one process. The readiness probe and `totalCount` use one more each, open subscriptions two.',
   ),
   MIGRATE_ON_START: oneOf('true', 'false')
     .transform((text) => text === 'true')
@@ -114,14 +114,9 @@ export const Environment = z.object({
     .optional()
     .describe('Audience (`aud`) that access tokens must have: the name of this service at the issuer.'),
   RATE_LIMIT_POINTS: integerOr(60_000, 0, 100_000_000).describe(
-    'Rate limit of an API key, or of a subject of access tokens: points per window. A REST request costs 1 point, a GraphQL operation its cost. 0 disables the limit.',
+    'Rate limit of an API key, or of a subject of access tokens: points per window and process. A REST request costs 1 point, a GraphQL operation its cost. 0 disables the limit.',
   ),
   RATE_LIMIT_WINDOW_S: integerOr(60, 1, 86_400).describe('Length of the rate-limit window in seconds.'),
-  RATE_LIMIT_STORE: oneOf('memory', 'database')
-    .default('memory')
-    .describe(
-      'Where the rate limits of API keys are counted: in the memory of each process, or in the database for all processes, which costs a query per request.',
-    ),
   RATE_LIMIT_WRONG_KEYS: integerOr(12_000, 0, 100_000_000).describe(
     'Maximum number of failed authentications per window and IP address (IPv6: per /64 network). 0 disables the limit.',
   ),

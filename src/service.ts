@@ -5,12 +5,12 @@ import { createAnimals } from './animals/service.ts'
 import { createApp, createMetricsApp } from './app.ts'
 import { type Caller, createApiKeys } from './auth/api-keys.ts'
 import { createVerifyToken } from './auth/access-tokens.ts'
-import { createRateLimiters, deleteExpiredWindows } from './auth/rate-limiter.ts'
+import { createRateLimiters } from './auth/rate-limiter.ts'
 import { createKeyLookup } from './auth/key-lookup.ts'
 import { createUsage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { createCoalescer } from './coalesce.ts'
 import type { Config } from './config.ts'
-import { createPools, RATE_LIMIT_POOL_SIZE } from './database/pools.ts'
+import { createPools } from './database/pools.ts'
 import { type DatabaseState, readDatabaseState } from './database/readiness.ts'
 import { createFeed, wakeAfterCreate } from './feed/feed.ts'
 import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
@@ -55,7 +55,7 @@ export function createService(options: ServiceOptions) {
     onReplicaExcluded: (details) =>
       warnOfReplica('replica excluded for up to a second, reading from the primary', details, details.reason),
   })
-  const { database, rateLimitPool } = pools
+  const { database } = pools
   const coalesce = createCoalescer<DatabaseState>()
   const readState = () => coalesce('state', () => readDatabaseState(pools.readinessPool))
   const monitor = createDatabaseMonitor({ log, databaseUrl, config }, readState)
@@ -65,7 +65,7 @@ export function createService(options: ServiceOptions) {
   const keyLookup = createKeyLookup(database.statements, now, createVerifyToken(config, log, now))
   const usage = createUsage(database.prisma)
   const recordUse = ({ keyId }: Caller) => void (keyId && usage.recordUse(keyId, now()))
-  const { keyLimiter, failedAuthLimiter } = createRateLimiters(config, log, rateLimitPool)
+  const { keyLimiter, failedAuthLimiter } = createRateLimiters(config)
   const loadShedder = createLoadShedder(config, database)
 
   const onReadError = logFailures(log, 'failed to read new animals')
@@ -123,7 +123,6 @@ export function createService(options: ServiceOptions) {
     { everyMs: USAGE_FLUSH_MS, run: () => usage.flush() },
     { everyMs: VERIFY_MS, run: async () => streams.endWithoutKey() },
     { everyMs: 3_600_000, run: () => pruneIdempotencyKeys(database.prisma) },
-    { everyMs: 300_000, run: async () => rateLimitPool && deleteExpiredWindows(rateLimitPool) },
   ])
 
   async function stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void> {
@@ -143,8 +142,6 @@ export function createService(options: ServiceOptions) {
     /** Listens for requests. @returns the port, which the system chooses for port 0. Rejects with Node's error */
     async start({ port, host }: { port: number; host: string }): Promise<number> {
       monitor.check()
-      // The rate-limit store connects now, since checkouts in the first burst of requests would time out.
-      await Promise.allSettled(Array.from({ length: RATE_LIMIT_POOL_SIZE }, () => rateLimitPool?.query('SELECT 1')))
       if (config.METRICS_PORT !== undefined) await metricsServer.listen(config.METRICS_PORT, host)
       return server.listen(port, host)
     },

@@ -47,16 +47,15 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
       throwIfExceeded(failedAuthLimiter, failedAuthLimiter.peek(clientNetwork(req)), TOO_MANY_FAILURES)
     }
     if (!findByToken) return req.deadline.run(() => keyLookup.find(key))
-    return findByToken(key, token).catch(async (error: unknown) => {
-      await countFailure(req) // a client can name any number of keys that are unknown
+    return findByToken(key, token).catch((error: unknown) => {
+      countFailure(req) // a client can name any number of keys that are unknown
       throw error
     })
   }
 
-  async function countFailure(req: Request): Promise<void> {
+  function countFailure(req: Request): void {
     if (!failedAuthLimiter) return
-    const state = await failedAuthLimiter.consume(clientNetwork(req), 1)
-    throwIfExceeded(failedAuthLimiter, state, TOO_MANY_FAILURES)
+    throwIfExceeded(failedAuthLimiter, failedAuthLimiter.consume(clientNetwork(req), 1), TOO_MANY_FAILURES)
   }
 
   return async (req: Request): Promise<void> => {
@@ -64,7 +63,7 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
     if (token === undefined) throw missingKey
     const caller = await findCaller(req, token)
     if (!caller) {
-      await countFailure(req)
+      countFailure(req)
       throw keyLookup.findByToken && ACCESS_TOKEN.test(token) ? invalidToken : invalidKey
     }
     req.caller = caller

@@ -11,8 +11,8 @@ export function requireQuota(limiter: RateLimiter, req: Request, res: Response):
 
 /** Consumes one point for a request that failed before its cost was consumed: so a flood of them is limited. */
 export function rateLimitFailures(limiter: RateLimiter | undefined): ErrorRequestHandler {
-  return async (error, req, res, next) => {
-    if (limiter && req.caller && !req.rateLimit) await consumeQuota(limiter, req, res, 1)
+  return (error, req, res, next) => {
+    if (limiter && req.caller && !req.rateLimit) consumeQuota(limiter, req, res, 1)
     next(error)
   }
 }
@@ -21,8 +21,8 @@ export function rateLimitFailures(limiter: RateLimiter | undefined): ErrorReques
  * Consumes points of the caller's quota.
  * @throws ApiError RESOURCE_EXHAUSTED when there are not enough; this consumes one point
  */
-export async function consumeQuota(limiter: RateLimiter, req: Request, res: Response, cost: number): Promise<void> {
-  enforceQuota(limiter, req, res, await limiter.consume(String(callerOf(req).clientId), cost))
+export function consumeQuota(limiter: RateLimiter, req: Request, res: Response, cost: number): void {
+  enforceQuota(limiter, req, res, limiter.consume(String(callerOf(req).clientId), cost))
 }
 
 /** Sends the RateLimit headers (draft-ietf-httpapi-ratelimit-headers). @throws ApiError RESOURCE_EXHAUSTED if exceeded */

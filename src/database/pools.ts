@@ -5,8 +5,6 @@ import { createPool, type Pool, type PoolOptions } from './pool.ts'
 import { createReplicas, type Replicas } from './replicas.ts'
 import { createStatements } from './statements.ts'
 
-export const RATE_LIMIT_POOL_SIZE = 2
-
 /** One connection for new animals, and one for subscriptions that read older ones. */
 const FEED_POOL_SIZE = 2
 
@@ -18,26 +16,20 @@ interface PoolsOptions extends Pick<PoolOptions, 'tracer'> {
 }
 
 /**
- * One pool for requests; one each for counts, the rate-limit store, the feed of new animals and the readiness probe, which
- * must not wait for it; one for each replica and for the primary's WAL position. They connect when they are first used.
+ * One pool for requests; one each for counts, the feed of new animals and the readiness probe, which must not wait for
+ * it; one for each replica and for the primary's WAL position. They connect when they are first used.
  */
 export function createPools(options: PoolsOptions) {
   const { config, databaseUrl, tracer } = options
   const common = { url: databaseUrl, timeouts: config, tracer }
-  // Short: a slow rate-limit store never delays requests for long.
-  const rateLimitMs = config.DATABASE_CHECKOUT_TIMEOUT_MS / 2
-  const timeouts = { ...config, DATABASE_CHECKOUT_TIMEOUT_MS: rateLimitMs, DATABASE_QUERY_TIMEOUT_MS: rateLimitMs }
   const replication = createReplication(options, common)
   const database = createDatabase({ ...common, size: config.DATABASE_POOL_SIZE }, replication.replicas)
-  const rateLimitPool =
-    config.RATE_LIMIT_STORE === 'database' ? createPool({ ...common, size: RATE_LIMIT_POOL_SIZE, timeouts }) : undefined
   const feedPool = createPool({ ...common, size: FEED_POOL_SIZE })
   // A saturated pool does not make the instance unready.
   const readinessPool = createPool({ ...common, size: 1, tracer: undefined })
-  const others = [feedPool, readinessPool, ...(rateLimitPool ? [rateLimitPool] : []), ...replication.pools]
+  const others = [feedPool, readinessPool, ...replication.pools]
   return {
     database,
-    rateLimitPool,
     feedPool,
     readinessPool,
     /** Calls back for each idle connection that was lost, but not while PostgreSQL stops with the service. */

@@ -59,7 +59,7 @@ export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteD
   return async (params: GraphQLParams, req: Request, res: Response): Promise<Result | Subscription> => {
     const prepared = prepare(params, req)
     const { cost, transport } = prepared
-    if (keyLimiter) await consumeQuota(keyLimiter, req, res, cost.requested)
+    if (keyLimiter) consumeQuota(keyLimiter, req, res, cost.requested)
     if (transport) return subscribe(prepared, transport, req, res)
     return { cost, ...(await run(prepared, req)) }
   }

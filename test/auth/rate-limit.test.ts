@@ -1,12 +1,11 @@
 import { describe, expect, onTestFinished, vi } from 'vitest'
-import { createRateLimiter, deleteExpiredWindows, MAX_CLIENTS } from '../../src/auth/rate-limiter.ts'
+import { createRateLimiter, MAX_CLIENTS } from '../../src/auth/rate-limiter.ts'
 import { type TestService, type TestServiceOptions, testWithService as test } from '../support/harness.ts'
-import { waitFor, waitUntil } from '../support/timeouts.ts'
+import { waitFor } from '../support/timeouts.ts'
 
 /** The default of RATE_LIMIT_WINDOW_S. */
 const WINDOW_S = 60
 const HOUR_MS = 3_600_000
-const stores = [{ RATE_LIMIT_STORE: 'memory' }, { RATE_LIMIT_STORE: 'database' }] as const
 
 const startLimited = (service: TestService, points: number, options: TestServiceOptions = {}) =>
   service.startPeer({ RATE_LIMIT_POINTS: points, ...options })
@@ -22,8 +21,6 @@ function limitOf(response: Response): { remaining: number; seconds: number } {
 }
 
 const remaining = (response: Response) => limitOf(response).remaining
-
-const query = ({ database }: TestService, sql: string) => database.pool.query(sql)
 
 /** Sets the clock of this process, which then stops, until the end of the test. */
 function setClockBy(ms: number): void {
@@ -82,8 +79,8 @@ describe('the rate limit of a key', () => {
     expect(remaining(await postGraphQL(queryOfCost(39)))).toBe(0)
   })
 
-  test.for(stores)('serves the one of twenty concurrent operations that fits (%j)', async (store, { service }) => {
-    const { postGraphQL } = await startLimited(service, 30, store)
+  test('serves the one of twenty concurrent operations that fits', async ({ service }) => {
+    const { postGraphQL } = await startLimited(service, 30)
     const responses = await Promise.all(Array.from({ length: 20 }, () => postGraphQL(queryOfCost(20))))
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(1)
   })
@@ -107,78 +104,9 @@ describe('the rate limit of a key', () => {
   })
 })
 
-describe('a rate limit that instances share', () => {
-  const shared = { RATE_LIMIT_STORE: 'database' } as const
-
-  test('has its connections before the first request, so that a burst does not wait for them', async ({ service }) => {
-    const connections = async () =>
-      Number(
-        (await query(service, 'SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()')).rows[0]
-          .count,
-      )
-    await fetch(`${service.base}/readyz`) // through the connection of the readiness probe
-    const before = await connections()
-    await startLimited(service, 20, shared)
-    await waitUntil(async () => (await connections()) === before + 3) // that of its readiness probe, too
-  })
-
-  test('counts down across instances and APIs, and is exhausted in all of them', async ({ service }) => {
-    const [first, second] = [await startLimited(service, 20, shared), await startLimited(service, 20, shared)]
-    expect(remaining(await first.send('/v1/pets'))).toBe(19)
-    expect(remaining(await second.postGraphQL(queryOfCost(10)))).toBe(9)
-    expect(remaining(await first.postGraphQL(queryOfCost(9)))).toBe(0)
-    for (const { send } of [first, second, first, second]) {
-      const rejected = await send('/v1/pets')
-      expect(remaining(rejected)).toBe(0)
-      await expectLimited(rejected)
-    }
-  })
-
-  test('whose store is unavailable: each instance continues to count from its last state, and logs one warning', async ({
-    service,
-  }) => {
-    const { send, postGraphQL, log } = await startLimited(service, 1_000, shared)
-    expect(remaining(await send('/v1/pets'))).toBe(999)
-    await query(service, 'ALTER TABLE rate_limit RENAME TO lost')
-    const responses = [await send('/v1/pets'), await send('/v1/pets'), await postGraphQL(queryOfCost(5))]
-    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
-    expect(responses.map(remaining)).toEqual([998, 997, 992])
-    expect(log.lines.filter(({ level }) => level === 40).map(({ msg }) => msg)).toEqual([
-      'rate-limit store unavailable, limiting per process',
-    ])
-    await query(service, 'ALTER TABLE lost RENAME TO rate_limit')
-    // After a second the instance uses the store again, which continues from its own state.
-    await waitFor(async () => expect(remaining(await send('/v1/pets'))).toBe(998))
-  })
-
-  test('rejects a client without remaining points without a query to the store', async ({ service }) => {
-    const { send } = await startLimited(service, 1, shared)
-    expect((await send('/v1/pets')).status).toBe(200)
-    await query(service, 'TRUNCATE rate_limit')
-    await expectLimited(await send('/v1/pets'))
-  })
-
-  test('begins one new window when the clock of the database was set a day back or ahead', async ({ service }) => {
-    const { send } = await startLimited(service, 20, shared)
-    expect(remaining(await send('/v1/pets'))).toBe(19)
-    for (const hours of [24, -24]) {
-      await query(service, `UPDATE rate_limit SET expire = expire + ${hours * HOUR_MS}`)
-      expect([remaining(await send('/v1/pets')), remaining(await send('/v1/pets'))]).toEqual([19, 18])
-    }
-  })
-
-  test('deletes expired windows', async ({ service }) => {
-    const { send } = await startLimited(service, 20, shared)
-    await send('/v1/pets')
-    await query(service, `INSERT INTO rate_limit SELECT 'key:expired', 1, expire - ${HOUR_MS} FROM rate_limit`)
-    await deleteExpiredWindows(service.database.pool)
-    expect((await query(service, 'SELECT key, points FROM rate_limit')).rows).toEqual([{ key: 'key:1', points: 1 }])
-  })
-})
-
-describe.for(stores)('a rate limit (%j) when the clock of the machine is changed', (store) => {
+describe('a rate limit when the clock of the machine is changed', () => {
   test('keeps counting down in its window, and rejects no longer than until its end', async ({ service }) => {
-    const { send } = await startLimited(service, 3, store)
+    const { send } = await startLimited(service, 3)
     const responses = [await send('/v1/pets')]
     for (const ms of [-HOUR_MS, 25 * HOUR_MS, -48 * HOUR_MS]) {
       setClockBy(ms)
@@ -191,18 +119,18 @@ describe.for(stores)('a rate limit (%j) when the clock of the machine is changed
   })
 
   test('is reset after its window', async ({ service }) => {
-    const { send } = await startLimited(service, 2, { ...store, RATE_LIMIT_WINDOW_S: 1 })
+    const { send } = await startLimited(service, 2, { RATE_LIMIT_WINDOW_S: 1 })
     await waitFor(async () => expect((await send('/v1/pets')).status).toBe(429))
     setClockBy(-HOUR_MS)
     await waitFor(async () => expect((await send('/v1/pets')).status).toBe(200))
   })
 })
 
-test('memory is bounded for any number of IP addresses: only the most recent ones are counted', async () => {
+test('memory is bounded for any number of IP addresses: only the most recent ones are counted', () => {
   const limiter = createRateLimiter({ name: 'test', points: 1, windowSeconds: 60 })
-  await limiter.consume('first', 1)
+  limiter.consume('first', 1)
   expect(limiter.peek('first').allowed).toBe(false)
-  for (let n = 0; n < MAX_CLIENTS; n++) await limiter.consume(`other ${n}`, 1)
+  for (let n = 0; n < MAX_CLIENTS; n++) limiter.consume(`other ${n}`, 1)
   expect(limiter.peek('first').allowed).toBe(true)
   expect(limiter.peek('other 0').allowed).toBe(false)
 })

@@ -42,7 +42,7 @@ test('a statement that is too slow is ended: 503, and nothing was written', asyn
 })
 
 test('idle connections that end are replaced without an error, in every pool, and logged', async ({ service }) => {
-  const peer = await service.startPeer({ RATE_LIMIT_STORE: 'database' })
+  const peer = await service.startPeer()
   const sendBoth = async () => (await Promise.all(['/v1/pets', '/readyz'].map((path) => peer.send(path)))).map(statusOf)
   expect(await sendBoth()).toEqual([200, 200])
   const { rowCount: terminated } = await withClient((client) =>

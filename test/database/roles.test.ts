@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { expect } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/animals/idempotency.ts'
-import { deleteExpiredWindows } from '../../src/auth/rate-limiter.ts'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { creations } from '../support/creations.ts'
 import { openStream } from '../support/event-stream.ts'
@@ -44,7 +43,7 @@ test('the SQL of the page gives the rights for migrations, keys, every operation
   urls,
 }) => {
   const key = await keys(urls.owner, 'create', '--name', 'roles')
-  const service = await startService(urls.service, { key, RATE_LIMIT_STORE: 'database' })
+  const service = await startService(urls.service, { key })
   expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
   const stream = await openStream(service, { query: 'subscription { petCreated { node { name } } }' })
   for (const [title, create] of Object.entries(creations)) {
@@ -58,7 +57,6 @@ test('the SQL of the page gives the rights for migrations, keys, every operation
   expect(await service.graphql(reads)).toMatchObject({ data: { pet: { name: 'Rex' }, pets: { totalCount: 8 } } })
   expect(await stream.received(8)).toHaveLength(8)
   await pruneIdempotencyKeys(service.database.prisma)
-  await deleteExpiredWindows(service.database.pool)
   await service.stop(0, 0)
   expect(service.log.lines.filter(({ level }) => Number(level) > 30)).toEqual([])
   expect(await keys(urls.owner, 'list')).toMatch(/ 1$/)
@@ -71,8 +69,8 @@ test('the role of the service can change neither tables nor animals nor keys', a
     'CREATE TABLE other (id int)',
     'CREATE TEMPORARY TABLE other (id int)',
     'ALTER TABLE animal ADD COLUMN color text',
-    'DROP TABLE rate_limit',
-    'TRUNCATE rate_limit',
+    'DROP TABLE idempotency_key',
+    'TRUNCATE idempotency_key',
     "UPDATE animal SET name = 'Rex'",
     'DELETE FROM animal',
     "INSERT INTO api_key (name, prefix, hash) VALUES ('', '', '')",

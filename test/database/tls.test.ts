@@ -73,7 +73,7 @@ async function startServer(use: (server: TlsServer) => Promise<void>): Promise<v
 describe('DATABASE_URL on a PostgreSQL with TLS', () => {
   test('verify-full encrypts every connection of the programs and of the service', async ({ sandbox, server }) => {
     const DATABASE_URL = server.url('sslmode=verify-full&sslrootcert=CA')
-    const env = { DATABASE_URL, RATE_LIMIT_STORE: 'database' }
+    const env = { DATABASE_URL }
     expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toMatchObject({ code: 0, stderr: '' })
     const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['create', '--name', 'tls'], env)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
