@@ -1,6 +1,6 @@
 import type { Tracer } from '@opentelemetry/api'
 import { type IRouter, type NextFunction, type Request, type Response, Router } from 'express'
-import { readJsonBody } from '../http/body.ts'
+import { parseBody, receiveBody } from '../http/body.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
 import { addReadRoute, allowMethods } from '../http/router.ts'
@@ -49,7 +49,7 @@ export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependen
     .route('/')
     .all(async (req: Request, res: NegotiatedResponse, next: NextFunction) => {
       res.locals.mediaType = negotiate(req)
-      if (req.method === 'POST') await readJsonBody(req, res)
+      if (req.method === 'POST') parseBody(req, await receiveBody(req, res))
       next()
     })
     .get(trace, respond)

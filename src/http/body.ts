@@ -10,13 +10,18 @@ const MAX_PIECES = 512
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Reads a JSON body into `req.body`, for both APIs. Fails with 415, 413 (before the end of the body) or 400. */
-export async function readJsonBody(req: Request, res: Response): Promise<void> {
+/** Receives a JSON body, for both APIs. Fails with 415, 413 (before the end of the body) or 400. */
+export async function receiveBody(req: Request, res: Response): Promise<Buffer> {
   requireJsonType(req)
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE')
   if (req.headers.expect && req.httpVersion === '1.1') res.writeContinue()
   const bytes = await read(req)
   if (bytes.length === 0) throw new ApiError('INVALID_ARGUMENT', 'The body is empty.')
+  return bytes
+}
+
+/** Decodes and parses a body that was received into `req.body`. @throws ApiError INVALID_ARGUMENT */
+export function parseBody(req: Request, bytes: Buffer): void {
   const text = parseAs('UTF-8', () => decoder.decode(bytes))
   req.bodyText = text
   req.body = parseAs('JSON', () => parseJson(text))

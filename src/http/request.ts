@@ -15,7 +15,7 @@ declare module 'express-serve-static-core' {
     /** Set by `authenticate`. */
     caller?: Caller
     rateLimit?: RateLimitState
-    /** The body as it was received; set by `readJsonBody`. */
+    /** The body as it was received; set by `parseBody`. */
     bodyText?: string
     /** The selected GraphQL operation. Its name is untrusted: the client chose it. */
     operation?: { type: string; name: string | undefined }

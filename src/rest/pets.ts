@@ -1,6 +1,6 @@
 import type { Express } from 'express'
 import { requireScope } from '../auth/authenticate.ts'
-import { readJsonBody } from '../http/body.ts'
+import { parseBody, receiveBody } from '../http/body.ts'
 import { allowMethods } from '../http/router.ts'
 import { type Operation, type OperationDependencies, type PublicUrls, referenceBase } from './operation.ts'
 import { createPet } from './operations/create-pet.ts'
@@ -19,7 +19,7 @@ export function addPetRoutes(app: Express, config: PublicUrls, dependencies: Ope
       const handler = createHandler(dependencies, referenceBase(config, path))
       route[method](async (req, res) => {
         requireScope(req, scope)
-        if (document.requestBody) await readJsonBody(req, res)
+        if (document.requestBody) parseBody(req, await receiveBody(req, res))
         await handler(req, res)
       })
     }

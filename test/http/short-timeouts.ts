@@ -1,7 +1,7 @@
 import express from 'express'
 import { afterAll } from 'vitest'
 import { errorHandler } from '../../src/http/error-handler.ts'
-import { readJsonBody } from '../../src/http/body.ts'
+import { parseBody, receiveBody } from '../../src/http/body.ts'
 import { createHttpServer, type HttpServer } from '../../src/http/connection/server.ts'
 
 // An app that reads bodies like both APIs, on a server with short timeouts.
@@ -13,7 +13,7 @@ export const times = {
 }
 export const app = express()
 app.post('/', async (req, res) => {
-  await readJsonBody(req, res)
+  parseBody(req, await receiveBody(req, res))
   setTimeout(() => res.status(201).json(req.body), 30) // simulates the database
 })
 app.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))
