@@ -180,6 +180,9 @@ export const Environment = z.object({
   ),
 })
 
+/** Variables of earlier versions. One that is still set is a line in the log at the start. */
+export const REMOVED_VARIABLES = ['RATE_LIMIT_STORE']
+
 /** Every variable with its default and description, for `--help`. */
 export function describeEnvironment(): string {
   const variables = Object.entries(Environment.shape).map(([name, schema]) => {

@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8'
 import { runProgram } from './cli/program.ts'
 import { runCluster } from './cluster.ts'
 import { loadConfig } from './config.ts'
-import { describeEnvironment } from './environment.ts'
+import { describeEnvironment, REMOVED_VARIABLES } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
 import { createLogger } from './telemetry/logger.ts'
 
@@ -16,6 +16,7 @@ await runProgram(async (env) => {
   }
   const config = loadConfig(env)
   const log = createLogger(config.LOG_LEVEL)
+  for (const name of REMOVED_VARIABLES) if (env[name]) log.warn(`${name} is not read any more: see the changelog`)
   const heapMb = Math.round(getHeapStatistics().heap_size_limit / 1_048_576)
   if (heapMb < MIN_HEAP_MB) log.warn({ heapMb }, 'the heap is too small for load: set --max-old-space-size=96 or more')
   if (config.WORKERS > 1 && cluster.isPrimary) {

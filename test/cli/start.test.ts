@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { listMigrations } from '../../src/database/migrate.ts'
+import { REMOVED_VARIABLES } from '../../src/environment.ts'
 import { assets } from '../support/assets.ts'
 import {
   unreachableDatabaseUrl,
@@ -75,6 +76,14 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     }
     expect((await start(64)).stdout).toContain('set --max-old-space-size=96 or more')
     expect((await start(96)).stdout).not.toContain('max-old-space-size')
+  })
+
+  test('a variable that is not read any more and is still set is one line in the log', async ({ sandbox }) => {
+    const removed = Object.fromEntries(REMOVED_VARIABLES.map((name) => [name, '1']))
+    const env = { HOST: '203.0.113.1', DATABASE_URL: await unreachableDatabaseUrl(), ...removed }
+    const { stdout } = await sandbox.run('main.js', [], env)
+    const lines = stdout.matchAll(/"level":40,.*"msg":"(.+) is not read any more: see the changelog"/g)
+    expect(Array.from(lines, ([, name]) => name)).toEqual(REMOVED_VARIABLES)
   })
 
   test('the service never sends the development key to a client', async ({ sandbox }) => {
