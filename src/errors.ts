@@ -61,7 +61,7 @@ export type ErrorCode = keyof typeof ERRORS
 /** Maximum number of wrong members in an error: a body may have any number of them. */
 export const MAX_FIELDS = 20
 
-/** A wrong member of a request: the names and indexes that lead to it, outermost first, and why it is wrong. */
+/** A wrong member of a request: the names that lead to it, outermost first, and why it is wrong. */
 export interface FieldError {
   path: PropertyKey[]
   message: string

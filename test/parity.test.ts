@@ -31,22 +31,6 @@ async function createByGraphQL(service: TestService, input: NewPetInput): Promis
   return { code: error.extensions.code, message: error.message, status: error.extensions.status }
 }
 
-/** createPets. @returns the ids, what else it selects of the animals, and the wrong fields, as the message has them */
-async function createMany({ graphql }: TestService, inputs: NewPetInput[], key: string) {
-  const { data, errors } = await graphql(
-    'mutation ($p: [NewPet!]!, $k: String) { createPets(inputs: $p, idempotencyKey: $k) { id name categoryId status } }',
-    { p: inputs, k: key },
-  )
-  const created = (data?.['createPets'] ?? []) as { id: string }[]
-  const [{ message = '', extensions } = {}] = errors ?? []
-  const fields = extensions?.fields?.map(({ path, message }) => `${path.join('.')}: ${message}`) ?? []
-  expect(fields.join('; ')).toBe(message)
-  expect(new Set(extensions?.fields?.map(({ path: [, index] }) => typeof index) ?? ['number'])).toEqual(
-    new Set(['number']),
-  )
-  return { ids: created.map(({ id }) => BigInt(id)), animals: created.map(({ id: _id, ...animal }) => animal), fields }
-}
-
 const edges = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, -(2n ** 53n), 0n].flatMap((n) => [n - 1n, n, n + 1n])
 const integer = fc.oneof(fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }), fc.constantFrom(...edges))
 const name = fc.oneof(
@@ -75,29 +59,4 @@ describe('both APIs have the same outcome', () => {
       { numRuns: 300, examples: VALID_NAMES.map(({ name }) => [{ name, categoryId: '1' }]) },
     )
   })
-})
-
-test('createPets has the outcome of createPet for each input, and the same outcome again with its key', async ({
-  service,
-}) => {
-  let requests = 0
-  await fc.assert(
-    fc.asyncProperty(fc.array(newPet, { minLength: 1, maxLength: 6 }), async (pets) => {
-      const outcomes = await Promise.all(pets.map((pet) => createByGraphQL(service, pet)))
-      const wrong = outcomes.flatMap((outcome, n) =>
-        'message' in outcome ? outcome.message.split('; ').map((field) => `inputs.${n}.${field}`) : [],
-      )
-      const key = `key-${requests++}`
-      if (wrong.length) expect(await createMany(service, pets, key)).toEqual({ ids: [], animals: [], fields: wrong })
-
-      const valid = pets.filter((_pet, n) => 'animal' in (outcomes[n] ?? {}))
-      if (!valid.length) return
-      const created = await createMany(service, valid, key)
-      expect(created.animals).toEqual(outcomes.flatMap((outcome) => ('animal' in outcome ? [outcome.animal] : [])))
-      expect(created.ids).toEqual(created.ids.toSorted((a, b) => (a < b ? -1 : 1)))
-      expect(await createMany(service, valid, key)).toEqual(created)
-      expect((await createMany(service, valid, `${key}-again`)).animals).toEqual(created.animals)
-    }),
-    { numRuns: 100 },
-  )
 })

@@ -47,15 +47,6 @@ const fields = { name: Name, categoryId: CategoryId, status: PetStatus.optional(
 export const NewPet = z.object(fields, { error: 'The body must be a JSON object' })
 export type NewPet = z.infer<typeof NewPet>
 
-/** How many animals one request creates. */
-export const CREATE_SIZE = { min: 1, max: 100 }
-export const createSizeMessage = `must have ${CREATE_SIZE.min} to ${CREATE_SIZE.max} animals`
-export const NewPets = z
-  .array(z.unknown())
-  .min(CREATE_SIZE.min, createSizeMessage)
-  .max(CREATE_SIZE.max, createSizeMessage)
-  .pipe(z.array(NewPet))
-
 /** Specification §2, Animal (the Pet resource): NewPet and the identifier that the service assigns. */
 export const Animal = z.object({ id: AnimalId, ...fields })
 

@@ -4,7 +4,7 @@ import type { PrismaClient } from '../database/generated/client.ts'
 import type { Statements } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
 import { type Animal, NewPet } from './animal.ts'
-import { type AnimalArrays, insertedColumns, SELECT_ARRAYS, toAnimal, toAnimals, toRow } from './queries.ts'
+import { insertedColumns, SELECT_LIST, toAnimal, toRow } from './queries.ts'
 
 /** How long a key is kept, in hours. After that, the same key creates another animal. */
 export const IDEMPOTENCY_HOURS = 24
@@ -30,9 +30,6 @@ const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 /** Citus rejects `now()` in a condition of ON CONFLICT. `excluded.created_at` has the same value. */
 const IS_EXPIRED = `excluded.created_at - existing.created_at > interval '${IDEMPOTENCY_HOURS} hours'`
 
-/** Null for one animal. Version 1.1 leaves old ones when it claims an expired key: they begin with another id. */
-const ANIMAL_IDS = 'CASE WHEN animal_ids[1] = animal_id THEN animal_ids ELSE ARRAY[animal_id] END'
-
 /**
  * Claims keys and inserts their animals, or reads the animals of keys that were used.
  * 1. Atomic: one statement, so a crash leaves both or neither of a key and its animal.
@@ -41,99 +38,86 @@ const ANIMAL_IDS = 'CASE WHEN animal_ids[1] = animal_id THEN animal_ids ELSE ARR
  * 3. A used key stays unchanged, even if the request that used it committed after this statement began: ON CONFLICT sees
  *    that row although it is not in `used`, and the request gets neither a new nor a used animal.
  * 4. An expired key is claimed again.
- * 5. LATERAL with LIMIT reads each key and its animals by primary key: without it, PostgreSQL reads whole tables while it
+ * 5. LATERAL with LIMIT reads each key and its animal by primary key: without it, PostgreSQL reads whole tables while it
  *    has no statistics of them.
  */
 const CLAIM_AND_INSERT = `
   WITH request AS MATERIALIZED (
     SELECT *, pg_try_advisory_xact_lock(lock) AS locked
     FROM json_to_recordset($1::json)
-      AS request (n int, lock bigint, api_key_id bigint, key text, fingerprint text, pets json)
+      AS request (n int, lock bigint, api_key_id bigint, key text, fingerprint text, pet json)
   ), used AS (
-    SELECT request.n AS request_n, existing.fingerprint, animals.*
+    SELECT request.n AS request_n, existing.fingerprint, animal.*
     FROM request
     CROSS JOIN LATERAL (
       SELECT * FROM idempotency_key
       WHERE api_key_id = request.api_key_id AND key = request.key
       LIMIT 1
     ) AS existing
-    CROSS JOIN LATERAL (
-      SELECT ${SELECT_ARRAYS}
-      FROM unnest(${ANIMAL_IDS}) AS of_key (id)
-      CROSS JOIN LATERAL (SELECT * FROM animal WHERE id = of_key.id LIMIT 1) AS animal
-    ) AS animals
+    CROSS JOIN LATERAL (SELECT ${SELECT_LIST} FROM animal WHERE id = existing.animal_id LIMIT 1) AS animal
     WHERE existing.${IS_KEPT}
   ), claimed AS (
-    INSERT INTO idempotency_key AS existing (api_key_id, key, fingerprint, animal_id, animal_ids)
-    SELECT api_key_id, key, decode(fingerprint, 'hex'), ids[1], NULLIF(ids, ids[1:1])
-    FROM (SELECT * FROM request WHERE locked AND n NOT IN (SELECT request_n FROM used) ORDER BY n) AS unused
-    CROSS JOIN LATERAL (SELECT array_agg(nextval('animal_id_seq')) AS ids FROM json_array_elements(pets)) AS drawn
+    INSERT INTO idempotency_key AS existing (api_key_id, key, fingerprint, animal_id)
+    SELECT api_key_id, key, decode(fingerprint, 'hex'), nextval('animal_id_seq')
+    FROM request
+    WHERE locked AND n NOT IN (SELECT request_n FROM used)
+    ORDER BY n
     ON CONFLICT (api_key_id, key) DO UPDATE
-      SET fingerprint = excluded.fingerprint, animal_id = excluded.animal_id, animal_ids = excluded.animal_ids,
-        created_at = excluded.created_at
+      SET fingerprint = excluded.fingerprint, animal_id = excluded.animal_id, created_at = excluded.created_at
       WHERE ${IS_EXPIRED}
-    RETURNING api_key_id, key, ${ANIMAL_IDS} AS ids
+    RETURNING api_key_id, key, animal_id
   ), created AS (
     INSERT INTO animal (id, ${insertedColumns()})
-    SELECT claimed.ids[pet.ordinality], ${insertedColumns('pet.')}
+    SELECT claimed.animal_id, ${insertedColumns('pet.')}
     FROM claimed
     JOIN request USING (api_key_id, key)
-    CROSS JOIN json_populate_recordset(NULL::animal, request.pets) WITH ORDINALITY AS pet
-    RETURNING id
+    CROSS JOIN json_populate_record(NULL::animal, request.pet) AS pet
   )
-  SELECT request.n, (SELECT array_agg(id ORDER BY id) FROM created WHERE id = ANY(claimed.ids)) AS "createdIds", used.*
+  SELECT request.n, claimed.animal_id AS "createdId", used.*
   FROM request
   LEFT JOIN claimed USING (api_key_id, key)
   LEFT JOIN used ON used.request_n = request.n`
 
-/** A row of CLAIM_AND_INSERT: `createdIds` is null unless the animals were created, the rest unless the key was used. */
-type Claim = { n: number; createdIds: string[] | null } & (
-  (AnimalArrays & { fingerprint: Buffer }) | { fingerprint: null }
-)
+/** A row of CLAIM_AND_INSERT: `createdId` is null unless the animal was created, the rest unless the key was used. */
+type Claim = { n: number; createdId: bigint | null } & ((Animal & { fingerprint: Buffer }) | { fingerprint: null })
 
 interface Claimant extends IdempotencyRequest {
-  pets: NewPet[]
+  pet: NewPet
   fingerprint: Buffer
 }
 
 export interface Created {
-  animals: Animal[]
-  /** Whether an earlier request created them. */
+  animal: Animal
+  /** Whether an earlier request created it. */
   replayed: boolean
 }
 
 /**
- * A creation with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A repeat returns the first animals; a
+ * A creation with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A repeat returns the first animal; a
  * concurrent request with the same key is rejected instead of waiting on a connection.
- * @param maxSize how many requests share a statement
  * @returns a function that throws ApiError ABORTED while another request with the key is in flight,
  *   IDEMPOTENCY_KEY_REUSED when the key was used for another body, INVALID_ARGUMENT for a malformed key
  */
-export function createIdempotentInsert({ batch }: Statements, maxSize?: number) {
+export function createIdempotentInsert({ batch }: Statements) {
   const claim = batch({
     text: CLAIM_AND_INSERT,
-    maxSize,
     toValues: (claimants: Claimant[]) => [JSON.stringify(toParameters(claimants))],
     toOutputs: toClaims,
   })
-  return async ({ clientId, key }: IdempotencyRequest, body: NewPet | NewPet[]): Promise<Created> => {
+  return async ({ clientId, key }: IdempotencyRequest, pet: NewPet): Promise<Created> => {
     if (!IdempotencyKey.safeParse(key).success) {
       const message = `must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`
       const fields = [{ path: ['idempotencyKey'], message }]
       throw new ApiError('INVALID_ARGUMENT', `Idempotency-Key: ${message}`, { fields })
     }
-    const pets = [body].flat()
-    const fingerprint = fingerprintOf(body)
-    const claimed = await claim({ clientId, key, pets, fingerprint })
-    const ids = claimed?.createdIds?.map(BigInt)
-    if (ids) return { animals: pets.map((pet, n) => toAnimal(ids[n], pet)), replayed: false }
+    const fingerprint = fingerprintOf(pet)
+    const claimed = await claim({ clientId, key, pet, fingerprint })
+    if (claimed?.createdId != null) return { animal: toAnimal(claimed.createdId, pet), replayed: false }
     if (!claimed?.fingerprint) throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
     if (!fingerprint.equals(claimed.fingerprint)) {
       throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body.')
     }
-    const animals = toAnimals(claimed)
-    if (animals.length !== pets.length) throw new Error('An animal of this Idempotency-Key was deleted')
-    return { animals, replayed: true }
+    return { animal: toAnimal(claimed.id, claimed), replayed: true }
   }
 }
 
@@ -141,17 +125,17 @@ export function createIdempotentInsert({ batch }: Statements, maxSize?: number) 
 function toParameters(claimants: Claimant[]) {
   const seen = new Set<string>()
   return claimants.flatMap((claimant, n) => {
-    const { clientId, key, fingerprint, pets } = claimant
+    const { clientId, key, fingerprint, pet } = claimant
     const id = keyId(claimant)
     if (seen.has(id)) return []
     seen.add(id)
     const lock = String(hash('sha256', id, 'buffer').readBigInt64BE())
     const owned = clientId < 0 ? { api_key_id: String(SUBJECTS), key: id } : { api_key_id: String(clientId), key }
-    return [{ n, lock, ...owned, fingerprint: fingerprint.toString('hex'), pets: pets.map(toRow) }]
+    return [{ n, lock, ...owned, fingerprint: fingerprint.toString('hex'), pet: toRow(pet) }]
   })
 }
 
-/** A repeat in the same batch gets the animals if the key was used before it, else nothing: 409, as if its lock was taken. */
+/** A repeat in the same batch gets the animal if the key was used before it, else nothing: 409, as if its lock was taken. */
 function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
   const byNumber = new Map(rows.map((row) => [row.n, row]))
   const used = new Map<string, Claim>()
@@ -185,15 +169,12 @@ export async function pruneIdempotencyKeys(prisma: PrismaClient, maxAtOnce = 10_
 
 /**
  * A hash of every member of NewPet, equal for equal animals whatever the formatting of the body. Absent members do not
- * count, so that a new optional member changes no stored fingerprint. A list of one animal is another body than the animal.
+ * count, so that a new optional member changes no stored fingerprint.
  */
-function fingerprintOf(body: NewPet | NewPet[]): Buffer {
-  return hash('sha256', JSON.stringify(Array.isArray(body) ? body.map(membersOf) : membersOf(body)), 'buffer')
-}
-
-function membersOf(pet: NewPet) {
-  return Object.keys(NewPet.shape)
+function fingerprintOf(pet: NewPet): Buffer {
+  const members = Object.keys(NewPet.shape)
     .sort()
     .map((field) => [field, pet[field as keyof NewPet]] as const) // a key of the type's own schema
     .flatMap(([field, value]) => (value === undefined ? [] : [[field, typeof value === 'bigint' ? `${value}` : value]]))
+  return hash('sha256', JSON.stringify(members), 'buffer')
 }

@@ -45,19 +45,16 @@ export function createLookup({ batch }: Statements) {
   })
 }
 
-/** @param maxSize how many requests share a statement @returns a function that inserts the animals of a request */
-export function createInsert({ batch }: Statements, maxSize?: number) {
+export function createInsert({ batch }: Statements) {
   return batch({
     text: INSERT_ALL,
-    maxSize,
-    toValues: (requests: NewPet[][]) => [JSON.stringify(requests.flat().map(toRow))],
-    toOutputs(rows: { id: bigint }[], requests) {
-      const count = requests.flat().length
+    toValues: (pets: NewPet[]) => [JSON.stringify(pets.map(toRow))],
+    toOutputs(rows: { id: bigint }[], pets) {
       // A trigger that skips a row would give its id to another animal.
-      if (rows.length !== count) throw new Error(`INSERT returned ${rows.length} of ${count} ids`)
+      if (rows.length !== pets.length) throw new Error(`INSERT returned ${rows.length} of ${pets.length} ids`)
       // The ids were drawn in the order of arrival; nothing promises that RETURNING keeps this order.
       const ids = rows.map(({ id }) => id).sort((a, b) => (a < b ? -1 : 1))
-      return requests.map((pets) => pets.map((pet) => toAnimal(ids.shift(), pet)))
+      return pets.map((pet, n) => toAnimal(ids[n], pet))
     },
   })
 }

@@ -15,8 +15,8 @@ export type Animals = ReturnType<typeof createAnimals>
 export function createAnimals(statements: Statements, counts: Statements) {
   const readList = createList(statements)
   const byId = createLookup(statements)
-  const createOne = createInserter(statements)
-  const createMany = createInserter(statements, 1)
+  const insert = createInsert(statements)
+  const insertOnce = createIdempotentInsert(statements)
 
   /** listPets (§4.1): one page, newest first in both directions. `hasMore` is in the direction of the query. */
   async function list(query: ListQuery): Promise<{ animals: Animal[]; hasMore: boolean }> {
@@ -34,31 +34,19 @@ export function createAnimals(statements: Statements, counts: Statements) {
     return animal
   }
 
-  /** createPet (§4.2), as createMany. */
-  async function create(pet: NewPet, once?: IdempotencyRequest): Promise<{ animal: Animal; replayed: boolean }> {
-    const { animals, replayed } = await createOne(pet, once)
-    return { animal: animals[0] as Animal, replayed } // there is one for each NewPet
-  }
-
-  return { list, count: createCount(counts), get, create, createMany }
-}
-
-/** @param maxSize how many requests share a statement: one that has many animals delays no others */
-function createInserter(statements: Statements, maxSize?: number) {
-  const insert = createInsert(statements, maxSize)
-  const insertOnce = createIdempotentInsert(statements, maxSize)
   /**
-   * Creates all animals or none, with ids in their order. Resolves after the commit. With `once`, repeats return the animals
-   * that the first request created.
-   * @throws ApiError UNAVAILABLE when they were certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and
-   *   with `once` the errors of createIdempotentInsert
+   * createPet (§4.2). Resolves after the commit. With `once`, repeats return the animal that the first request created.
+   * @throws ApiError UNAVAILABLE when the animal was certainly not created, DEADLINE_EXCEEDED when the outcome is
+   *   unknown, and with `once` the errors of createIdempotentInsert
    */
-  return async (body: NewPet | NewPet[], once?: IdempotencyRequest): Promise<Created> => {
+  async function create(pet: NewPet, once?: IdempotencyRequest): Promise<Created> {
     try {
-      if (once) return await insertOnce(once, body)
-      return { animals: await insert([body].flat()), replayed: false }
+      if (once) return await insertOnce(once, pet)
+      return { animal: await insert(pet), replayed: false }
     } catch (error) {
       throw toApiError(error, { mayHaveExecuted: true })
     }
   }
+
+  return { list, count: createCount(counts), get, create }
 }

@@ -89,11 +89,7 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
 
 /** The operations on animals. Each create wakes the feed, even if it failed: it may have been executed. */
 export function wakeAfterCreate(animals: Animals, { wake }: Feed): Animals {
-  return {
-    ...animals,
-    create: (...args) => animals.create(...args).finally(wake),
-    createMany: (...args) => animals.createMany(...args).finally(wake),
-  }
+  return { ...animals, create: (...args) => animals.create(...args).finally(wake) }
 }
 
 function createPause() {

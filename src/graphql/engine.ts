@@ -4,7 +4,6 @@ import { createYoga, type YogaInitialContext } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import { limits } from './limits.ts'
 import { schema } from './schema/index.ts'
-import { isTooLong } from './variables.ts'
 
 /** Bound of the parser and validation caches in bytes: about 100 documents of 200 tokens. */
 const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
@@ -37,7 +36,6 @@ export function createEngine() {
     },
     /** @returns undefined when a variable does not fit its type: invalidVariables says what is wrong */
     coerceVariables({ variableDefinitions = [] }: OperationDefinitionNode, variables: Record<string, unknown> = {}) {
-      if (variableDefinitions.some(({ variable }) => isTooLong(variables[variable.name.value]))) return undefined
       // Each error would describe the whole value, so coercion stops at the first.
       return getVariableValues(schema, variableDefinitions, variables, { maxErrors: 0 }).coerced
     },

@@ -1,8 +1,7 @@
-import type { ASTNode, DocumentNode, GraphQLInputObjectType, GraphQLInputType } from 'graphql'
+import type { ArgumentNode, DocumentNode, GraphQLInputObjectType, GraphQLInputType, ObjectFieldNode } from 'graphql'
 import type { OperationDefinitionNode, VariableDefinitionNode } from 'graphql'
-import { coerceInputValue, getNullableType, GraphQLError, isInputObjectType, isInputType, isListType } from 'graphql'
-import { Kind, separateOperations, typeFromAST, visit } from 'graphql'
-import { CREATE_SIZE, createSizeMessage } from '../animals/animal.ts'
+import { coerceInputValue, getNullableType, GraphQLError, isInputObjectType, isInputType } from 'graphql'
+import { separateOperations, typeFromAST, visit } from 'graphql'
 import { ApiError, describeFields, type FieldError, MAX_FIELDS } from '../errors.ts'
 import { cleanMessage } from './errors.ts'
 import { isMap } from './params.ts'
@@ -28,15 +27,9 @@ export function invalidVariables(
     return { path: [...argument, ...path], message }
   })
   // In the message a member is named without the argument, as in the REST API; in `fields` with it.
-  const isMember = ({ path: [name] }: FieldError) => typeof name === 'string'
-  const message = describeFields(wrong.map((error, i) => (isMember(error) ? error : (fields[i] ?? error))))
+  const message = describeFields(wrong.map((error, i) => (error.path.length ? error : (fields[i] ?? error))))
   const nodes = [...new Set(wrong.map(({ definition }) => definition))]
   return new GraphQLError(message, { nodes, originalError: new ApiError('INVALID_ARGUMENT', message, { fields }) })
-}
-
-/** Whether a list has more items than any argument takes. A body has room for thousands, which take long to coerce. */
-export function isTooLong(value: unknown): boolean {
-  return Array.isArray(value) && value.length > CREATE_SIZE.max
 }
 
 function variableErrors({ variable, type, defaultValue }: VariableDefinitionNode, variables: Variables): FieldError[] {
@@ -49,18 +42,10 @@ function variableErrors({ variable, type, defaultValue }: VariableDefinitionNode
 function valueErrors(value: unknown, type: GraphQLInputType): FieldError[] {
   const nullable = getNullableType(type)
   if (value === undefined && nullable === type) return []
-  if (isListType(nullable) && isTooLong(value)) return [{ path: [], message: createSizeMessage }]
-  if (isListType(nullable) && value != null)
-    return [value].flat().flatMap((item, n) => errorsIn(n, item, nullable.ofType))
   if (isInputObjectType(nullable) && isMap(value)) return memberErrors(value, nullable)
   const messages: string[] = []
   coerceInputValue(value, type, (_path, _value, { message }) => messages.push(cleanMessage(message)))
   return messages.slice(0, 1).map((message) => ({ path: [], message }))
-}
-
-/** The errors of a value in another one. */
-function errorsIn(key: string | number, value: unknown, type: GraphQLInputType): FieldError[] {
-  return valueErrors(value, type).map(({ path, message }) => ({ path: [key, ...path], message }))
 }
 
 function memberErrors(value: Record<string, unknown>, type: GraphQLInputObjectType): FieldError[] {
@@ -69,7 +54,9 @@ function memberErrors(value: Record<string, unknown>, type: GraphQLInputObjectTy
   const named = new Set(byContract.map(({ path: [name] }) => name))
   const byGraphQL = Object.values(members)
     .filter(({ name }) => !named.has(name))
-    .flatMap(({ name, type }) => errorsIn(name, memberOf(value, name), type))
+    .flatMap(({ name, type }) =>
+      valueErrors(memberOf(value, name), type).map(({ path, message }) => ({ path: [name, ...path], message })),
+    )
   const unknown = Object.keys(value).filter((name) => !Object.hasOwn(members, name))
   return [
     ...byContract,
@@ -83,28 +70,20 @@ function memberOf(value: Record<string, unknown>, name: string): unknown {
   return Object.hasOwn(value, name) ? value[name] : undefined
 }
 
-/** Where an operation uses each variable first: the argument, and the members and items in it. */
-function argumentPaths(document: DocumentNode, operation: OperationDefinitionNode): Map<string, PropertyKey[]> {
-  const paths = new Map<string, PropertyKey[]>()
-  const path: PropertyKey[] = []
+/** Where an operation uses each variable first: the argument, and the members of the input in it. */
+function argumentPaths(document: DocumentNode, operation: OperationDefinitionNode): Map<string, string[]> {
+  const paths = new Map<string, string[]>()
+  const path: string[] = []
+  const named = {
+    enter: ({ name }: ArgumentNode | ObjectFieldNode) => void path.push(name.value),
+    leave: () => void path.pop(),
+  }
   visit(separateOperations(document)[operation.name?.value ?? ''] ?? document, {
-    enter(node, _key, _parent, place) {
-      path.push(...stepsTo(node, place))
-      if (node.kind !== Kind.VARIABLE || path.length === 0 || paths.has(node.name.value)) return
-      paths.set(node.name.value, [...path])
-    },
-    leave(node, _key, _parent, place) {
-      path.length -= stepsTo(node, place).length
+    Argument: named,
+    ObjectField: named,
+    Variable({ name: { value } }) {
+      if (path.length > 0 && !paths.has(value)) paths.set(value, [...path])
     },
   })
   return paths
-}
-
-/**
- * What a node adds to a path: the name of an argument or of a member, or the index of an item of a list.
- * @param place in the document, as `visit` describes it
- */
-function stepsTo(node: ASTNode, place: readonly PropertyKey[]): PropertyKey[] {
-  if (node.kind === Kind.ARGUMENT || node.kind === Kind.OBJECT_FIELD) return [node.name.value]
-  return place.at(-2) === 'values' ? place.slice(-1) : []
 }

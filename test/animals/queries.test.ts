@@ -34,9 +34,8 @@ test('each creation returns what Prisma reads, to each of its callers, in whatev
     status,
   })
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.array(pet, { maxLength: 4 }), { maxLength: 60 }), async (requests) => {
-      const created = (await Promise.all(requests.map(insert))).flat()
-      const pets = requests.flat()
+    fc.asyncProperty(fc.array(pet, { maxLength: 60 }), async (pets) => {
+      const created = await Promise.all(pets.map(insert))
       expect(created).toEqual(
         pets.map((pet, n) => ({ ...absent, ...pet, status: pet.status ?? null, id: created[n]?.id })),
       )

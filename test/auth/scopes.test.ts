@@ -17,14 +17,12 @@ async function expectDenied(response: Response, scope: string): Promise<void> {
 
 describe('a key without the scope is 403 insufficient_scope', () => {
   const mutation = 'mutation { createPet(input: {name: "Rex", categoryId: 1}) { id } }'
-  const createMany = 'mutation { createPets(inputs: {name: "Rex", categoryId: 1}) { id } }'
   const mediaTypes = ['application/json', 'application/graphql-response+json', '*/*']
 
   test('pets:write in both APIs and for every media type; reads are 200', async ({ service }) => {
     const key = await service.keys.issue('reader', { scopes: ['pets:read'] })
     await expectDenied(await service.post(pet, { Authorization: `Bearer ${key}` }), 'pets:write')
-    for (const query of [mutation, createMany])
-      for (const type of mediaTypes) await expectDenied(await graphql(service, key, query, type), 'pets:write')
+    for (const type of mediaTypes) await expectDenied(await graphql(service, key, mutation, type), 'pets:write')
     expect(await (await graphql(service, key, '{ pets { totalCount } }')).json()).toEqual({
       data: { pets: { totalCount: 0 } },
     })

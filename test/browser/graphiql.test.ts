@@ -264,7 +264,7 @@ const NESTED_TABS: KnownViolation = {
 }
 
 /** The titles of the tabs of the examples. */
-const examples = ['Animals', 'NextPage', 'OneAnimal', 'AddAnimal', 'AddTwo', 'Count', 'JustAdded']
+const examples = ['Animals', 'NextPage', 'OneAnimal', 'AddAnimal', 'Count', 'JustAdded']
 
 const patience = { timeout: 10_000 }
 

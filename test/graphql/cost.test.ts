@@ -37,11 +37,6 @@ const VARIABLES: Record<string, { declarations: string[]; valid: unknown[]; inva
       { name: 'd', categoryId: 3, unknown: 1 },
     ],
   },
-  l: {
-    declarations: ['[NewPet!]!'],
-    valid: [[], { name: 'c', categoryId: '3' }, Array.from({ length: 101 }, () => ({ name: 'c', categoryId: '3' }))],
-    invalid: [null, 5, [null], [{ name: 'c', categoryId: '3' }, { name: 'd' }]],
-  },
 }
 
 const declarations = fc
@@ -90,11 +85,6 @@ function createStore(last: { [Member in keyof NewPet]: unknown }) {
     async create() {
       counts.rows += 1
       return { animal, replayed: false }
-    },
-    async createMany(pets) {
-      const animals = [pets].flat().map(() => animal)
-      counts.rows += animals.length
-      return { animals, replayed: false }
     },
   }
   const caller = { keyId: 1n, clientId: 1n, keyPrefix: '', scopes: new Set<string>(), expiresAt: null }

@@ -27,11 +27,7 @@ describe('common queries are within the limits', () => {
   })
 })
 
-const CREATE_MANY = 'mutation ($pets: [NewPet!]!) { createPets(inputs: $pets) { id } }'
-const CREATE_LITERALS =
-  'createPets(inputs: [{ name: "x", categoryId: 1 }, { name: "y", categoryId: 1, status: sold }]) { id }'
-
-const animals = (count: number) => Array.from({ length: count }, () => ({ name: 'x', categoryId: 1 }))
+const CREATE = 'createPet(input: { name: "x", categoryId: 1 }) { id }'
 
 describe('the cost', () => {
   test.for<[query: string, variables: object, cost: number]>([
@@ -51,13 +47,7 @@ describe('the cost', () => {
     ['query ($n: Int = 9) { pets(last: $n) { ...f } } fragment f on AnimalConnection { nodes { id } }', {}, 9],
     ['{ a: pet(id: 1) { id } b: pet(id: 1) { id } }', {}, 2],
     ['{ ...f ...f @skip(if: true) } fragment f on Query { pets(first: 5) { nodes { id } } }', {}, 10],
-    ['mutation { createPet(input: { name: "x", categoryId: 1 }) { id } }', {}, 10],
-    [`mutation { ${CREATE_LITERALS} }`, {}, 20],
-    [`mutation { ${CREATE_LITERALS} again: ${CREATE_LITERALS} }`, {}, 40],
-    ['mutation { createPets(inputs: { name: "x", categoryId: 1 }) { id } }', {}, 10],
-    [CREATE_MANY, { pets: animals(100) }, 1_000],
-    [`mutation { createPets(inputs: [${times(101, () => '{ name: "x", categoryId: 1 }')}]) { id } }`, {}, 1],
-    [CREATE_MANY, { pets: [] }, 1],
+    [`mutation { ${CREATE} again: ${CREATE} }`, {}, 20],
     ['{ __schema { queryType { name } } }', {}, 10],
   ])('of %s with %j is %i', async ([query, variables, cost], { service }) => {
     const { extensions } = (await (await send(service, query, variables)).json()) as { extensions: unknown }
@@ -68,7 +58,7 @@ describe('the cost', () => {
     const limited = await service.startPeer({ RATE_LIMIT_POINTS: 50 })
     for (const [cost, query] of [
       [51, '{ pets(first: 51) { nodes { id } } }'],
-      [60, `mutation { a: ${CREATE_LITERALS} b: ${CREATE_LITERALS} c: ${CREATE_LITERALS} }`],
+      [60, `mutation { ${times(6, (i) => `a${i}: ${CREATE}`)} }`],
     ] as const) {
       const response = await send(limited, query)
       expect([response.status, response.headers.has('retry-after')]).toEqual([400, false])

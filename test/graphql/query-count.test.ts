@@ -22,30 +22,6 @@ describe('the service sends only the statements that the selection needs', () =>
     expect(sent).toHaveLength(1)
   })
 
-  test.for([undefined, 'k'])(
-    'a hundred creations of createPets share one, with the idempotencyKey %s',
-    async (key, { service }) => {
-      await service.send('/v1/pets') // caches the key
-      const sent = recordStatements(service)
-      const inputs = Array.from({ length: 100 }, (_, n) => ({ name: `animal ${n}`, categoryId: n }))
-      const { data } = await service.graphql(
-        'mutation ($p: [NewPet!]!, $k: String) { createPets(inputs: $p, idempotencyKey: $k) { id name } }',
-        { p: inputs, k: key },
-      )
-      expect(data).toEqual({ createPets: inputs.map(({ name }, n) => ({ id: `${n + 1}`, name })) })
-      expect(sent).toHaveLength(1)
-    },
-  )
-
-  test('createPets shares its statement with no other creation', async ({ service }) => {
-    const { statements, counts } = service.database
-    const animals = createAnimals(statements, counts)
-    const sent = recordStatements(service)
-    const pets = [1n, 2n].map((categoryId) => ({ name: 'x', categoryId }))
-    await Promise.all(Array.from({ length: 3 }, () => animals.createMany(pets)))
-    expect(sent).toHaveLength(3)
-  })
-
   test('totalCount alone runs only a COUNT; a list without it runs none', async ({ service }) => {
     await createSome(service, 1)
     const sent = recordStatements(service)

@@ -40,13 +40,9 @@ describe('petCreated', () => {
     await create(service, 'here')
     await create(peer, 'there')
     await peer.graphql('mutation { createPet(input: { name: "by GraphQL", categoryId: 1 }) { id } }')
-    const many = Array.from({ length: 100 }, (_, n) => `many ${n}`)
-    await peer.graphql('mutation ($p: [NewPet!]!) { createPets(inputs: $p) { id } }', {
-      p: many.map((name) => ({ name, categoryId: 1 })),
-    })
     for (const stream of streams) {
-      await stream.received(103)
-      expect(namesOf(stream)).toEqual(['here', 'there', 'by GraphQL', ...many])
+      await stream.received(3)
+      expect(namesOf(stream)).toEqual(['here', 'there', 'by GraphQL'])
     }
   })
 

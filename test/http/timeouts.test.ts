@@ -23,9 +23,7 @@ async function whileLocked(
   )
 }
 
-const mutations = ['createPet(input', 'createPets(inputs'].map(
-  (field) => `mutation { ${field}: { name: "Rex", categoryId: 1 }) { id } }`,
-)
+const mutation = 'mutation { createPet(input: { name: "Rex", categoryId: 1 }) { id } }'
 
 test.concurrent(
   'a read is 503 and a write 504 when the waits for its key and its table together exceed the timeout',
@@ -36,16 +34,16 @@ test.concurrent(
         peer.send('/v1/pets'),
         peer.postGraphQL({ query: '{ pets { totalCount } }' }),
         peer.post({ name: 'Rex', categoryId: 1 }),
-        ...mutations.map((query) => peer.postGraphQL({ query })),
+        peer.postGraphQL({ query: mutation }),
       ]
       await sleep(2_000)
       await unlockKeys()
       const responses = await Promise.all(sent)
-      expect(responses.map(({ status }) => status)).toEqual([503, 503, 504, 200, 200]) // an error of a field is 200
+      expect(responses.map(({ status }) => status)).toEqual([503, 503, 504, 200]) // an error of a field is 200
       const texts = await Promise.all(responses.map((response) => response.text()))
       expect(texts.map((text) => /"code":"(\w+)"/.exec(text)?.[1])).toEqual([
         ...['UNAVAILABLE', 'UNAVAILABLE'],
-        ...['DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED'],
+        ...['DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED'],
       ])
     })
   },

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { TestService } from './harness.ts'
 
-/** The id of the newest animal, or the error. */
+/** The id of the animal, or the error. */
 type Outcome = { id: string } | { code: string; status: number }
 type Create = (service: TestService, name: string) => Promise<Outcome>
 
@@ -23,21 +23,11 @@ async function createByGraphQL(service: TestService, name: string, key?: string)
   return errors?.[0]?.extensions ?? { id: String(data?.['createPet']?.['id']) }
 }
 
-/** Adds two animals. */
-async function createTwo(service: TestService, name: string, key?: string): Promise<Outcome> {
-  const mutation = 'mutation ($p: [NewPet!]!, $k: String) { createPets(inputs: $p, idempotencyKey: $k) { id } }'
-  const inputs = ['valid', name].map((one) => ({ name: one, categoryId: 1 }))
-  const { data, errors } = await service.graphql(mutation, { p: inputs, k: key })
-  return errors?.[0]?.extensions ?? { id: String(data?.['createPets']?.[1]?.['id']) }
-}
-
-/** createPet through each API and createPets, with and without an Idempotency-Key. */
+/** createPet through each API, with and without an Idempotency-Key. */
 export const creations: Record<string, Create> = {
   REST: createByRest,
   'REST with an Idempotency-Key': (service, name) => createByRest(service, name, { 'Idempotency-Key': keyOf(name) }),
   GraphQL: createByGraphQL,
   // Not the key of REST: PostgreSQL reports an error before it releases the lock of the key.
   'GraphQL with an Idempotency-Key': (service, name) => createByGraphQL(service, name, `graphql-${keyOf(name)}`),
-  createPets: createTwo,
-  'createPets with an Idempotency-Key': (service, name) => createTwo(service, name, `two-${keyOf(name)}`),
 }

@@ -39,7 +39,7 @@ export interface ErrorExtensions {
   code: string
   status: number
   /** With INVALID_ARGUMENT: the wrong arguments and their members. */
-  fields?: { path: (string | number)[]; message: string }[]
+  fields?: { path: string[]; message: string }[]
 }
 
 export interface GraphQLResponseBody {
