@@ -9,6 +9,7 @@ import { createProgramFolder, postgresBin } from '../chaos/programs.ts'
 import { openStream } from '../support/event-stream.ts'
 import { startService, type TestService } from '../support/harness.ts'
 import { freePort } from '../support/processes.ts'
+import { grantsSql, rolesSql } from '../support/role-sql.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const page = readFileSync(new URL('../../docs/backup.md', import.meta.url), 'utf8')
@@ -22,20 +23,39 @@ function blocks(heading: string): string[] {
 const [moveSequence = ''] = blocks('Restore')
 const [listInvalidKeys = ''] = blocks('Keys')
 
+/** The addresses of an administrator, of the owner of the tables, and of the service. */
+interface Urls {
+  admin: string
+  owner: string
+  service: string
+}
+
 /** A PostgreSQL of Debian's packages, and shell commands beside it. */
 async function startServer() {
   const folder = await createProgramFolder((cleanUp) => onTestFinished(cleanUp))
   const [path, port] = [await folder.add('server'), await freePort()]
-  const address = `postgresql://postgres@127.0.0.1:${port}`
-  const [url, backup] = [`${address}/pets`, await folder.add('backup')]
+  const urlOf = (role: string, database: string) => `postgresql://${role}@127.0.0.1:${port}/${database}`
+  const urls = {
+    admin: urlOf('postgres', 'postgres'),
+    owner: urlOf('petstore_owner', 'pets'),
+    service: urlOf('petstore', 'pets'),
+  }
+  const backup = await folder.add('backup')
   const shell = (script: string) => {
-    const variables = `export DATABASE_URL=${url} PGDATA=${path}/data`
+    const variables = `export ADMIN_URL=${urls.admin} DATABASE_URL=${urls.owner} PGDATA=${path}/data`
     return folder.run('server', 'bash', ['-euc', `${variables}\n${script.replaceAll('/srv/backup', backup)}`])
   }
   const options = `-c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off`
   const start = () => shell(`pg_ctl start --silent --wait --log=log --options="${options}"`)
   await shell('initdb --username=postgres --no-sync > /dev/null; mkdir /srv/backup/wal')
-  return { url, shell, start, data: join(path, 'data'), admin: `${address}/postgres` }
+  /** Creates the database with the roles of docs/database.md. */
+  async function createPets() {
+    await run(urls.admin, 'CREATE DATABASE pets')
+    await run(urlOf('postgres', 'pets'), rolesSql)
+    await migrate(urls.owner)
+    await run(urls.owner, grantsSql)
+  }
+  return { urls, shell, start, createPets, data: join(path, 'data') }
 }
 
 const run = (url: string, sql: string) => inDatabase(url, (client) => client.query(sql))
@@ -55,30 +75,38 @@ const subscribe = (service: TestService, id: bigint) =>
     variables: { after: toCursor(id) },
   })
 
+const RIGHTS = `SELECT
+  (SELECT datacl::text FROM pg_database WHERE datname = current_database()) AS database,
+  (SELECT nspacl::text FROM pg_namespace WHERE nspname = 'public') AS schema,
+  (SELECT array_agg(relname || relacl::text ORDER BY relname) FROM pg_class WHERE relacl IS NOT NULL
+    AND relnamespace = 'public'::regnamespace) AS tables,
+  (SELECT array_agg(defaclacl::text ORDER BY defaclobjtype) FROM pg_default_acl) AS defaults`
+
 /** More than the 32 ids by which the sequence is ahead in the WAL, so that some would be given again. */
 const LOST = 40
 
 /** Backs up three animals and two keys, loses more animals and a revocation, and restores. */
-async function loseAndRestore(url: string, backUp: () => Promise<unknown>, restore: () => Promise<unknown>) {
+async function loseAndRestore(urls: Urls, backUp: () => Promise<unknown>, restore: () => Promise<unknown>) {
   const newestLost = 3n + BigInt(LOST)
-  await migrate(url)
-  const [key, revoked] = [await issueKey(url), await issueKey(url)]
-  await withService(url, key, async (service) => {
+  const [key, revoked] = [await issueKey(urls.owner), await issueKey(urls.owner)]
+  const { rows: rights } = await run(urls.owner, RIGHTS)
+  await withService(urls.service, key, async (service) => {
     await create(service, 3)
     await backUp()
     await create(service, LOST)
-    expect(await service.keys.revoke(revoked.slice(0, 13))).toBe(true)
   })
+  await withApiKeys(urls.owner, (keys) => keys.revoke(revoked.slice(0, 13)))
   await restore()
-  await migrate(url)
-  await withService(url, revoked, async (service) => {
+  expect((await run(urls.owner, RIGHTS)).rows).toEqual(rights)
+  await migrate(urls.owner)
+  await withService(urls.service, revoked, async (service) => {
     expect(await (await service.send('/v1/pets')).json()).toHaveLength(3)
     const stream = await subscribe(service, newestLost)
     await waitUntil(() => stream.ended)
     expect(stream.text).toContain('begin with a new page')
   })
-  await run(url, moveSequence)
-  await withService(url, key, async (service) => {
+  await run(urls.owner, moveSequence)
+  await withService(urls.service, key, async (service) => {
     const streams = await Promise.all([2n, 3n, newestLost].map((id) => subscribe(service, id)))
     await create(service, 1)
     const idsOf = (text: string) => [...text.matchAll(/"id":"(\d+)"/g)].map(([, id]) => id)
@@ -93,45 +121,48 @@ async function loseAndRestore(url: string, backUp: () => Promise<unknown>, resto
 
 const skip = postgresBin ? '' : ' (skipped: no PostgreSQL of Debian’s packages is installed)'
 
-test.skipIf(!postgresBin)(`a restored dump: cursors from before and after the backup miss nothing${skip}`, async () => {
-  const { url, admin, shell, start } = await startServer()
-  const [dump = '', rename = '', restore = ''] = blocks('A dump')
-  await start()
-  await run(admin, 'CREATE DATABASE pets')
-  const { key, revoked } = await loseAndRestore(
-    url,
-    () => shell(dump),
-    async () => {
-      for (const statement of rename.split('\n').filter(Boolean)) await run(admin, statement)
-      await shell(restore)
-    },
-  )
-  const { rows } = await run(url.replace(/pets$/, 'pets_lost'), listInvalidKeys)
-  expect(rows).toMatchObject([{ prefix: revoked.slice(0, 13) }])
-  await withApiKeys(url, (keys) => keys.revoke(rows[0].prefix))
-  await withService(url, key, async (service) => {
-    expect((await service.send('/v1/pets')).status).toBe(200)
-    expect((await service.send('/v1/pets', { headers: { Authorization: `Bearer ${revoked}` } })).status).toBe(401)
-  })
-})
+test.skipIf(!postgresBin)(
+  `a restored dump has the rights of each role, and cursors from before and after the backup miss nothing${skip}`,
+  async () => {
+    const { urls, shell, start, createPets } = await startServer()
+    const [dump = '', keepLost = '', restore = ''] = blocks('A dump')
+    await start()
+    await createPets()
+    const { key, revoked } = await loseAndRestore(
+      urls,
+      () => shell(dump),
+      async () => {
+        await run(urls.admin, keepLost)
+        await shell(restore)
+      },
+    )
+    const { rows } = await run(urls.owner.replace(/pets$/, 'pets_lost'), listInvalidKeys)
+    expect(rows).toMatchObject([{ prefix: revoked.slice(0, 13) }])
+    await withApiKeys(urls.owner, (keys) => keys.revoke(rows[0].prefix))
+    await withService(urls.service, key, async (service) => {
+      expect((await service.send('/v1/pets')).status).toBe(200)
+      expect((await service.send('/v1/pets', { headers: { Authorization: `Bearer ${revoked}` } })).status).toBe(401)
+    })
+  },
+)
 
 test.skipIf(!postgresBin)(`a restored point in time: the same${skip}`, async () => {
-  const { url, admin, data, shell, start } = await startServer()
+  const { urls, data, shell, start, createPets } = await startServer()
   const [settings = '', base = '', restore = ''] = blocks('A point in time')
   await shell(`cat >> "$PGDATA/postgresql.conf" << 'END'\n${settings}END`)
   await start()
-  await run(admin, 'CREATE DATABASE pets')
+  await createPets()
   await shell(base)
   let time = ''
   await loseAndRestore(
-    url,
-    async () => (time = (await run(url, 'SELECT now()::text AS time')).rows[0].time),
+    urls,
+    async () => (time = (await run(urls.admin, 'SELECT now()::text AS time')).rows[0].time),
     async () => {
       await shell('pg_ctl stop --silent --wait --mode=fast')
       await rename(data, `${data}-lost`)
       await shell(restore.replace(/(?<=recovery_target_time = ').*(?=')/, time))
       await start()
-      await waitUntil(async () => !(await run(url, 'SELECT pg_is_in_recovery() AS is')).rows[0].is)
+      await waitUntil(async () => !(await run(urls.admin, 'SELECT pg_is_in_recovery() AS is')).rows[0].is)
     },
   )
 })

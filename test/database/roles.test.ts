@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { expect } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/animals/idempotency.ts'
@@ -9,10 +8,7 @@ import { startService } from '../support/harness.ts'
 import { query } from '../support/postgres.ts'
 import { runKeysCommand } from '../support/keys-command.ts'
 import { testWithProcess } from '../support/processes.ts'
-
-const page = readFileSync(new URL('../../docs/database.md', import.meta.url), 'utf8')
-const [section = ''] = /^## Roles$[^]*?(?=^## )/m.exec(page) ?? []
-const [rolesSql = '', grantsSql = ''] = [...section.matchAll(/^```sql\n([^]*?)^```/gm)].map(([, sql = '']) => sql)
+import { grantsSql, rolesSql } from '../support/role-sql.ts'
 
 /** Runs the SQL of the page on a PostgreSQL of its own, since roles belong to all databases of a server, and migrates. */
 const test = testWithProcess.extend<{ urls: { owner: string; service: string } }>({
