@@ -30,7 +30,7 @@ export async function execute(run: Run, help: () => string, env: NodeJS.ProcessE
 function explain(error: unknown): string {
   if (error instanceof OperatorError) return error.message
   if (!(error instanceof Error)) return String(error)
-  if (isSchemaOutdated(error)) return 'The database schema is out of date: npm run migrate -- deploy'
+  if (isSchemaOutdated(error)) return 'The database schema is out of date: node dist/cli/migrate.js deploy'
   const denied = permissionDenied(error)
   if (denied) return `The role of DATABASE_URL must not do this: ${denied}`
   if (!databaseFailure(error)) return error.stack ?? error.message

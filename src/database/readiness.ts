@@ -25,6 +25,6 @@ export async function readDatabaseState(database: { query: pg.Pool['query'] }): 
   const [{ readOnly, ...settings }] = rows as [DatabaseState & { readOnly: boolean }] // a SELECT without FROM has one row
   if (readOnly) return { ...settings, problem: 'The database is read-only: DATABASE_URL must lead to the primary.' }
   const { length } = await pendingMigrations(database)
-  const problem = length ? `The schema lacks ${length} migration(s): npm run migrate -- deploy` : undefined
+  const problem = length ? `The schema lacks ${length} migration(s): node dist/cli/migrate.js deploy` : undefined
   return { ...settings, problem }
 }

@@ -35,7 +35,11 @@ describe('keys and migrate report the same reason if they cannot use the databas
 
   test('the schema is empty or old', async ({ sandbox, emptyDatabase }) => {
     const env = { DATABASE_URL: emptyDatabase }
-    const outdated = { code: 1, stdout: '', stderr: 'The database schema is out of date: npm run migrate -- deploy\n' }
+    const outdated = {
+      code: 1,
+      stdout: '',
+      stderr: 'The database schema is out of date: node dist/cli/migrate.js deploy\n',
+    }
     expect(await sandbox.run('cli/keys.js', ['list'], env)).toEqual(outdated)
     expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toMatchObject({ code: 0, stderr: '' })
     const removeColumn = 'ALTER TABLE api_key DROP COLUMN deprecated_calls'

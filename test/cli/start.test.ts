@@ -176,7 +176,7 @@ describe('the service on an external database', { concurrent: true }, () => {
     expect((await get(service, '/livez')).status).toBe(200)
     const outdated = await get(service, '/readyz')
     expect([outdated.status, await outdated.json()]).toEqual([503, unavailable])
-    await service.until((text) => /The schema lacks \d+ migration\(s\): npm run migrate -- deploy/.test(text))
+    await service.until((text) => /The schema lacks \d+ migration\(s\): node dist\/cli\/migrate\.js deploy/.test(text))
     expect(await migrate('status')).toEqual({ code: 1, stdout: lines('pending  '), stderr: '' })
 
     expect(await migrate('deploy')).toEqual({ code: 0, stdout: lines('Applied ', '.'), stderr: '' })
