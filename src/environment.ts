@@ -76,7 +76,6 @@ export const Environment = z.object({
     .describe('With `production` the service does not start without `DATABASE_URL`.'),
   PORT: integerOr(4000, 0, 65535).describe('TCP port to listen on. With 0 the system chooses a free port.'),
   HOST: z.string().default('0.0.0.0').describe('IP address or host name to listen on.'),
-  WORKERS: integerOr(1, 1, 64).describe('Number of processes that share the port. Use one for each CPU core.'),
   DATABASE_URL: databaseUrl.describe(
     'URL of PostgreSQL 14 or newer. Unset: an embedded PostgreSQL stores its data in `DATA_DIR`.',
   ),
@@ -181,7 +180,7 @@ export const Environment = z.object({
 })
 
 /** Variables of earlier versions. One that is still set is a line in the log at the start. */
-export const REMOVED_VARIABLES = ['RATE_LIMIT_STORE']
+export const REMOVED_VARIABLES = ['RATE_LIMIT_STORE', 'WORKERS']
 
 /** Every variable with its default and description, for `--help`. */
 export function describeEnvironment(): string {

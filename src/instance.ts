@@ -1,8 +1,6 @@
-import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { developmentKey } from './auth/api-keys.ts'
-import { gatherMetrics, onShutdown } from './cluster.ts'
 import type { Config } from './config.ts'
 import { databaseFailure } from './database/errors.ts'
 import { migrate, seed, withMigrationLock } from './database/migrate.ts'
@@ -15,14 +13,13 @@ import { onSignals } from './signals.ts'
 import { createThrottledLog } from './telemetry/logger.ts'
 import { startConfiguredTracing } from './telemetry/tracing-config.ts'
 
-/** Starts the service in this process and runs it until a signal, or the primary process, requests a shutdown. */
+/** Starts the service in this process and runs it until a signal. A second one exits at once (see `onSignals`). */
 export async function runInstance(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<void> {
-  const shutdown = shutdownRequested()
+  const signalled = new Promise<string>((resolve) => onSignals(resolve, () => process.exit(1)))
   const stop = await start(config, env, log)
-  const logLevel = cluster.isWorker ? 'debug' : 'info' // the primary logs the shutdown of all
-  log[logLevel]({ signal: await shutdown }, 'shutting down')
+  log.info({ signal: await signalled }, 'shutting down')
   await stop()
-  log[logLevel]('stopped')
+  log.info('stopped')
 }
 
 /** Opens the database, builds the service, listens and prints the banner. @returns shuts all of it down */
@@ -41,7 +38,6 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
       log,
       trusted,
       tracer: tracing?.tracer,
-      gatherMetrics: cluster.isWorker ? gatherMetrics : undefined,
     })
     stopService = service.stop
     const devKey = databaseServer.embedded
@@ -53,8 +49,7 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
       throw toListenError(error, config)
     })
     log.info({ port, host: config.HOST }, 'listening')
-    if ((devKey || process.stdout.isTTY) && (cluster.worker?.id ?? 1) === 1)
-      console.log(startupBanner(port, devKey, config))
+    if (devKey || process.stdout.isTTY) console.log(startupBanner(port, devKey, config))
     if (config.MIGRATE_ON_START && !databaseServer.embedded) void migrateWhenReachable(databaseServer.url, log)
     return async () => {
       await service.stop(config.DRAIN_DELAY_MS, config.DRAIN_TIMEOUT_MS)
@@ -65,17 +60,6 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
     await databaseServer.release()
     throw error
   }
-}
-
-/**
- * Resolves with the first signal, or with undefined when the primary of the cluster requests a shutdown, which does not
- * count as the first, because a terminal signals the workers, too. A second signal exits at once (see `onSignals`).
- */
-function shutdownRequested(): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    onSignals(resolve, () => process.exit(1))
-    onShutdown(() => resolve(undefined))
-  })
 }
 
 /** Names the variable whose port or address cannot be listened on. */

@@ -1,7 +1,5 @@
-import cluster from 'node:cluster'
 import { getHeapStatistics } from 'node:v8'
 import { runProgram } from './cli/program.ts'
-import { runCluster } from './cluster.ts'
 import { loadConfig } from './config.ts'
 import { describeEnvironment, REMOVED_VARIABLES } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
@@ -19,12 +17,7 @@ await runProgram(async (env) => {
   for (const name of REMOVED_VARIABLES) if (env[name]) log.warn(`${name} is not read any more: see the changelog`)
   const heapMb = Math.round(getHeapStatistics().heap_size_limit / 1_048_576)
   if (heapMb < MIN_HEAP_MB) log.warn({ heapMb }, 'the heap is too small for load: set --max-old-space-size=96 or more')
-  if (config.WORKERS > 1 && cluster.isPrimary) {
-    process.exitCode = await runCluster(config, log)
-    return
-  }
-  // The libraries of the service take most of the time and memory of a start. The primary process does not need them,
-  // and a mistake in the configuration is reported without them.
+  // The libraries of the service take most of the time of a start. A mistake in the configuration is reported without them.
   const { runInstance } = await import('./instance.ts')
   await runInstance(config, env, log)
 }, describeEnvironment)

@@ -21,7 +21,7 @@ import { createDatabaseMonitor } from './telemetry/database-monitor.ts'
 import { createErrorLog, logFailures } from './telemetry/error-log.ts'
 import { observeRejections } from './telemetry/access-log.ts'
 import { createThrottledLog } from './telemetry/logger.ts'
-import { createMetrics, type MetricSources } from './telemetry/metrics.ts'
+import { createMetrics } from './telemetry/metrics.ts'
 
 /** Streams end within this part of the drain timeout. */
 const STREAM_DRAIN_SHARE = 0.8
@@ -32,7 +32,6 @@ export interface ServiceOptions {
   log: Logger
   /** Any GraphQL document is accepted by default. */
   trusted?: TrustedDocuments | undefined
-  gatherMetrics?: MetricSources['gatherMetrics']
   tracer?: Tracer | undefined
   /** The clock of API keys, access tokens and deprecation. Tests have one of their own. */
   now?: (() => Date) | undefined
@@ -44,7 +43,7 @@ export type Service = ReturnType<typeof createService>
 // oxlint-disable-next-line max-lines-per-function -- creates the parts, one after the other
 export function createService(options: ServiceOptions) {
   const { config, databaseUrl, log, trusted = TRUSTED_DOCUMENTS_OFF } = options
-  const { gatherMetrics, tracer, now = () => new Date() } = options
+  const { tracer, now = () => new Date() } = options
   let stopping: Promise<void> | undefined
 
   const warnOfReplica = createThrottledLog(log, 60_000)
@@ -85,7 +84,6 @@ export function createService(options: ServiceOptions) {
     feed,
     keyLimiter,
     failedAuthLimiter,
-    gatherMetrics,
   })
   const app = createApp({
     config,

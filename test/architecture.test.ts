@@ -15,7 +15,7 @@ const LAYERS = [
   ['main.ts'],
   ['cli/', 'instance.ts'],
   ['service.ts'],
-  ['app.ts', 'cluster.ts'],
+  ['app.ts'],
   ['pages/', 'rest/', 'graphql/', 'telemetry/access-log.ts'],
   ['telemetry/metrics.ts'],
   ['auth/authenticate.ts'],
@@ -147,7 +147,7 @@ function loadedWith(path: string, loaded = new Set<string>()): Set<string> {
   return loaded
 }
 
-test('the configuration is checked, and a cluster is run, without the libraries of the APIs and of the database', () => {
+test('the configuration is checked without the libraries of the APIs and of the database', () => {
   const libraries = [...loadedWith('main.ts')].filter((name) => WEB.test(name) || /^(pg|@prisma\/.*)$/.test(name))
   expect(libraries).toEqual([])
   expect(loadedWith('instance.ts')).toContain('express')

@@ -5,8 +5,8 @@ import { version } from '../project.ts'
 /** How long a line may wait to be written, in milliseconds. SIGKILL loses what is not written yet. */
 const FLUSH_INTERVAL_MS = 10
 
-/** Linux writes up to this many bytes to a pipe atomically (pipe(7)): lines of workers that share the pipe stay whole. */
-const PIPE_BUF = 4_096
+/** Lines that wait are written at once when they have this many bytes. */
+const BUFFER_BYTES = 4_096
 
 export function createLogger(level: Config['LOG_LEVEL'], stream: DestinationStream = bufferedStdout()): Logger {
   const hooks = { streamWrite: redactKeys }
@@ -50,8 +50,8 @@ export function redactKeys(text: string): string {
 
 /** Batches lines: one write per request cost 12 % of CPU. An exit flushes them, even after an exception. */
 function bufferedStdout(): DestinationStream {
-  const options = { dest: 1, sync: true, minLength: PIPE_BUF - 1, maxWrite: PIPE_BUF }
-  const stream = pino.destination({ ...options, periodicFlush: FLUSH_INTERVAL_MS })
+  const options = { dest: 1, sync: true, minLength: BUFFER_BYTES, periodicFlush: FLUSH_INTERVAL_MS }
+  const stream = pino.destination(options)
   process.once('exit', () => stream.flushSync())
   return stream
 }

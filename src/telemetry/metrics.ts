@@ -1,7 +1,6 @@
 import type { Response } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
-import { ApiError } from '../errors.ts'
 import { version } from '../project.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
@@ -14,8 +13,6 @@ export interface MetricSources {
   feed: { reader: { gapWaits: number; lagMs(): number } }
   keyLimiter: RateLimiter | undefined
   failedAuthLimiter: RateLimiter | undefined
-  /** In a cluster: reads the metrics of all workers, or undefined when some are missing. */
-  gatherMetrics?: ((own: Registry) => () => Promise<string | undefined>) | undefined
 }
 
 type Counts = Readonly<Record<string, number>>
@@ -58,7 +55,6 @@ export function createMetrics(sources: MetricSources) {
     labelNames: ['key_prefix'],
     registers,
   })
-  const read = sources.gatherMetrics?.(registry) ?? (() => registry.metrics())
 
   return {
     observe({ route, method: name, operation = '', status, code, seconds }: Observation): void {
@@ -70,10 +66,8 @@ export function createMetrics(sources: MetricSources) {
     observeRejection: (code: string): void => errors.inc({ route: 'other', code }),
     recordDeprecatedCall: (keyPrefix: string): void => deprecatedCalls.inc({ key_prefix: keyPrefix }),
     async send(res: Response): Promise<void> {
-      const text = await read()
-      if (text === undefined) throw new ApiError('UNAVAILABLE', 'Metrics of some workers are unavailable.')
       res.setHeader('Content-Type', registry.contentType)
-      res.send(text)
+      res.send(await registry.metrics())
     },
   }
 }
@@ -82,8 +76,8 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   const { config, database, keyLookup, loadShedder, keyLimiter, failedAuthLimiter, streams, feed } = sources
   const { pool, waitingCount } = database
   const registers = [registry]
-  const gauge = (name: string, help: string, value: () => number, aggregator: 'sum' | 'max' = 'sum') => {
-    const metric: Gauge = new Gauge({ name, help, registers, aggregator, collect: () => metric.set(value()) })
+  const gauge = (name: string, help: string, value: () => number) => {
+    const metric: Gauge = new Gauge({ name, help, registers, collect: () => metric.set(value()) })
   }
   const counter = (name: string, help: string, label: string, counts: () => Counts) => {
     const collect = () => {
@@ -101,7 +95,7 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   }
 
   const labelNames = ['version', 'node']
-  new Gauge({ name: 'petstore_build_info', help: 'Always 1.', labelNames, registers, aggregator: 'first' })
+  new Gauge({ name: 'petstore_build_info', help: 'Always 1.', labelNames, registers })
     .labels(version, process.version)
     .set(1)
   gauge('petstore_database_connections', 'Open connections of the pool for requests.', () => pool.totalCount)
@@ -127,6 +121,6 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   counter('petstore_streams_ended_total', 'Streams that have ended, by reason.', 'reason', () => streams.ended)
   total('petstore_stream_events_total', 'Events sent to all streams.', () => streams.events)
   const lagSeconds = () => feed.reader.lagMs() / 1000
-  gauge('petstore_feed_lag_seconds', 'Time for which events wait for a transaction.', lagSeconds, 'max')
+  gauge('petstore_feed_lag_seconds', 'Time for which events wait for a transaction.', lagSeconds)
   total('petstore_feed_gap_waits_total', 'Waits of the feed for transactions in flight.', () => feed.reader.gapWaits)
 }

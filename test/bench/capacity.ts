@@ -48,7 +48,7 @@ const limits: Limit[] = [
     limit: 'one process',
     room: UTILISATION,
     ofRequest: serviceCores,
-    add: 'processes: `WORKERS`, instances, pods; at least two for availability',
+    add: 'instances or pods, one process each; at least two for availability',
   },
   {
     limit: "97 connections, PostgreSQL's default less 3 for superusers",

@@ -63,7 +63,7 @@ async function startEmbedded(dir: string, cleanup: Cleanup): Promise<{ url: stri
   const server = await useEmbeddedPostgres(dir, settings)
   cleanup.add(() => server.release())
   const pid = Number.parseInt(await readFile(join(dir, 'postgres', 'postmaster.pid'), 'utf8'), 10)
-  const cores = coresFor(1)
+  const cores = coresFor()
   if (cores) execFileSync('taskset', ['-a', '-p', '-c', cores.others, String(pid)])
   return { url: server.url, pid }
 }

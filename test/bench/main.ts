@@ -28,7 +28,7 @@ try {
 }
 
 async function run(options: Options, cleanup: Cleanup): Promise<void> {
-  const cores = coresFor(1)
+  const cores = coresFor()
   if (cores) execFileSync('taskset', ['-a', '-p', '-c', cores.others, String(process.pid)]) // and the load after it
   const postgres = await startPostgres(cleanup)
   const { name, run: load } = findLoader(postgres.dir)

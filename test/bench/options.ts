@@ -49,7 +49,7 @@ export function parseOptions(args: string[]) {
     connections: integer('connections'),
     rows: integer('rows'),
     workloads: workloads.filter(({ name }) => beginnings?.some((text) => name.startsWith(text)) ?? true),
-    variants: variants.filter(({ name, optional }) => name === 'service' || (names?.includes(name) ?? !optional)),
+    variants: variants.filter(({ name }) => name === 'service' || (names?.includes(name) ?? true)),
     svg: values.svg,
   }
 }

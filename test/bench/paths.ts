@@ -23,9 +23,9 @@ function broughtNode(): string | undefined {
  * Which cores do what: the measured server alone on its own, PostgreSQL and the load on all but the first. One core is
  * not divided.
  */
-export function coresFor(count: number): { server: string; others: string } | undefined {
+export function coresFor(): { server: string; others: string } | undefined {
   const all = availableParallelism()
-  return all < 2 ? undefined : { server: range(0, Math.min(count, all) - 1), others: range(1, all - 1) }
+  return all < 2 ? undefined : { server: '0', others: range(1, all - 1) }
 }
 
 /** Cores as taskset names them. */

@@ -57,8 +57,8 @@ export async function startServer(
 }
 
 /** The access log is written, to where it costs the disk nothing. */
-function launch({ node = process.execPath, args, cores = 1 }: Variant, env: Record<string, string>): ChildProcess {
-  const pinned = coresFor(cores)
+function launch({ node = process.execPath, args }: Variant, env: Record<string, string>): ChildProcess {
+  const pinned = coresFor()
   const [program = node, ...rest] = [...(pinned ? ['taskset', '-c', pinned.server] : []), node, ...args]
   return spawn(program, rest, { env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['ignore', 'ignore', 'inherit'] })
 }

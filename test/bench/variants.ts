@@ -15,10 +15,6 @@ export interface Variant {
   env?: Record<string, string>
   /** Another Node than the one that runs this. */
   node?: string
-  /** How many cores it gets; one when nothing is said. */
-  cores?: number
-  /** Measured only when `--peers` names it. */
-  optional?: boolean
 }
 
 const service = {
@@ -34,7 +30,6 @@ const tuned = { env: { TUNED: 'true' } }
 /** The service first; of the peers of an API the first is the one that all are held against. */
 export const variants: Variant[] = [
   { name: 'service', title: 'this service', apis: both, ...service },
-  { name: 'service-2', title: 'this service, 2 workers', apis: both, ...service, ...workers(2), optional: true },
   { name: 'raw', title: 'node:http + pg', ...rest('raw') },
   { name: 'raw-batched', title: 'node:http + pg, batched', ...rest('raw'), env: { BATCHED: 'true' } },
   { name: 'nest', title: 'NestJS + Prisma', ...rest('nest') },
@@ -63,11 +58,6 @@ export const variants: Variant[] = [
       ]
     : []),
 ]
-
-/** Several processes behind one port need several cores; together they have the connections that one has. */
-function workers(cores: number) {
-  return { env: { WORKERS: String(cores), DATABASE_POOL_SIZE: String(10 / cores) }, cores }
-}
 
 function peer(file: string): string {
   return fileURLToPath(new URL(`peers/${file}.js`, import.meta.url))

@@ -9,6 +9,7 @@ import { describe, expect } from 'vitest'
 import { listMigrations } from '../../src/database/migrate.ts'
 import { REMOVED_VARIABLES } from '../../src/environment.ts'
 import { assets } from '../support/assets.ts'
+import { cloneDatabase, databaseOf, dropDatabase, withClient } from '../support/harness.ts'
 import {
   unreachableDatabaseUrl,
   kill,
@@ -184,6 +185,37 @@ describe('the service on an external database', { concurrent: true }, () => {
     await service.until((text) => text.includes('database available again'))
     expect(await migrate('status')).toEqual({ code: 0, stdout: lines('applied  '), stderr: '' })
     expect(await migrate('deploy')).toEqual({ code: 0, stdout: 'No pending migrations.\n', stderr: '' })
+  })
+
+  test('a migration that the database rejects for now is logged once, and tried again', async ({
+    sandbox,
+    emptyDatabase,
+  }) => {
+    const database = databaseOf({ databaseUrl: emptyDatabase })
+    const setReadOnly = (value: string) =>
+      withClient((client) => client.query(`ALTER DATABASE ${database} SET default_transaction_read_only = ${value}`))
+    await setReadOnly('on')
+    const service = await sandbox.start({ DATABASE_URL: emptyDatabase, MIGRATE_ON_START: 'true' })
+    await service.until((printed) => /25006[^\n]*"msg":"migration failed: trying again/.test(printed))
+    await setReadOnly('off')
+    await service.until((printed) => printed.includes('"msg":"schema is up to date"'))
+    const { stdout } = await service.signal('SIGTERM')
+    expect(stdout.match(/"msg":"migration failed/g)).toHaveLength(1)
+  })
+
+  test('with a failing migration it stays alive, not ready, and tries it once', async ({ sandbox, onTestFinished }) => {
+    const databaseUrl = await cloneDatabase()
+    onTestFinished(() => dropDatabase(databaseUrl))
+    const sql = (text: string) => withClient((client) => client.query(text), databaseOf({ databaseUrl }))
+    const last = listMigrations().at(-1) // the tables of this migration exist already
+    await sql(`DELETE FROM _prisma_migrations WHERE migration_name = '${last}'`)
+    const service = await sandbox.start({ DATABASE_URL: databaseUrl, MIGRATE_ON_START: 'true' })
+    await service.until((printed) => printed.includes('"msg":"migration failed'))
+    await sleep(2_000) // a retry would come after 1 second
+    expect([(await get(service, '/livez')).status, (await get(service, '/readyz')).status]).toEqual([200, 503])
+    const { code, stdout, stderr } = await service.signal('SIGTERM')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.match(/"msg":"migration failed/g)).toHaveLength(1)
   })
 
   test('a copy of dist/, prisma/ and package.json is enough, with tracing, too', async ({ sandbox, emptyDatabase }) => {

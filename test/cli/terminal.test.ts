@@ -25,9 +25,9 @@ async function runUntilCtrlC(env: Record<string, string>): Promise<string> {
 
 describe.skipIf(!hasTerminal)('in a terminal', { concurrent: true }, () => {
   // The terminal signals every process of its foreground group, and `node --watch` signals its child again.
-  test.for(['1', '2'])('Ctrl-C stops %s worker(s) and PostgreSQL', async (WORKERS, { sandbox }) => {
+  test('Ctrl-C stops the service and PostgreSQL', async ({ sandbox }) => {
     await sandbox.initialise()
-    expect(await runUntilCtrlC({ DATA_DIR: sandbox.dataDir, WORKERS })).toContain('"msg":"stopped"')
+    expect(await runUntilCtrlC({ DATA_DIR: sandbox.dataDir })).toContain('"msg":"stopped"')
     expect(await sandbox.postgresPid()).toBeUndefined()
   })
 

@@ -107,7 +107,7 @@ export async function startService(
   defer: (stop: () => Promise<void>) => void = onTestFinished,
 ): Promise<TestService> {
   const log = collectLog()
-  const { key: existingKey, log: logger, trusted, gatherMetrics, tracer, now, ...config } = options
+  const { key: existingKey, log: logger, trusted, tracer, now, ...config } = options
   const created = createService({
     config: {
       ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }),
@@ -120,7 +120,6 @@ export async function startService(
     databaseUrl,
     log: logger ?? createLogger('info', log),
     trusted,
-    gatherMetrics,
     tracer,
     now,
   })

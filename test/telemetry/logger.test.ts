@@ -49,14 +49,6 @@ test('lines that are logged together are written together, in order, without wai
   expect(messagesIn(writes.join(''))).toEqual(lines)
 })
 
-test('a write has complete lines and at most 4,096 bytes, so that workers may share a pipe', () => {
-  const lines = Array.from({ length: 200 }, (_, n) => `${'ü🦜'.repeat(n % 50)} ${n}`)
-  const writes = writesOf(lines)
-  expect(messagesIn(writes.join(''))).toEqual(lines)
-  expect(writes.filter((text) => !text.endsWith('\n') || Buffer.byteLength(text) > 4_096)).toEqual([])
-  expect(writes.length).toBeLessThan(lines.length / 5)
-})
-
 test.for(['process.exit(0)', "throw new Error('x')", ''])('no line is lost when the process ends: %s', (end) => {
   expect(messagesIn(run(`for (const text of ['one', 'two', 'three']) log.info(text); ${end}`))).toEqual([
     'one',
