@@ -2,7 +2,7 @@ import { parse as parseQuery } from 'node:querystring'
 import express, { type Express } from 'express'
 import type { Logger } from 'pino'
 import { type AuthenticateDependencies, createAuthenticate, requireScope } from './auth/authenticate.ts'
-import { consumeQuota, rateLimitFailures, requireQuota } from './auth/rate-limit.ts'
+import { consumeQuota } from './auth/rate-limit.ts'
 import type { RateLimiter } from './auth/rate-limiter.ts'
 import type { Config } from './config.ts'
 import { graphqlErrorHandler } from './graphql/errors.ts'
@@ -64,10 +64,10 @@ export function createApp(deps: AppDependencies): Express {
   app.use('/graphql', async (req, res, next) => {
     loadShedder.shed()
     await authenticate(req)
-    if (keyLimiter) requireQuota(keyLimiter, req, res)
+    if (keyLimiter) consumeQuota(keyLimiter, req, res, 1)
     graphql(req, res, next)
   })
-  app.use('/graphql', rateLimitFailures(keyLimiter), graphqlErrorHandler(logError))
+  app.use('/graphql', graphqlErrorHandler(logError))
 
   addHealthRoutes(app, health)
   app.use(['/docs', '/openapi.json', '/schema.graphql', '/assets'], loadShedder.shedForLag)

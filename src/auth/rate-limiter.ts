@@ -48,11 +48,11 @@ export function createRateLimiter({ name, points, windowSeconds }: RateLimiterOp
     windowSeconds,
     /** Requests that got 429 since the start; counted by those who throw it. */
     counts: { rejected: 0 },
-    /** Consumes points of a client's quota, or one point if there are not enough. @param cost in points, at least 1 */
+    /** Consumes points of a client's quota, and none if there are not enough. @param cost in points, at least 1 */
     consume(client: string, cost: number): RateLimitState {
       const window = currentWindow(client)
       const allowed = window.consumed + cost <= points
-      window.consumed += allowed ? cost : 1
+      if (allowed) window.consumed += cost
       windows.set(client, window)
       return toState(window, points, allowed)
     },

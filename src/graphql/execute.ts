@@ -26,7 +26,7 @@ interface Executed {
 
 export interface ExecuteDependencies extends SubscribeDependencies {
   trusted: TrustedDocuments
-  /** Rate limiter of callers; no point of the request has been consumed before. */
+  /** Rate limiter of callers; the first point of the request has been consumed before. */
   keyLimiter?: RateLimiter | undefined
 }
 
@@ -59,7 +59,7 @@ export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteD
   return async (params: GraphQLParams, req: Request, res: Response): Promise<Result | Subscription> => {
     const prepared = prepare(params, req)
     const { cost, transport } = prepared
-    if (keyLimiter) consumeQuota(keyLimiter, req, res, cost.requested)
+    if (keyLimiter && cost.requested > 1) consumeQuota(keyLimiter, req, res, cost.requested - 1)
     if (transport) return subscribe(prepared, transport, req, res)
     return { cost, ...(await run(prepared, req)) }
   }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import type { Caller } from '../auth/api-keys.ts'
-import type { RateLimitState } from '../auth/rate-limiter.ts'
 import type { ApiError, ErrorCode } from '../errors.ts'
 import { Deadline } from './deadline.ts'
 
@@ -14,7 +13,6 @@ declare module 'express-serve-static-core' {
     routeTemplate: string
     /** Set by `authenticate`. */
     caller?: Caller
-    rateLimit?: RateLimitState
     /** The body as it was received; set by `parseBody`. */
     bodyText?: string
     /** The selected GraphQL operation. Its name is untrusted: the client chose it. */

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { createRateLimiter, MAX_CLIENTS } from '../../src/auth/rate-limiter.ts'
 import { type TestService, type TestServiceOptions, testWithService as test } from '../support/harness.ts'
@@ -68,6 +70,18 @@ describe('the rate limit of a key', () => {
     }
   })
 
+  test('is consumed before the body is received, in both APIs', async ({ service }) => {
+    const { port, key, send } = await startLimited(service, 2)
+    for (const path of ['/v1/pets', '/graphql']) {
+      const socket = connect(port, '127.0.0.1')
+      onTestFinished(() => void socket.destroy())
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nExpect: 100-continue\r\n`)
+      socket.write('Content-Type: application/json\r\nContent-Length: 99\r\n\r\n')
+      expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 100 /)
+    }
+    await expectLimited(await send('/v1/pets'))
+  })
+
   test('rejects an operation above the remaining points, which costs 1 point, and accepts a cheaper one', async ({
     service,
   }) => {
@@ -80,7 +94,7 @@ describe('the rate limit of a key', () => {
   })
 
   test('serves the one of twenty concurrent operations that fits', async ({ service }) => {
-    const { postGraphQL } = await startLimited(service, 30)
+    const { postGraphQL } = await startLimited(service, 20 + 19) // each consumes one point, and one of them its rest
     const responses = await Promise.all(Array.from({ length: 20 }, () => postGraphQL(queryOfCost(20))))
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(1)
   })
