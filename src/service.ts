@@ -69,7 +69,7 @@ export function createService(options: ServiceOptions) {
 
   const onReadError = logFailures(log, 'failed to read new animals')
   const feed = createFeed(pools.feedPool, { maxWaitMs: config.HANDLER_TIMEOUT_MS, onError: onReadError })
-  const animals = wakeAfterCreate(createAnimals(database.statements, database.counts), feed)
+  const animals = wakeAfterCreate(createAnimals(database.statements, database.runCount), feed)
   const streams = createStreams(config, (key, caller) => {
     recordUse(caller)
     return keyLookup.verify(key, caller)

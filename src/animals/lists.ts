@@ -1,6 +1,6 @@
-import type { Statements } from '../database/statements.ts'
+import type { RunStatement, Statements } from '../database/statements.ts'
 import { type Animal, INT64_MAX, INT64_MIN, PAGE_SIZE, PetStatus } from './animal.ts'
-import { type Filter, filterKey } from './cursor.ts'
+import type { Filter } from './cursor.ts'
 import { type AnimalArrays, SELECT_ARRAYS, toAnimals } from './queries.ts'
 
 /** Selects the animals of a filter between two ids (both exclusive), starting at the newest or at the oldest. */
@@ -108,45 +108,18 @@ export function createList({ batch }: Statements) {
   }
 }
 
-const COUNTED = [
-  'filter.status IS NULL AND filter."categoryId" IS NULL',
-  'filter."categoryId" IS NULL AND animal.status = filter.status',
-  'filter.status IS NULL AND animal.category_id = filter."categoryId"',
-  `filter.status IS NOT NULL AND animal.category_id = filter."categoryId"
-      AND ${numberOf('animal.status')} = ${numberOf('filter.status')}`,
-].map((condition) => `(SELECT count(*) FROM "public"."animal" WHERE ${condition})`)
+const COUNT = 'SELECT count(*) FROM "public"."animal"'
 
-/**
- * Counts the animals of each filter, by an index: by its statistics, PostgreSQL may read the whole table for each of many
- * categories that have no animals. It executes none of the subqueries in parallel, because all refer to the row of the
- * filter: parallel workers would take the CPU from other statements.
- */
-const COUNT = `
-  SELECT filter.*, ${COUNTED.join(' + ')} AS count
-  FROM unnest($1::pet_status[], $2::bigint[]) AS filter (status, "categoryId")`
-
-/**
- * Without JIT, which would compile every execution, for longer than most counts take. The settings are of the transaction,
- * because a pooler may share the connection.
- */
-const BEGIN_COUNT = 'BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
-
-type CountRow = { status: PetStatus | null; categoryId: bigint | null; count: bigint }
-
-export function createCount({ batch }: Statements): (filter: Filter) => Promise<number> {
-  return batch({
-    text: COUNT,
-    begin: BEGIN_COUNT,
-    maxSize: Number.MAX_SAFE_INTEGER,
-    toValues(filters) {
-      const distinct = [...new Map(filters.map((filter) => [filterKey(filter), filter])).values()]
-      return [distinct.map(({ status }) => status ?? null), distinct.map(({ categoryId }) => categoryId ?? null)]
-    },
-    toOutputs(rows: CountRow[], filters) {
-      const keyOf = ({ status, categoryId }: CountRow) =>
-        filterKey({ status: status ?? undefined, categoryId: categoryId ?? undefined })
-      const counts = new Map(rows.map((row) => [keyOf(row), Number(row.count)]))
-      return filters.map((filter) => counts.get(filterKey(filter)) ?? 0)
-    },
-  })
+/** @param run executes one at a time: the time of a count grows with its result */
+export function createCount(run: RunStatement) {
+  const read = async (text: string, ...values: unknown[]) => {
+    const rows = await run<{ count: bigint }>(text, values)
+    return Number(rows[0]?.count)
+  }
+  return ({ status, categoryId }: Filter): Promise<number> => {
+    if (categoryId === undefined) return status ? read(`${COUNT} WHERE status = $1`, status) : read(COUNT)
+    const ofCategory = `${COUNT} WHERE category_id = $1`
+    if (!status) return read(ofCategory, categoryId)
+    return read(`${ofCategory} AND ${numberOf('status')} = ${numberOf('$2::pet_status')}`, categoryId, status)
+  }
 }

@@ -1,4 +1,4 @@
-import type { Statements } from '../database/statements.ts'
+import type { RunStatement, Statements } from '../database/statements.ts'
 import { ApiError, toApiError } from '../errors.ts'
 import { type Animal, type NewPet, parseInt64 } from './animal.ts'
 import { type Created, createIdempotentInsert, type IdempotencyRequest } from './idempotency.ts'
@@ -10,9 +10,9 @@ export type Animals = ReturnType<typeof createAnimals>
 /**
  * The operations on animals, for both APIs. They validate ids and idempotency keys; callers validate other inputs.
  * Concurrent requests share statements.
- * @param counts executes one at a time, on a connection of its own
+ * @param runCount executes one at a time, on a connection of its own
  */
-export function createAnimals(statements: Statements, counts: Statements) {
+export function createAnimals(statements: Statements, runCount: RunStatement) {
   const readList = createList(statements)
   const byId = createLookup(statements)
   const insert = createInsert(statements)
@@ -48,5 +48,5 @@ export function createAnimals(statements: Statements, counts: Statements) {
     }
   }
 
-  return { list, count: createCount(counts), get, create }
+  return { list, count: createCount(runCount), get, create }
 }

@@ -1,6 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import type { Config } from '../config.ts'
 import { PrismaClient } from './generated/client.ts'
+import { createLongReads } from './long-reads.ts'
 import { createPool, type Pool, type PoolOptions } from './pool.ts'
 import { createReplicas, type Replicas } from './replicas.ts'
 import { createStatements } from './statements.ts'
@@ -59,7 +60,7 @@ export function createDatabase(options: PoolOptions, replicas?: Replicas) {
   const pool = createPool(options)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
   const statements = createStatements(pool, replicas)
-  /** One connection for statements that take long. A count waits for at most one other, which takes no longer than that. */
+  /** One connection for counts, which may take long. A count waits for it at least as long as any other may take. */
   const countPool = createPool({
     ...options,
     size: 1,
@@ -70,7 +71,7 @@ export function createDatabase(options: PoolOptions, replicas?: Replicas) {
     pool,
     statements,
     countPool,
-    counts: createStatements(countPool),
+    runCount: createLongReads(countPool),
     /** Requests that wait for a connection of `pool` or for the next batch; no counts, which delay no other statement. */
     waitingCount: () => pool.waitingCount + statements.waitingCount(),
     async close(): Promise<void> {

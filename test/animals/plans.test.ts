@@ -71,19 +71,18 @@ test('a page reads few blocks of a large table, whatever the filter, the bounds 
   }, databaseOf(service))
 })
 
-test('a count of many categories without animals reads few blocks, and is not compiled, whatever the plan', async ({
+test('a count of a category without animals reads few blocks, and is not compiled, whatever the plan', async ({
   service,
 }) => {
-  const { pool, counts } = service.database
+  const { pool, runCount } = service.database
   await pool.query(`
     ALTER TABLE animal SET (autovacuum_enabled = false);
     INSERT INTO animal (name, category_id) SELECT 'x', i % 2 FROM generate_series(1, 50000) AS i`)
   const sent = recordStatements(service)
-  const count = createCount(counts)
-  const categories = Array.from({ length: 25 }, (_, n) => ({ categoryId: BigInt(n + 2) }))
-  await Promise.all(categories.flatMap((filter) => [count(filter), count({ ...filter, status: 'sold' })]))
-  const [begin, { text, values } = expect.unreachable()] = sent.slice(-3)
-  const lists = values.map((list) => `'{${(list as unknown[]).map((value) => value ?? 'NULL').join()}}'`)
+  const count = createCount(runCount)
+  await Promise.all([count({ categoryId: 2n }), count({ categoryId: 2n, status: 'sold' })])
+  const counts = sent.filter(({ text }) => text.includes('count('))
+  expect(counts).toHaveLength(2)
   await withClient(async (client) => {
     await client.query('SET jit_above_cost = 0')
     for (const prepare of [
@@ -92,12 +91,15 @@ test('a count of many categories without animals reads few blocks, and is not co
       'ANALYZE animal',
     ]) {
       await client.query(prepare)
-      await client.query(`${begin?.text}; PREPARE count AS ${text}`)
-      const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE count(${lists.join()})`)
-      await client.query('ROLLBACK; DEALLOCATE count')
-      const [{ Plan: plan, JIT: jit }] = rows[0]['QUERY PLAN']
-      expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], JSON.stringify(plan)).toBeLessThan(MAX_BLOCKS)
-      expect(jit).toBeUndefined()
+      for (const { text, values } of counts) {
+        await client.query(`${sent[0]?.text}; PREPARE count AS ${text}`)
+        const execution = `EXECUTE count(${values.map((value) => `'${String(value)}'`).join()})`
+        const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${execution}`)
+        await client.query('ROLLBACK; DEALLOCATE count')
+        const [{ Plan: plan, JIT: jit }] = rows[0]['QUERY PLAN']
+        expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], JSON.stringify(plan)).toBeLessThan(MAX_BLOCKS)
+        expect(jit).toBeUndefined()
+      }
     }
   }, databaseOf(service))
 })

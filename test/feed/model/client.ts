@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 import { execute, type OperationDefinitionNode, parse } from 'graphql'
 import type { Animal } from '../../../src/animals/animal.ts'
 import { createAnimals } from '../../../src/animals/service.ts'
-import { createStatements } from '../../../src/database/statements.ts'
+import { createRunStatement, createStatements } from '../../../src/database/statements.ts'
 import { ApiError } from '../../../src/errors.ts'
 import { createFeed, wakeAfterCreate } from '../../../src/feed/feed.ts'
 import { schema } from '../../../src/graphql/schema/index.ts'
@@ -46,8 +46,7 @@ type Instance = ReturnType<typeof startInstance>
 /** An instance of the service without HTTP. */
 export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
   const feed = createFeed(pool, { maxWaitMs: TIMEOUT_MS, onError() {} })
-  const statements = createStatements(pool)
-  const animals = wakeAfterCreate(createAnimals(statements, statements), feed)
+  const animals = wakeAfterCreate(createAnimals(createStatements(pool), createRunStatement(pool)), feed)
   const limits = { STREAM_LIMIT: 0, STREAM_LIMIT_PER_KEY: 0 }
   const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))
   const verify = () => {
