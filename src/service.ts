@@ -17,6 +17,7 @@ import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
+import { Turns } from './http/turns.ts'
 import { createDatabaseMonitor } from './telemetry/database-monitor.ts'
 import { createErrorLog, logFailures } from './telemetry/error-log.ts'
 import { observeRejections } from './telemetry/access-log.ts'
@@ -35,6 +36,8 @@ export interface ServiceOptions {
   tracer?: Tracer | undefined
   /** The clock of API keys, access tokens and deprecation. Tests have one of their own. */
   now?: (() => Date) | undefined
+  /** See Turns. Tests have a shorter one. */
+  maxTurnWaitMs?: number | undefined
 }
 
 export type Service = ReturnType<typeof createService>
@@ -66,6 +69,7 @@ export function createService(options: ServiceOptions) {
   const recordUse = ({ keyId }: Caller) => void (keyId && usage.recordUse(keyId, now()))
   const { keyLimiter, failedAuthLimiter } = createRateLimiters(config)
   const loadShedder = createLoadShedder(config, database)
+  const turns = new Turns(options.maxTurnWaitMs)
 
   const onReadError = logFailures(log, 'failed to read new animals')
   const feed = createFeed(pools.feedPool, { maxWaitMs: config.HANDLER_TIMEOUT_MS, onError: onReadError })
@@ -80,6 +84,7 @@ export function createService(options: ServiceOptions) {
     database,
     keyLookup,
     loadShedder,
+    turns,
     streams,
     feed,
     keyLimiter,
@@ -94,6 +99,7 @@ export function createService(options: ServiceOptions) {
     keyLimiter,
     failedAuthLimiter,
     loadShedder,
+    turns,
     health: {
       isDraining: () => stopping !== undefined,
       async databaseProblem() {

@@ -5,7 +5,9 @@ import { getArgumentValues, getNamedType, GraphQLError, isObjectType, Kind } fro
 import type { QueryStats } from './limits.ts'
 import { schema } from './schema/index.ts'
 
-/** Cost of `__schema` and of `__type`, which cannot declare it. */
+const INTROSPECTION_FIELDS = new Set(['__schema', '__type'])
+
+/** Cost of each of INTROSPECTION_FIELDS, which cannot declare it. */
 const INTROSPECTION_COST = 10
 
 /** @param variables coerced @returns points */
@@ -41,6 +43,7 @@ export function analyze({ definitions, loc }: DocumentNode, operation: Operation
   const stats: QueryStats = { lines, ...walk.written, fragments: walk.fragments.size, depth, aliases, selections }
   return {
     ...stats,
+    introspects: walk.introspects,
     /** Subscriptions with a directive on a root field, or on a fragment with one: `@skip` or `@include`. */
     conditional: executable.filter(
       (one) => typeOf(one) === schema.getSubscriptionType() && walk.measureDefinition(one).directives > 0,
@@ -53,6 +56,7 @@ export function analyze({ definitions, loc }: DocumentNode, operation: Operation
 class DocumentWalk {
   readonly fragments: Map<string, FragmentDefinitionNode>
   readonly written = { fields: 0, aliasLength: 0 }
+  introspects = false
   readonly #measured = new Map<ExecutableDefinitionNode, Expanded>()
 
   constructor(definitions: ExecutableDefinitionNode[]) {
@@ -90,6 +94,7 @@ class DocumentWalk {
       return fragment ? this.measureDefinition(fragment) : EMPTY
     }
     this.written.fields += 1
+    this.introspects ||= INTROSPECTION_FIELDS.has(node.name.value)
     this.written.aliasLength = Math.max(this.written.aliasLength, node.alias?.value.length ?? 0)
     return node.selectionSet ? this.#measureSet(node.selectionSet, getNamedType(fieldOf(node, parent)?.type)) : EMPTY
   }
@@ -105,7 +110,7 @@ function fieldOf({ name }: FieldNode, parent: Type) {
 }
 
 function costOf(node: FieldNode, parent: Type): Cost {
-  if (['__schema', '__type'].includes(node.name.value)) return () => INTROSPECTION_COST
+  if (INTROSPECTION_FIELDS.has(node.name.value)) return () => INTROSPECTION_COST
   const field = fieldOf(node, parent)
   const cost = field?.extensions.cost ?? 0
   if (!field || typeof cost === 'number') return () => Number(cost)

@@ -4,6 +4,7 @@ import { consumeQuota } from '../auth/rate-limit.ts'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
 import { createCoalescer } from '../coalesce.ts'
 import { callerOf } from '../http/request.ts'
+import type { Turns } from '../http/turns.ts'
 import { createEngine } from './engine.ts'
 import { Execution } from './executor.ts'
 import { limits } from './limits.ts'
@@ -28,10 +29,11 @@ export interface ExecuteDependencies extends SubscribeDependencies {
   trusted: TrustedDocuments
   /** Rate limiter of callers; the first point of the request has been consumed before. */
   keyLimiter?: RateLimiter | undefined
+  turns: Turns
 }
 
 /** @returns a function that executes a request, and throws ApiError or GraphQLError for one that it rejects */
-export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteDependencies) {
+export function createExecute({ trusted, keyLimiter, turns, ...dependencies }: ExecuteDependencies) {
   const { animals, feed } = dependencies
   const engine = createEngine()
   const prepare = createPrepare(engine, trusted, Math.min(limits.cost, keyLimiter?.points ?? limits.cost))
@@ -47,12 +49,15 @@ export function createExecute({ trusted, keyLimiter, ...dependencies }: ExecuteD
   }
 
   function run(prepared: Prepared, req: Request): Promise<Executed> {
-    if (prepared.operation.operation !== OperationTypeNode.QUERY) {
-      return executeIn(prepared, { deadline: req.deadline, caller: callerOf(req) })
+    const caller = callerOf(req)
+    // Introspection waits for nothing, so all of its execution is in the turn of its client.
+    if (prepared.operation.operation !== OperationTypeNode.QUERY || prepared.introspects) {
+      return executeIn(prepared, { deadline: req.deadline, caller })
     }
     // Query results depend only on the text of the request, so identical requests may share one execution. It has no
     // caller and its own deadline; each of the requests waits until its own deadline.
-    const shared = () => executeIn(prepared, { deadline: req.deadline.fork(), caller: undefined })
+    const shared = () =>
+      turns.charge(caller.clientId, () => executeIn(prepared, { deadline: req.deadline.fork(), caller: undefined }))
     return req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, shared))
   }
 

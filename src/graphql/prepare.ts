@@ -20,6 +20,8 @@ export interface Prepared {
   document: DocumentNode
   operation: OperationDefinitionNode
   coerced: Record<string, unknown>
+  /** Whether it selects `__schema` or `__type`. */
+  introspects: boolean
   /** In points; the limit is the largest cost that this caller's operations may have. */
   cost: { requested: number; limit: number }
   /** Sends the events of a subscription; undefined for other operations. */
@@ -50,7 +52,7 @@ export function createPrepare(engine: Engine, trusted: TrustedDocuments, costLim
 
     const cost = { requested: analysis.cost(coerced), limit: costLimit }
     if (cost.requested > cost.limit) throw invalid([limitExceeded('The cost', cost.requested, cost.limit)])
-    return { document, operation, coerced, cost, transport }
+    return { document, operation, coerced, introspects: analysis.introspects, cost, transport }
   }
 }
 

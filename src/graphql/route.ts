@@ -1,8 +1,9 @@
 import type { Tracer } from '@opentelemetry/api'
-import { type IRouter, type NextFunction, type Request, type Response, Router } from 'express'
+import { type IRouter, type Request, type Response, Router } from 'express'
 import { parseBody, receiveBody } from '../http/body.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
+import { callerOf } from '../http/request.ts'
 import { addReadRoute, allowMethods } from '../http/router.ts'
 import { staticText } from '../http/static.ts'
 import { negotiate, sendResult, toGraphQLError } from './errors.ts'
@@ -22,6 +23,7 @@ type NegotiatedResponse = Response<unknown, { mediaType: string }>
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
 export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependencies): Router {
+  const { turns } = dependencies
   const execute = createExecute(dependencies)
 
   function toJson({ cost, dataJson, errors }: Result, req: Request): string {
@@ -31,10 +33,8 @@ export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependen
     return `{${members}"data":${dataJson()}${extensions}}`
   }
 
-  async function respond(req: Request, res: NegotiatedResponse): Promise<void> {
+  function send(result: Result, req: Request, res: NegotiatedResponse): void {
     const { mediaType } = res.locals
-    const result = await execute(paramsOf(req), req, res)
-    if ('stream' in result) return sendStream(req, res, result, dependencies)
     const json = toJson(result, req)
     // Errors are not cached: many of them are temporary. Only queries come by GET.
     if (req.method === 'POST' || result.errors || mediaType === 'text/event-stream')
@@ -43,15 +43,21 @@ export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependen
     sendCacheable(req, res, toCacheable(json, mediaType), mediaType)
   }
 
+  async function respond(req: Request, res: NegotiatedResponse): Promise<void> {
+    res.locals.mediaType = negotiate(req)
+    const bytes = req.method === 'POST' ? await receiveBody(req, res) : undefined
+    const result = await turns.run(req, res, async () => {
+      if (bytes) parseBody(req, bytes)
+      return execute(paramsOf(req), req, res)
+    })
+    if ('stream' in result) return sendStream(req, res, result, dependencies)
+    turns.charge(callerOf(req).clientId, () => send(result, req, res))
+  }
+
   const trace = tracer ? [traceOperations(tracer)] : []
   const router = Router({ strict: true, caseSensitive: true })
   router
     .route('/')
-    .all(async (req: Request, res: NegotiatedResponse, next: NextFunction) => {
-      res.locals.mediaType = negotiate(req)
-      if (req.method === 'POST') parseBody(req, await receiveBody(req, res))
-      next()
-    })
     .get(trace, respond)
     .post(trace, respond)
     .all(allowMethods('GET', 'HEAD', 'POST'))

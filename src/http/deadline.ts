@@ -17,6 +17,10 @@ export class Deadline {
     return performance.now() - this.#beganAtMs
   }
 
+  get hasPassed(): boolean {
+    return this.elapsedMs >= this.#limitMs
+  }
+
   /** The time in which the request waited for at least one database operation. */
   get databaseMs(): number {
     return this.#databaseMs + (this.#waiting ? performance.now() - this.#waitingSinceMs : 0)

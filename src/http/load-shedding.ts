@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts'
 const TICK_MS = 20
 
 /** Created once: capturing a stack trace per rejection would cost a sixth of its time. */
-const overloaded = new ApiError('UNAVAILABLE', 'The service is overloaded; the request was not processed.')
+export const overloaded = new ApiError('UNAVAILABLE', 'The service is overloaded; the request was not processed.')
 
 type Reason = 'queue' | 'event_loop'
 

@@ -4,10 +4,12 @@ import type { Animals } from '../animals/service.ts'
 import type { Caller, Scope } from '../auth/api-keys.ts'
 import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'
+import type { Turns } from '../http/turns.ts'
 import type { Json } from './openapi/components.ts'
 
 export interface OperationDependencies {
   animals: Animals
+  turns: Turns
   now(): Date
   /** Operators see in it which clients of getPet must migrate before the sunset date. */
   recordDeprecatedCall(caller: Caller): void

@@ -19,8 +19,12 @@ export function addPetRoutes(app: Express, config: PublicUrls, dependencies: Ope
       const handler = createHandler(dependencies, referenceBase(config, path))
       route[method](async (req, res) => {
         requireScope(req, scope)
-        if (document.requestBody) parseBody(req, await receiveBody(req, res))
-        await handler(req, res)
+        if (!document.requestBody) return handler(req, res)
+        const bytes = await receiveBody(req, res)
+        await dependencies.turns.run(req, res, async () => {
+          parseBody(req, bytes)
+          await handler(req, res)
+        })
       })
     }
     route.all(allowMethods(...operations.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))

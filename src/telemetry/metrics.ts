@@ -9,6 +9,7 @@ export interface MetricSources {
   config: { DATABASE_POOL_SIZE: number }
   keyLookup: { counts: Counts }
   loadShedder: { counts: Counts }
+  turns: { counts: Counts }
   streams: { size: number; events: number; ended: Counts }
   feed: { reader: { gapWaits: number; lagMs(): number } }
   keyLimiter: RateLimiter | undefined
@@ -73,7 +74,7 @@ export function createMetrics(sources: MetricSources) {
 }
 
 function registerSources(registry: Registry, sources: MetricSources): void {
-  const { config, database, keyLookup, loadShedder, keyLimiter, failedAuthLimiter, streams, feed } = sources
+  const { config, database, keyLookup, loadShedder, turns, keyLimiter, failedAuthLimiter, streams, feed } = sources
   const { pool, waitingCount } = database
   const registers = [registry]
   const gauge = (name: string, help: string, value: () => number) => {
@@ -112,7 +113,10 @@ function registerSources(registry: Registry, sources: MetricSources): void {
     'result',
     () => keyLookup.counts,
   )
-  counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', 'reason', () => loadShedder.counts)
+  counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', 'reason', () => ({
+    ...loadShedder.counts,
+    ...turns.counts,
+  }))
   counter('petstore_rate_limited_total', 'Rate-limited requests by rate limiter.', 'budget', () => ({
     key: keyLimiter?.counts.rejected ?? 0,
     'wrong-keys': failedAuthLimiter?.counts.rejected ?? 0,

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect } from 'vitest'
 import { docsScript } from '../support/assets.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
+import { connectTo } from '../support/raw-http.ts'
 import { waitFor, waitUntil } from '../support/timeouts.ts'
 
 async function expectShed(response: Response): Promise<void> {
@@ -115,12 +114,3 @@ test('under event-loop lag both APIs and the pages are 503, health and metrics a
   const metrics = await (await fetch(`${base}/metrics`, { headers: { Authorization: `Bearer ${key}` } })).text()
   expect(metrics).toMatch(/^petstore_shed_total\{reason="queue"\} 0$/m)
 })
-
-/** Connects, and waits until the service has responded to a first request, so the connection is accepted. */
-async function connectTo(port: number): Promise<Socket> {
-  const client = connect(port, '127.0.0.1')
-  client.write('HEAD /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  await once(client, 'readable')
-  client.read()
-  return client
-}

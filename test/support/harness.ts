@@ -107,7 +107,7 @@ export async function startService(
   defer: (stop: () => Promise<void>) => void = onTestFinished,
 ): Promise<TestService> {
   const log = collectLog()
-  const { key: existingKey, log: logger, trusted, tracer, now, ...config } = options
+  const { key: existingKey, log: logger, trusted, tracer, now, maxTurnWaitMs = 60_000, ...config } = options
   const created = createService({
     config: {
       ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }),
@@ -122,6 +122,7 @@ export async function startService(
     trusted,
     tracer,
     now,
+    maxTurnWaitMs,
   })
   const keys = recordNewKeys(created.keys)
   const port = await created.start({ port: 0, host: '127.0.0.1' })

@@ -102,3 +102,12 @@ function toBody(content: string, type = ''): unknown {
   if (content === '') return undefined
   return type.includes('json') ? (JSON.parse(content) as unknown) : content
 }
+
+/** Connects, and waits until the service has responded to a first request, so the connection is accepted. */
+export async function connectTo(port: number): Promise<Socket> {
+  const client = connect(port, '127.0.0.1')
+  client.write('HEAD /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await once(client, 'readable')
+  client.read()
+  return client
+}

@@ -26,6 +26,7 @@ const NEW = {
   document: NEW_DOCUMENT,
   operation: NEW_DOCUMENT.definitions[0] as OperationDefinitionNode,
   transport: SSE,
+  introspects: false,
   cost: { requested: 0, limit: 0 },
 }
 const LAST: Session = { instance: 0, cutAfter: undefined, pauses: 0, byHeader: false, isRevoked: false }

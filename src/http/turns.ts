@@ -1,0 +1,104 @@
+import type { Request, Response } from 'express'
+import { overloaded } from './load-shedding.ts'
+import { callerOf } from './request.ts'
+
+/** How much of each turn of the event loop one client may take, in milliseconds. */
+const TURN_MS = 2
+
+/** While a request of a client has waited longer than this, in milliseconds, new ones of the same client are rejected. */
+const MAX_WAIT_MS = 500
+
+interface Waiter {
+  sinceMs: number
+  begin(): void
+}
+
+interface Client {
+  /** What its requests have taken of the current turn, in milliseconds. */
+  usedMs: number
+  /** Its requests that wait for a turn, oldest first. */
+  waiters: Set<Waiter>
+}
+
+/**
+ * Shares the event loop between clients. What a request takes before its price is known, such as parsing JSON and
+ * validating a document, may be milliseconds, and Node would do it in the order in which bodies arrive: one client with many
+ * connections would delay all others. So each client has TURN_MS of each turn of the event loop. Its further requests wait
+ * for the next turn, in which each client that waits begins at least one.
+ */
+export class Turns {
+  /** Requests that were rejected because others of the same client have waited too long. */
+  readonly counts = { client: 0 }
+  readonly #maxWaitMs: number
+  readonly #clients = new Map<bigint, Client>()
+  #isScheduled = false
+
+  constructor(maxWaitMs = MAX_WAIT_MS) {
+    this.#maxWaitMs = maxWaitMs
+  }
+
+  /**
+   * Begins the work of a request when its client has a turn. What the work does before its first wait is charged to the
+   * client. The work of a client that has closed the connection is not begun.
+   * @throws ApiError UNAVAILABLE, with the work not begun, if its deadline has passed or others of the client wait too long
+   */
+  run<T>(req: Request, res: Response, work: () => Promise<T>): Promise<T> {
+    const client = this.#clientOf(callerOf(req).clientId)
+    if (client.usedMs < TURN_MS && client.waiters.size === 0) return this.#measure(client, work)
+    const [oldest] = client.waiters
+    if (oldest && performance.now() - oldest.sinceMs > this.#maxWaitMs) {
+      this.counts.client++
+      return Promise.reject(overloaded)
+    }
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = {
+        sinceMs: performance.now(),
+        begin: () => {
+          if (req.deadline.hasPassed) reject(overloaded)
+          else this.#measure(client, work).then(resolve, reject)
+        },
+      }
+      client.waiters.add(waiter)
+      res.once('close', () => client.waiters.delete(waiter))
+    })
+  }
+
+  /** Charges synchronous work to the client whose request has led to it: its next request waits for it. */
+  charge<T>(clientId: bigint, work: () => T): T {
+    return this.#measure(this.#clientOf(clientId), work)
+  }
+
+  #clientOf(clientId: bigint): Client {
+    const client = this.#clients.get(clientId) ?? { usedMs: 0, waiters: new Set() }
+    this.#clients.set(clientId, client)
+    return client
+  }
+
+  #measure<T>(client: Client, work: () => T): T {
+    if (!this.#isScheduled) this.#schedule()
+    const beganAtMs = performance.now()
+    try {
+      return work()
+    } finally {
+      client.usedMs += performance.now() - beganAtMs
+    }
+  }
+
+  #schedule(): void {
+    this.#isScheduled = true
+    setImmediate(() => this.#beginTurn())
+  }
+
+  #beginTurn(): void {
+    this.#isScheduled = false
+    for (const [clientId, client] of this.#clients) {
+      if (client.waiters.size === 0) this.#clients.delete(clientId)
+      client.usedMs = 0
+      for (const waiter of client.waiters) {
+        if (client.usedMs >= TURN_MS) break
+        client.waiters.delete(waiter)
+        waiter.begin()
+      }
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { expect } from 'vitest'
+import { type TestService, testWithService as test } from '../support/harness.ts'
+import { connectTo, statusesIn } from '../support/raw-http.ts'
+
+const CONNECTIONS = 60
+
+/** A document that takes milliseconds to validate, costs a point, and is rejected without a wait for the database. */
+const slowDocument = (n: number) => `query Q${n} { ${'pet(id: 1) { id name status categoryId } '.repeat(45)} none }`
+
+/** Connections that are open before requests are sent on all of them at the same time. */
+async function connectAll({ port }: TestService, count: number): Promise<Socket[]> {
+  return Promise.all(Array.from({ length: count }, () => connectTo(port)))
+}
+
+function post(socket: Socket | undefined, path: string, key: string, body: unknown): Promise<string> {
+  const json = JSON.stringify(body)
+  const headers = `Authorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${json.length}`
+  socket?.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\nConnection: close\r\n\r\n${json}`)
+  return text(socket as Socket) // it was connected
+}
+
+test('another key does not wait for all documents of a key that sends many', async ({ service }) => {
+  const otherKey = await service.keys.issue('other')
+  const [last, ...sockets] = await connectAll(service, CONNECTIONS + 1)
+  let completed = 0
+  const sent = sockets.map((socket, n) =>
+    post(socket, '/graphql', service.key, { query: slowDocument(n) }).finally(() => completed++),
+  )
+  const other = await post(last, '/graphql', otherKey, { query: '{ pets { nodes { id } } }' })
+  expect(statusesIn(other)).toEqual([200])
+  expect(completed).toBeLessThan(CONNECTIONS / 2)
+  expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 400))
+})
+
+test('requests of a key whose requests wait too long are 503, those of other keys are served', async ({ service }) => {
+  const bounded = await service.startPeer({ maxTurnWaitMs: 0 })
+  const otherKey = await service.keys.issue('other')
+  const [last, ...sockets] = await connectAll(bounded, CONNECTIONS + 1)
+  const sent = sockets.map((socket, n) => post(socket, '/graphql', bounded.key, { query: slowDocument(n) }))
+  const other = post(last, '/v1/pets', otherKey, { name: 'Rex', categoryId: 1 })
+  const statuses = (await Promise.all(sent)).flatMap(statusesIn)
+  const rejected = statuses.filter((status) => status === 503).length
+  expect(new Set(statuses)).toEqual(new Set([400, 503]))
+  expect(statusesIn(await other)).toEqual([201])
+  const metrics = await (await bounded.send('/metrics')).text()
+  expect(metrics).toMatch(new RegExp(`^petstore_shed_total\\{reason="client"\\} ${rejected}$`, 'm'))
+})
+
+test('a write that waits for a turn until its deadline is 503 and not executed', async ({ service }) => {
+  const hurried = await service.startPeer({ HANDLER_TIMEOUT_MS: 20 })
+  await hurried.send('/v1/pets') // caches the key
+  const [last, ...sockets] = await connectAll(hurried, CONNECTIONS + 1)
+  const sent = sockets.map((socket, n) => post(socket, '/graphql', hurried.key, { query: slowDocument(n) }))
+  const write = await post(last, '/v1/pets', hurried.key, { name: 'Rex', categoryId: 1 })
+  expect(statusesIn(write)).toEqual([503])
+  expect(await service.database.prisma.animal.count()).toBe(0)
+  await Promise.all(sent)
+})
