@@ -67,3 +67,23 @@ const text = async (response: Promise<Response>) => (await response).text()
 function sendGraphQL({ postGraphQL }: TestService, query: string, variables = '{}'): Promise<string> {
   return text(postGraphQL(`{"query":${JSON.stringify(query)},"variables":${variables}}`))
 }
+
+test('of the long numbers of a body, those after the first 256 are rejected where they are used, and ignored elsewhere', async ({
+  service,
+}) => {
+  const digits = '9223372036854775807'
+  const create = (others: number) => {
+    const unknown = `"unknown":[${Array(others).fill('1e18').join()}]`
+    const body = `{${unknown},"categoryId":${digits}.0,"name":"x"}`
+    return service.send('/v1/pets', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+  }
+  expect(await text(create(255))).toContain(`"categoryId":${digits}`)
+  expect(await text(create(256))).toContain('"code":"INVALID_ARGUMENT"')
+
+  const list = (others: number) => {
+    const variables = `{"unknown":[${Array(others).fill('1e18').join()}],"n":1.00000000000000000}`
+    return sendGraphQL(service, 'query ($n: Int) { pets(first: $n) { nodes { id } } }', variables)
+  }
+  expect(await list(255)).toMatch(/^\{"data"/)
+  expect(await list(256)).toContain('"code":"INVALID_ARGUMENT"')
+})

@@ -1,44 +1,88 @@
-import { randomUUID } from 'node:crypto'
 import type { Response } from 'express'
 
-/** Marks a number that may lose precision in JSON.parse. Random for the process, so that no document can contain it. */
-const PLACEHOLDER = randomUUID()
+/** A double holds all integers below it. */
+const EXACT_LIMIT = 2 ** 53
 
-/** Numbers, and strings, so that digits in them are skipped. */
-const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
+/** Matches numbers of more than 15 significant digits: a double does not hold all of them. */
+const LONG_NUMBER = /[1-9](?:\.?\d){15}/
 
-/** Matches numbers with an exponent, a fraction or 16 digits, and strings that contain one. */
-const MAY_LOSE_PRECISION = /\d{16}|\d[.eE]/
+/** How many numbers of a text are read exactly. Further ones are NaN, which bounds the CPU time. */
+const MAX_EXACT_NUMBERS = 256
+
+/** Text of a number that becomes NaN. */
+const REJECTED = '1e999'
+
+/** A whole number token of RFC 8259 §6. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** Whether a character is part of numbers, by its code. */
+const isInNumber = Array.from({ length: 128 }, (_, code) => '0123456789+-.eE'.includes(String.fromCharCode(code)))
 
 /** A number with more trailing zeros cannot be an int64. Skipping its exact conversion bounds the CPU time. */
 const MAX_TRAILING_ZEROS = 20
 
 /**
  * Parses JSON (RFC 8259) exactly: an integer keeps its value however it is written (1e18, 1.0), as a bigint when a
- * double cannot hold it. A number that would be rounded to an integer becomes NaN. Otherwise the same as JSON.parse.
- * @throws SyntaxError, also for nesting that is too deep for recursion
+ * double cannot hold it. A number that would be rounded to an integer becomes NaN, and so do numbers of more than 15
+ * significant digits, or of 2^53 and more in magnitude, after the first 256 of them. Otherwise the same as JSON.parse.
+ * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {
-  const value: unknown = JSON.parse(text)
-  if (!MAY_LOSE_PRECISION.test(text)) return value
-  const marked = text.replace(TOKENS, (token) =>
-    token[0] !== '"' && MAY_LOSE_PRECISION.test(token) ? `"${PLACEHOLDER}${token}"` : token,
-  )
-  try {
-    return JSON.parse(marked, (_key, member: unknown) =>
-      typeof member === 'string' && member.startsWith(PLACEHOLDER)
-        ? exactNumber(member.slice(PLACEHOLDER.length))
-        : member,
-    )
-  } catch (cause) {
-    throw new SyntaxError('JSON nested too deep', { cause })
+  const exact: (number | bigint)[] = []
+  const marked = markNumbers(text, exact)
+  const root: [unknown] = [JSON.parse(marked)]
+  if (exact.length > 0 || marked !== text) restoreNumbers(root, exact) // a marked 2^53 is the same text
+  return root[0]
+}
+
+/** Replaces each number that JSON.parse would round by the text of a multiple of EXACT_LIMIT, in order of `exact`. */
+function markNumbers(text: string, exact: (number | bigint)[]): string {
+  let marked = ''
+  let copied = 0
+  let isInString = false
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === '"') isInString = !isInString
+    if (isInString) continue
+    const start = at
+    while (isInNumber[text.charCodeAt(at)]) at++
+    if (at - start < 3) continue // the shortest number that may be rounded is 9e9
+    const token = text.slice(start, at)
+    const replacement = markNumber(token, exact)
+    if (replacement === token) continue
+    marked += text.slice(copied, start) + replacement
+    copied = at
+  }
+  return marked + text.slice(copied)
+}
+
+function markNumber(token: string, exact: (number | bigint)[]): string {
+  const double = Number(token)
+  if (double !== 0 && Math.abs(double) < EXACT_LIMIT && !LONG_NUMBER.test(token)) return token
+  if (!NUMBER.test(token)) return token // JSON.parse rejects it
+  if (double === 0) return /^[-0.]+(?:[eE]|$)/.test(token) ? '0' : REJECTED
+  if (exact.length === MAX_EXACT_NUMBERS) return REJECTED
+  return String(EXACT_LIMIT * exact.push(exactNumber(token, double)))
+}
+
+/** Replaces the numbers of that size in a value. A loop, since JSON.parse takes any depth. */
+function restoreNumbers(root: object, exact: (number | bigint)[]): void {
+  const open = [root as Record<PropertyKey, unknown>] // arrays are objects
+  for (let parent = open.pop(); parent; parent = open.pop()) {
+    const names = Array.isArray(parent) ? parent : Object.keys(parent)
+    for (let n = 0; n < names.length; n++) {
+      const key = names === parent ? n : names[n] // an iterator of keys takes several times as long for arrays
+      const value = parent[key]
+      if (typeof value === 'object' && value) open.push(value as Record<PropertyKey, unknown>)
+      else if (typeof value === 'number' && value >= EXACT_LIMIT) {
+        parent[key] = exact[value / EXACT_LIMIT - 1] ?? Number.NaN
+      }
+    }
   }
 }
 
-function exactNumber(token: string): number | bigint {
-  const double = Number(token)
+function exactNumber(token: string, double: number): number | bigint {
   const [mantissa = '', exponent = '0'] = token.toLowerCase().split('e')
-  if (!/[1-9]/.test(mantissa)) return 0
   const [whole = '', decimals = ''] = mantissa.split('.')
   const digits = (whole + decimals).replace(/(?<!0)0+$/, '') // linear: examines each run of zeros once
   const zeros = Number(exponent) + whole.length - digits.length
