@@ -6,12 +6,13 @@ import { createApp, createMetricsApp } from './app.ts'
 import { type Caller, createApiKeys } from './auth/api-keys.ts'
 import { createVerifyToken } from './auth/access-tokens.ts'
 import { createRateLimiters } from './auth/rate-limiter.ts'
-import { createKeyLookup } from './auth/key-lookup.ts'
+import { createKeyLookup, createVerifyKey } from './auth/key-lookup.ts'
 import { createUsage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { createCoalescer } from './coalesce.ts'
 import type { Config } from './config.ts'
 import { createPools } from './database/pools.ts'
 import { type DatabaseState, readDatabaseState } from './database/readiness.ts'
+import { createStatements } from './database/statements.ts'
 import { createFeed, wakeAfterCreate } from './feed/feed.ts'
 import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
@@ -64,7 +65,11 @@ export function createService(options: ServiceOptions) {
   pools.onConnectionLost(logFailures(log, 'connection lost', monitor.check))
   const logError = createErrorLog(log, monitor.check)
 
-  const keyLookup = createKeyLookup(database.statements, now, createVerifyToken(config, log, now))
+  const keyLookup = createKeyLookup({
+    statements: database.statements,
+    now,
+    verifyToken: createVerifyToken(config, log, now),
+  })
   const usage = createUsage(database.prisma)
   const recordUse = ({ keyId }: Caller) => void (keyId && usage.recordUse(keyId, now()))
   const { keyLimiter, failedAuthLimiter } = createRateLimiters(config)
@@ -74,9 +79,14 @@ export function createService(options: ServiceOptions) {
   const onReadError = logFailures(log, 'failed to read new animals')
   const feed = createFeed(pools.feedPool, { maxWaitMs: config.HANDLER_TIMEOUT_MS, onError: onReadError })
   const animals = wakeAfterCreate(createAnimals(database.statements, database.runCount), feed)
+  const isDatabaseAway = () =>
+    readState()
+      .then(({ problem }) => problem !== undefined)
+      .catch(() => true)
+  const verifyKey = createVerifyKey(createStatements(pools.readinessPool), now, isDatabaseAway)
   const streams = createStreams(config, (key, caller) => {
     recordUse(caller)
-    return keyLookup.verify(key, caller)
+    return verifyKey(key, caller)
   })
 
   const metrics = createMetrics({

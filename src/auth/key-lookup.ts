@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Statements } from '../database/statements.ts'
 import { type Caller, hashKey } from './api-keys.ts'
@@ -5,6 +6,9 @@ import { type Caller, hashKey } from './api-keys.ts'
 /** Cache TTL in milliseconds. A stream that begins with a cached key is verified VERIFY_MS later: both are < 5 s together. */
 export const KEY_CACHE_MS = 2_500
 const KEY_CACHE_SIZE = 10_000
+
+/** How long the verification of streams' keys may take, in milliseconds, the wait for a connection included. */
+const VERIFY_TIMEOUT_MS = 500
 
 /** One statement for all lookups that wait: thousands of streams and clients begin when an instance starts. */
 const FIND_KEYS = `
@@ -24,8 +28,9 @@ export function toKeyHash(key: string): KeyHash {
 export type KeyLookup = ReturnType<typeof createKeyLookup>
 
 /** @returns reads the caller of a key from the database; undefined for a key that is unknown or revoked */
-function createKeyQuery({ batch }: Statements) {
+function createKeyQuery({ batch }: Statements, options?: { maxSize: number; begin: string }) {
   return batch({
+    ...options,
     text: FIND_KEYS,
     toValues: (keys: KeyHash[]) => [keys.map((key) => Buffer.from(key, 'base64'))],
     toOutputs(rows: KeyRow[], keys) {
@@ -39,20 +44,25 @@ function createKeyQuery({ batch }: Statements) {
 
 type VerifyToken = (token: string) => Promise<Caller | undefined>
 
+interface KeyLookupOptions {
+  statements: Statements
+  /** Decides whether a key or token has expired. */
+  now: () => Date
+  verifyToken?: VerifyToken | undefined
+}
+
 /**
  * Finds the caller of a key, in a cache or in the database, and that of an access token, in the same cache or by its
- * signature. @param now decides whether one has expired
+ * signature.
  */
-export function createKeyLookup(statements: Statements, now: () => Date, verifyToken?: VerifyToken) {
+export function createKeyLookup({ statements, now, verifyToken }: KeyLookupOptions) {
   const query = createKeyQuery(statements)
   const callerCache = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
   const recentlyValidKeys = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
   const counts = { hit: 0, miss: 0 }
 
   /** A key may expire while its caller is cached. */
-  function unlessExpired(caller: Caller | undefined): Caller | undefined {
-    return caller && (!caller.expiresAt || caller.expiresAt > now()) ? caller : undefined
-  }
+  const unlessExpired = (caller: Caller | undefined) => (caller && !hasExpired(caller, now()) ? caller : undefined)
 
   /** Requests with the same key share the lookup while it is cached. */
   function remember(key: KeyHash, found: Promise<Caller | undefined>): Promise<Caller | undefined> {
@@ -85,13 +95,40 @@ export function createKeyLookup(statements: Statements, now: () => Date, verifyT
     find,
     /** As `find`, for an access token. Undefined if none are accepted. */
     findByToken: verifyToken && ((key: KeyHash, token: string) => remember(key, verifyToken(token))),
-    /** Whether a key is still valid in the database; while that is not available, or for a token, whether it has not expired. */
-    async verify(key: KeyHash, caller: Caller): Promise<boolean> {
-      const found = caller.keyId ? await find(key).catch(() => unlessExpired(caller)) : unlessExpired(caller)
-      return found !== undefined
-    },
     /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */
     wasRecentlyValid: (key: KeyHash) => recentlyValidKeys.has(key),
     counts,
   }
+}
+
+/**
+ * Verifies the keys and tokens of streams.
+ * @param statements of connections that requests do not use: they verify while those are busy
+ * @param isDatabaseAway whether `/readyz` says so: then a key is valid until it expires
+ * @returns whether a key or token is still valid. Rejects when that cannot be found out
+ */
+export function createVerifyKey(statements: Statements, now: () => Date, isDatabaseAway: () => Promise<boolean>) {
+  const begin = `BEGIN; SET LOCAL statement_timeout = ${VERIFY_TIMEOUT_MS}`
+  const query = createKeyQuery(statements, { maxSize: KEY_CACHE_SIZE, begin })
+
+  return async (key: KeyHash, caller: Caller): Promise<boolean> => {
+    if (!caller.keyId) return !hasExpired(caller, now()) // nothing revokes a token before it expires
+    try {
+      const found = await Promise.race([query(key), failLate()])
+      return found !== undefined && !hasExpired(found, now())
+    } catch (error) {
+      if (await isDatabaseAway()) return !hasExpired(caller, now())
+      throw error
+    }
+  }
+}
+
+async function failLate(): Promise<never> {
+  await sleep(VERIFY_TIMEOUT_MS, undefined, { ref: false })
+  throw new Error('The key was not verified in time')
+}
+
+/** The expiry of a token may be no date, which is later than nothing. */
+function hasExpired({ expiresAt }: Caller, now: Date): boolean {
+  return expiresAt !== null && !(expiresAt > now)
 }

@@ -26,7 +26,7 @@ export function createPools(options: PoolsOptions) {
   const replication = createReplication(options, common)
   const database = createDatabase({ ...common, size: config.DATABASE_POOL_SIZE }, replication.replicas)
   const feedPool = createPool({ ...common, size: FEED_POOL_SIZE })
-  // A saturated pool does not make the instance unready.
+  // A saturated pool does not make the instance unready, and delays no verification of streams' keys.
   const readinessPool = createPool({ ...common, size: 1, tracer: undefined })
   const others = [feedPool, readinessPool, ...replication.pools]
   return {

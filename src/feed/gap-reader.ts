@@ -4,7 +4,7 @@ import { SELECT_LIST } from '../animals/queries.ts'
 import type { RecentAnimals } from './recent.ts'
 import { pauseAfter, readNewest, readWriters, waitForWriters } from './settled.ts'
 
-/** How often new animals are read, in milliseconds: with the verification of keys less than ten queries a second. */
+/** How often new animals are read, in milliseconds: less than ten queries a second. */
 const POLL_MS = 105
 
 const READ_SIZE = 500

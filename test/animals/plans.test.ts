@@ -158,7 +158,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
   await readWriters(run)
 
   const keyHash = toKeyHash(service.key) ?? expect.unreachable()
-  const keyLookup = createKeyLookup(statements, () => new Date())
+  const keyLookup = createKeyLookup({ statements, now: () => new Date() })
   const { clientId } = (await keyLookup.find(keyHash)) ?? expect.unreachable()
 
   await createLookup(statements)(1n)

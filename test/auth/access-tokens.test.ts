@@ -168,11 +168,8 @@ describe('an access token', () => {
   test('is remembered with at most 9,999 others', async ({ service }) => {
     const expiresAt = new Date(Date.now() + 3_600_000)
     const caller = { keyId: undefined, clientId: -1n, keyPrefix: 'token', scopes: new Set<never>(), expiresAt }
-    const lookup = createKeyLookup(
-      service.database.statements,
-      () => new Date(),
-      async () => caller,
-    )
+    const { statements } = service.database
+    const lookup = createKeyLookup({ statements, now: () => new Date(), verifyToken: async () => caller })
     for (let n = 0; n <= 10_000; n++) await lookup.findByToken?.(`hash ${n}`, 'a token')
     expect([await lookup.cached('hash 0'), await lookup.cached('hash 10000')]).toEqual([undefined, caller])
   })

@@ -1,7 +1,8 @@
 import { describe, expect } from 'vitest'
+import { startBehindProxy } from '../support/behind-proxy.ts'
 import { type EventStream, openStream } from '../support/event-stream.ts'
 import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
-import { waitUntil } from '../support/timeouts.ts'
+import { stopClock, waitUntil } from '../support/timeouts.ts'
 
 const NEW = `
   subscription New($after: String, $status: PetStatus, $categoryId: ID) {
@@ -290,6 +291,49 @@ describe('a stream ends', () => {
     await create(service, 'Rex')
     await streams[1]?.received(1)
     expect(streams[1]?.ended).toBeUndefined()
+  })
+
+  test('soon after its key is revoked while requests have all connections', async ({ service }) => {
+    const { pool } = service.database
+    const peer = await service.startPeer()
+    const stream = await openStream(service, { query: NEW })
+    const taken = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()))
+    expect(await peer.keys.revoke(service.key.slice(0, 13))).toBe(true)
+    await waitUntil(() => stream.ended)
+    taken.forEach((client) => client.release())
+    expect(stream.text).toContain('"UNAUTHENTICATED"')
+  })
+
+  test('with UNAVAILABLE, without complete, when its key cannot be verified although /readyz is 200', async ({
+    service,
+  }) => {
+    const stream = await openStream(service, { query: NEW })
+    await withClient(async (client) => {
+      await client.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
+      await waitUntil(() => stream.ended)
+      expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
+    }, databaseOf(service))
+    expect(stream.events().map(({ event, data }) => [event, data])).toEqual([
+      ['next', expect.stringContaining('"code":"UNAVAILABLE","status":503')],
+    ])
+    await service.log.line({ operation: 'subscription New', ended: 'unverified', code: 'UNAVAILABLE' })
+  })
+
+  test('not while the database is not available, unless its key expires', async ({ service }) => {
+    const clock = stopClock()
+    const expiresAt = new Date(Date.now() + 3_600_000)
+    let now = new Date()
+    const { peer, proxy } = await startBehindProxy(service, { now: () => now })
+    const key = await service.keys.issue('short', { expiresAt })
+    const streams = [await openStream({ ...peer, key }, { query: NEW }), await openStream(peer, { query: NEW })]
+    await proxy.down()
+    clock.advance(60_000)
+    now = expiresAt
+    await waitUntil(() => streams[0]?.ended) // both were verified
+    await proxy.up()
+    await create(service, 'Rex')
+    await streams[1]?.received(1)
+    expect(streams.map(({ ended }) => ended)).toEqual(['complete', undefined])
   })
 
   test('when its client disconnects: nothing of it is left', async ({ service }) => {

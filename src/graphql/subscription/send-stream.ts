@@ -2,13 +2,15 @@ import { once } from 'node:events'
 import type { Request, Response } from 'express'
 import { noLongerValid } from '../../auth/authenticate.ts'
 import type { Config } from '../../config.ts'
-import { toApiError } from '../../errors.ts'
+import { ApiError, toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
 import { callerOf } from '../../http/request.ts'
 import type { LogError } from '../../telemetry/error-log.ts'
 import { copyOf } from './selection.ts'
 import type { Subscription } from './subscribe.ts'
 import { SSE, type Transport } from './transports.ts'
+
+const notVerified = new ApiError('UNAVAILABLE', 'The API key could not be verified: subscribe again.')
 
 /** Pause between two heartbeats, in milliseconds: common proxies close a connection that is idle for 15 seconds or more. */
 const HEARTBEAT_MS = 12_000
@@ -60,12 +62,15 @@ export async function sendStream(
   if (res.destroyed) return
   closeWhenIdle(req, res, config.STREAM_WRITE_TIMEOUT_MS) // the end must be taken, too: until then the stream counts as open
   // Without `complete`, so that clients reconnect, unless they cannot continue.
-  if (stream.endReason !== 'unauthenticated') return void res.end()
-  const error = noLongerValid(callerOf(req))
-  recordError(logError, error, req)
-  const { code, message, status } = error
-  const json = JSON.stringify({ errors: [{ message, extensions: { code, status } }] })
-  res.end(transport.result(json) + transport.complete)
+  if (stream.endReason === 'unauthenticated') res.end(lastResult(noLongerValid(callerOf(req))) + transport.complete)
+  else if (stream.endReason === 'unverified') res.end(lastResult(notVerified))
+  else res.end()
+
+  function lastResult(error: ApiError): string {
+    recordError(logError, error, req)
+    const { code, message, status } = error
+    return transport.result(JSON.stringify({ errors: [{ message, extensions: { code, status } }] }))
+  }
 }
 
 function beginStream(res: Response, { contentType }: Transport): void {

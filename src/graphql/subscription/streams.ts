@@ -7,13 +7,19 @@ import { ApiError } from '../../errors.ts'
 /** How often the keys and tokens of streams are verified, in milliseconds: with KEY_CACHE_MS less than 5 seconds. */
 export const VERIFY_MS = 2_000
 
-type EndReason = 'client' | 'slow' | 'unauthenticated' | 'shutdown' | 'error'
+/** A stream ends before its key was not verified for so long, in milliseconds. */
+const MAX_UNVERIFIED_MS = 5_000
+
+const END_REASONS = ['client', 'slow', 'unauthenticated', 'unverified', 'shutdown', 'error'] as const
+type EndReason = (typeof END_REASONS)[number]
 
 /** The response to a subscription. */
 export class Stream extends AbortController {
   events = 0
   /** When the response began, in milliseconds after the request. */
   beganMs = 0
+  /** When its key or token was known to be valid. */
+  verifiedAtMs = performance.now()
 
   get endReason(): EndReason | undefined {
     return this.signal.reason
@@ -29,11 +35,11 @@ export type Streams = ReturnType<typeof createStreams>
 
 type StreamLimits = Pick<Config, 'STREAM_LIMIT' | 'STREAM_LIMIT_PER_KEY'>
 
-/** @param verifyKey whether the key or token of a caller is still valid */
+/** @param verifyKey whether the key or token of a caller is still valid; rejects if that cannot be found out */
 export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, caller: Caller) => Promise<boolean>) {
   const all = new Map<Stream, { key: KeyHash; caller: Caller }>()
   const countByClient = new Map<bigint, number>()
-  const ended: Record<EndReason, number> = { client: 0, slow: 0, unauthenticated: 0, shutdown: 0, error: 0 }
+  const ended = Object.fromEntries(END_REASONS.map((reason) => [reason, 0])) as Record<EndReason, number>
   let closedEvents = 0
   let drainedAtMs: number | undefined
 
@@ -67,7 +73,7 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
     for (const [stream, { key, caller }] of all) {
       const result = results.get(key) ?? verifyKey(key, caller)
       results.set(key, result)
-      void result.then((isValid) => isValid || stream.end('unauthenticated'))
+      void endUnlessValid(stream, result)
     }
   }
 
@@ -86,6 +92,16 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
       return [...all.keys()].reduce((sum, stream) => sum + stream.events, closedEvents)
     },
     ended: ended as Readonly<typeof ended>,
+  }
+}
+
+/** @param result of the verification. After one that failed, the next one may be too late */
+async function endUnlessValid(stream: Stream, result: Promise<boolean>): Promise<void> {
+  try {
+    if (await result) stream.verifiedAtMs = performance.now()
+    else stream.end('unauthenticated')
+  } catch {
+    if (performance.now() + VERIFY_MS - stream.verifiedAtMs > MAX_UNVERIFIED_MS) stream.end('unverified')
   }
 }
 
