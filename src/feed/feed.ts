@@ -12,8 +12,8 @@ import { createSettledId } from './settled.ts'
 /** The least pause between two reads, in milliseconds, however many animals this process adds. */
 const MIN_PAUSE_MS = 10
 
-/** Followers that are woken in one turn of the event loop. */
-const WAKE_SIZE = 100
+/** How long followers are woken in one turn of the event loop, in milliseconds: a request waits for several turns. */
+const WAKE_MS = 2
 
 interface FeedOptions {
   /** How long to wait for transactions to find a settled id, in milliseconds. */
@@ -133,10 +133,13 @@ async function readUntilFailure(animals: RecentAnimals, { followers, reader, set
 /** Wakes some followers at a time, so that requests wait for a few of them only. @returns how long it took */
 async function wakeAll(followers: Set<() => void>): Promise<number> {
   const sinceMs = performance.now()
-  const waiting = [...followers]
-  for (let n = 0; n < waiting.length; n += WAKE_SIZE) {
-    for (const wake of waiting.slice(n, n + WAKE_SIZE)) wake()
+  let turnMs = sinceMs
+  for (const wake of [...followers]) {
+    wake()
+    await undefined // what the follower does, in microtasks, is part of the turn
+    if (performance.now() - turnMs < WAKE_MS) continue
     await nextTurn()
+    turnMs = performance.now()
   }
   return performance.now() - sinceMs
 }
