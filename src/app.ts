@@ -46,7 +46,12 @@ export function createApp(deps: AppDependencies): Express {
   const authenticate = createAuthenticate(deps)
   const graphql = graphqlRouter(deps)
 
-  const app = createExactApp()
+  // Its paths are exact: neither another case nor a slash at the end.
+  const app = express()
+    .disable('x-powered-by')
+    .disable('etag')
+    .enable('strict routing')
+    .enable('case sensitive routing')
   app.set('trust proxy', config.TRUSTED_PROXIES ?? false)
   // Without Node's limit of 1,000 parameters, which would hide an invalid one. The request line is limited to 16 KiB.
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
@@ -75,14 +80,12 @@ export function createApp(deps: AppDependencies): Express {
   addAssetRoutes(app)
   addDocsRoutes(app, config)
   addSchemaRoute(app)
-  if (config.METRICS_PORT === undefined) {
-    app.use('/metrics', async (req, _res, next) => {
-      await authenticate(req)
-      requireScope(req, 'metrics:read')
-      next()
-    })
-    addReadRoute(app, '/metrics', (_req, res) => metrics.send(res))
-  }
+  app.use('/metrics', async (req, _res, next) => {
+    await authenticate(req)
+    requireScope(req, 'metrics:read')
+    next()
+  })
+  addReadRoute(app, '/metrics', (_req, res) => metrics.send(res))
 
   return app.use(notFound, errorHandler(logError))
 }
@@ -108,22 +111,4 @@ function addCommonSteps(app: Express, { config, log, metrics, tracer }: AppDepen
     if (CORS_ORIGINS && respondToPreflight(req, res, routeOf)) return
     if (!redirectTrailingSlash(req, res)) next()
   })
-}
-
-/** The app on `METRICS_PORT`, for an internal network: no key. */
-export function createMetricsApp(deps: Pick<AppDependencies, 'config' | 'logError' | 'metrics'>): Express {
-  const { config, logError, metrics } = deps
-  const app = createExactApp()
-  app.use((req, res, next) => {
-    beginRequest(req, res, config.HANDLER_TIMEOUT_MS)
-    validateRequestHead(req)
-    next()
-  })
-  addReadRoute(app, '/metrics', (_req, res) => metrics.send(res))
-  return app.use(notFound, errorHandler(logError))
-}
-
-/** Its paths are exact: neither another case nor a slash at the end. */
-function createExactApp(): Express {
-  return express().disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
 }

@@ -37,9 +37,6 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   if (!data.OIDC_ISSUER !== !data.OIDC_AUDIENCE) {
     throw invalid('OIDC_ISSUER and OIDC_AUDIENCE must be set together')
   }
-  if (data.METRICS_PORT === data.PORT) {
-    throw invalid(`METRICS_PORT must not equal PORT, which is ${data.PORT}`)
-  }
   for (const [inner, order, outer] of TIMEOUT_ORDER) {
     const sum = inner.reduce((total, name) => total + data[name], 0)
     if (sum < data[outer] || (order === '<=' && sum === data[outer])) continue

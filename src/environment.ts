@@ -134,11 +134,6 @@ export const Environment = z.object({
   SHED_DELAY_MS: integerOr(500, 0, 600_000).describe(
     'Reject new requests (503) when the event-loop lag exceeds this time. 0 disables the limit.',
   ),
-  METRICS_PORT: integer(1, 65535)
-    .optional()
-    .describe(
-      'Port that serves `/metrics` without an API key, for internal networks. Unset: `/metrics` is on `PORT` and requires the scope `metrics:read`.',
-    ),
   LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'silent')
     .default('info')
     .describe('Minimum log level. Requests are logged at `info`.'),
@@ -180,7 +175,7 @@ export const Environment = z.object({
 })
 
 /** Variables of earlier versions. One that is still set is a line in the log at the start. */
-export const REMOVED_VARIABLES = ['RATE_LIMIT_STORE', 'WORKERS']
+export const REMOVED_VARIABLES = ['RATE_LIMIT_STORE', 'WORKERS', 'METRICS_PORT']
 
 /** Every variable with its default and description, for `--help`. */
 export function describeEnvironment(): string {

@@ -62,11 +62,10 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
   }
 }
 
-/** Names the variable whose port or address cannot be listened on. */
-function toListenError(error: NodeJS.ErrnoException, { HOST, PORT, METRICS_PORT }: Config): OperatorError {
-  const variable = 'port' in error && error.port === METRICS_PORT ? `METRICS_PORT ${METRICS_PORT}` : `PORT ${PORT}`
+/** Names the variables whose port or address cannot be listened on. */
+function toListenError(error: NodeJS.ErrnoException, { HOST, PORT }: Config): OperatorError {
   const inUse = 'the port is in use: set another one, or stop the process that uses it'
-  return new OperatorError(`${variable}, HOST ${HOST}: ${error.code === 'EADDRINUSE' ? inUse : error.message}`)
+  return new OperatorError(`PORT ${PORT}, HOST ${HOST}: ${error.code === 'EADDRINUSE' ? inUse : error.message}`)
 }
 
 /** Migrates and seeds the embedded database. @returns the development key */

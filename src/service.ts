@@ -2,7 +2,7 @@ import type { Tracer } from '@opentelemetry/api'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
 import { createAnimals } from './animals/service.ts'
-import { createApp, createMetricsApp } from './app.ts'
+import { createApp } from './app.ts'
 import { type Caller, createApiKeys } from './auth/api-keys.ts'
 import { createVerifyToken } from './auth/access-tokens.ts'
 import { createRateLimiters } from './auth/rate-limiter.ts'
@@ -130,9 +130,7 @@ export function createService(options: ServiceOptions) {
     },
     now,
   })
-  const onRejected = observeRejections(log, metrics)
-  const server = createHttpServer(app, config, onRejected)
-  const metricsServer = createHttpServer(createMetricsApp({ config, metrics, logError }), config, onRejected)
+  const server = createHttpServer(app, config, observeRejections(log, metrics))
   const stopJobs = startJobs(log, [
     { everyMs: USAGE_FLUSH_MS, run: () => usage.flush() },
     { everyMs: VERIFY_MS, run: async () => streams.endWithoutKey() },
@@ -141,7 +139,7 @@ export function createService(options: ServiceOptions) {
 
   async function stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void> {
     streams.drain(drainDelayMs + drainTimeoutMs * STREAM_DRAIN_SHARE)
-    await Promise.all([server, metricsServer].map((one) => one.close(drainDelayMs, drainTimeoutMs)))
+    await server.close(drainDelayMs, drainTimeoutMs)
     loadShedder.stop()
     monitor.stop()
     stopJobs()
@@ -156,7 +154,6 @@ export function createService(options: ServiceOptions) {
     /** Listens for requests. @returns the port, which the system chooses for port 0. Rejects with Node's error */
     async start({ port, host }: { port: number; host: string }): Promise<number> {
       monitor.check()
-      if (config.METRICS_PORT !== undefined) await metricsServer.listen(config.METRICS_PORT, host)
       return server.listen(port, host)
     },
     /** Shuts down gracefully, in the two times of `HttpServer.close`. */

@@ -58,12 +58,6 @@ test('OIDC_ISSUER and OIDC_AUDIENCE are set together', () => {
   }
 })
 
-test('METRICS_PORT must not equal PORT, also if that is the default', () => {
-  expect(errorOf({ PORT: '4001', METRICS_PORT: '4001' })).toBe('METRICS_PORT must not equal PORT, which is 4001')
-  expect(errorOf({ METRICS_PORT: '4000' })).toBe('METRICS_PORT must not equal PORT, which is 4000')
-  expect(loadConfig({ PORT: '0', METRICS_PORT: '4000' })).toMatchObject({ PORT: 0, METRICS_PORT: 4000 })
-})
-
 describe('an invalid value is reported in one line that names its variable', () => {
   const invalid: Record<string, string[]> = {
     NODE_ENV: ['prod'],
@@ -86,7 +80,6 @@ describe('an invalid value is reported in one line that names its variable', () 
     ],
     SHED_QUEUE_LENGTH: ['many'],
     STREAM_WRITE_TIMEOUT_MS: ['0'],
-    METRICS_PORT: ['65536', '0'],
     LOG_LEVEL: ['verbose'],
     DATABASE_URL: ['mysql://pets:topsecret@localhost/pets'],
     DATABASE_URL_FILE: ['/nowhere/at/all', '/'],

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import type { Deployment } from 'kubernetes-types/apps/v1.d.ts'
 import type { Job } from 'kubernetes-types/batch/v1.d.ts'
 import type { Service } from 'kubernetes-types/core/v1.d.ts'
-import type { Ingress, NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts'
+import type { Ingress } from 'kubernetes-types/networking/v1.d.ts'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { version } from '../../src/project.ts'
@@ -24,7 +24,6 @@ const manifests = Object.fromEntries(
   'deployment.yaml': Deployment
   'ingress.yaml': Ingress
   'migration.yaml': Job
-  'network-policy.yaml': NetworkPolicy
   'service.yaml': Service
   [file: string]: { apiVersion?: string; kind?: string }
 }
@@ -40,16 +39,15 @@ test('the manifests have only members that the Kubernetes API knows, of the righ
   expect(typeErrors([JSON.parse(misspelt)])).toEqual([expect.stringContaining('readinesProbe')])
 })
 
-test('the ports are those on which the service listens, and only Prometheus reaches that of the metrics', () => {
-  expect(container?.ports).toEqual([
-    { name: 'http', containerPort: config.PORT },
-    { name: 'metrics', containerPort: config.METRICS_PORT },
-  ])
-  const rules = manifests['network-policy.yaml'].spec?.ingress ?? []
-  expect(rules.map(({ ports, from }) => [ports?.[0]?.port, from?.length])).toEqual([
-    [config.PORT, undefined],
-    [config.METRICS_PORT, 1],
-  ])
+test('the port is that on which the service listens, and Prometheus scrapes it on every pod', () => {
+  expect(container?.ports).toEqual([{ name: 'http', containerPort: config.PORT }])
+  const { scrape_configs: jobs } = parse(read('deploy/prometheus/kubernetes.yaml')) as {
+    scrape_configs: { kubernetes_sd_configs: { selectors: { label: string }[] }[]; relabel_configs: object[] }[]
+  }
+  const labels = Object.entries(manifests['deployment.yaml'].spec?.selector.matchLabels ?? {})
+  expect(jobs[0]?.kubernetes_sd_configs[0]?.selectors[0]?.label).toBe(labels.map((label) => label.join('=')).join())
+  const source = '__meta_kubernetes_pod_container_port_name'
+  expect(jobs[0]?.relabel_configs).toEqual([{ source_labels: [source], regex: 'http', action: 'keep' }])
 })
 
 test('/readyz decides when a pod gets its first request; without a database it goes on responding', () => {

@@ -4,7 +4,6 @@ import { describe, expect } from 'vitest'
 import { version } from '../../src/project.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { hasPromtool, whySkipped } from './promtool.ts'
-import { freePort } from '../support/processes.ts'
 import { sendMany } from '../support/raw-http.ts'
 
 const metricsOf = async ({ send }: TestService) => (await send('/metrics')).text()
@@ -26,19 +25,6 @@ describe('/metrics', () => {
     ])
     const post = await service.send('/metrics', { method: 'POST' })
     expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
-  })
-
-  test('on METRICS_PORT needs no key, and is not available on PORT', async ({ service }) => {
-    const port = await freePort()
-    const peer = await service.startPeer({ METRICS_PORT: port })
-    expect((await peer.send('/metrics')).status).toBe(404)
-    const exposition = await fetch(`http://127.0.0.1:${port}/metrics`)
-    expect(exposition.status).toBe(200)
-    expect(await exposition.text()).toContain('route="/metrics",method="GET",operation="",status="404"')
-    const nothing = await fetch(`http://127.0.0.1:${port}/v1/pets`)
-    expect([nothing.status, await nothing.json()]).toMatchObject([404, { code: 'NOT_FOUND' }])
-    await peer.stop(0, 0)
-    await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow('fetch failed')
   })
 
   test('counts requests by route, method, operation and status, errors by code, and deprecated calls by key', async ({
