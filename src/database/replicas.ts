@@ -47,22 +47,38 @@ interface Position {
   is_standby?: boolean
 }
 
-/** @throws an error if the replica is no standby of the same primary */
-function hasReplayed(primary: Position, replica?: Position): boolean {
+/** @returns how many bytes the replica is ahead. @throws an error if it is no standby of the same primary */
+function compare(primary: Position, replica?: Position): bigint {
   if (!replica?.is_standby) throw new Error('it is not a standby')
   if (replica.system !== primary.system) throw new Error('it is a standby of another server')
   if (replica.database !== primary.database) throw new Error('its URL names another database')
   if (replica.timeline !== primary.timeline) {
     throw new Error(`it is on timeline ${replica.timeline}, the primary on ${primary.timeline}`)
   }
-  return BigInt(replica.position) >= BigInt(primary.position)
+  return BigInt(replica.position) - BigInt(primary.position)
+}
+
+/**
+ * Whether a replica has replayed what the primary had on its disk. One that is ahead has received more since, or has another
+ * history: the primary sends nothing that is not on its disk, so its position is read once more.
+ */
+async function hasReplayed(
+  primary: Position,
+  replica: Position | undefined,
+  readAgain: () => Promise<Position | void>,
+) {
+  const aheadBytes = compare(primary, replica)
+  if (aheadBytes <= 0n) return aheadBytes === 0n
+  const later = await readAgain()
+  if (later && compare(later, replica) > 0n) throw new Error('it is ahead of the primary, so it has another history')
+  return later !== undefined
 }
 
 /** A read that a replica may execute. */
 interface Attempt {
   /** Whether its caller no longer waits, and reads from the primary. */
   isOver: boolean
-  primary?: Position
+  primary?: Position | undefined
 }
 
 /** @returns false, one turn of the event loop after that time, so that a result that has arrived meanwhile wins */
@@ -71,9 +87,9 @@ async function timeout(ms: number): Promise<false> {
   return setImmediate(false, { ref: false })
 }
 
-/** Reads the position of the primary, once for all reads that wait. */
-function createPositionReader(positionPool: Pool) {
-  return new Batcher<void, Position>((take) =>
+/** Reads the position of the primary, once for all reads that wait. @param onFailure receives why it is unknown */
+function createPositionReader(positionPool: Pool, onFailure: (reason: string) => void) {
+  const batcher = new Batcher<void, Position>((take) =>
     positionPool.withConnection(async (client) => {
       const waiting = take() // before the position is read
       const { rows } = await client.query<Position>(prepared(READ_PRIMARY, []))
@@ -82,6 +98,11 @@ function createPositionReader(positionPool: Pool) {
       return waiting.map(() => primary)
     }),
   )
+  return async (attempt: Attempt): Promise<Position | undefined> => {
+    attempt.primary = undefined
+    attempt.primary = await batcher.execute().catch((error: unknown) => void onFailure(reasonOf(error)))
+    return attempt.primary
+  }
 }
 
 /** Excludes replicas from reads, with exponential backoff. */
@@ -120,7 +141,7 @@ export type Replicas = ReturnType<typeof createReplicas>
 export function createReplicas({ pools, positionPool, onExcluded }: ReplicasOptions) {
   const backoff = createBackoff(pools)
   let turn = 0
-  const primaryPosition = createPositionReader(positionPool)
+  const readPosition = createPositionReader(positionPool, exclude)
 
   /** @param pool undefined for all of them, because of the primary */
   function exclude(reason: string, pool?: Pool): void {
@@ -130,17 +151,14 @@ export function createReplicas({ pools, positionPool, onExcluded }: ReplicasOpti
 
   /** @returns undefined if the position is unknown, or the caller no longer waits: the connection is kept for the next read */
   async function readFrom<T>(pool: Pool, read: (client: pg.PoolClient) => Promise<T>, attempt: Attempt) {
-    const position = primaryPosition.execute().then(
-      (primary) => (attempt.primary = primary),
-      (error: unknown) => exclude(reasonOf(error)),
-    )
+    const position = readPosition(attempt)
     return pool.withConnection(async (client) => {
       for (;;) {
         // Both at the same time: a standby keeps what it has replayed.
         const replica = client.query<Position>(prepared(READ_REPLICA, []))
         const [primary, { rows }] = await Promise.all([position, replica])
         if (!primary || attempt.isOver) return undefined
-        if (hasReplayed(primary, rows[0])) break
+        if (await hasReplayed(primary, rows[0], () => readPosition(attempt))) break
         await sleep(POLL_MS)
       }
       const result = await read(client)

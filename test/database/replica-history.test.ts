@@ -34,6 +34,19 @@ test('a standby of another server, or another database, is excluded, though it i
   await expectExcluded(second, 'its URL names another database')
 })
 
+test('a standby that is ahead of a primary which was put back to a snapshot, or is a copy, is excluded', async () => {
+  const replication = await startReplication()
+  onTestFinished(() => replication.stop())
+  const snapshot = await replication.addStandby()
+  await snapshot.separate()
+  await replication.onPrimary(animals(10_000, 'of another history'))
+  const { standby } = replication
+  await waitUntil(async () => (await standby.query('SELECT count(*)::int FROM animal')).rows[0].count === 10_000)
+  await snapshot.query(animals(50, 'right'))
+  const service = await startService(snapshot.url, { DATABASE_REPLICA_URLS: [standby.url] })
+  await expectExcluded(service, 'it is ahead of the primary, so it has another history')
+})
+
 test('after a failover, a standby that follows the new primary executes reads, and one of the old primary does not', async () => {
   const replication = await startReplication()
   onTestFinished(() => replication.stop())

@@ -54,7 +54,13 @@ async function startStandby(primaryUrl: string, primary: string, folder: string)
   const start = () => control('start', '-w', '-l', `${folder}.log`, '-o', options)
   await start()
   const crash = () => control('stop', '-m', 'immediate')
-  return { url, query: (sql: string) => query(url, sql), start, crash }
+  /** Makes a primary of it that continues the same timeline, as a copy or a snapshot of the primary does. */
+  async function separate(): Promise<void> {
+    await control('stop', '-m', 'fast')
+    await rm(join(folder, 'standby.signal'))
+    await start()
+  }
+  return { url, query: (sql: string) => query(url, sql), start, crash, separate }
 }
 
 /** What pg_basebackup does, which is not among the embedded programs. */
