@@ -1,3 +1,4 @@
+import fs from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { Config } from '../config.ts'
 import { version } from '../project.ts'
@@ -5,8 +6,14 @@ import { version } from '../project.ts'
 /** How long a line may wait to be written, in milliseconds. SIGKILL loses what is not written yet. */
 const FLUSH_INTERVAL_MS = 10
 
-/** Lines that wait are written at once when they have this many bytes. */
-const BUFFER_BYTES = 4_096
+/** Lines that wait are written at once when they have this many characters. */
+const BUFFER_LENGTH = 4_096
+
+/** Further lines are dropped while so many bytes wait for the reader of stdout. */
+const MAX_WAITING_BYTES = 1_048_576
+
+/** How many times an exit waits for a reader that takes nothing, each for FLUSH_INTERVAL_MS. */
+const EXIT_WAITS = 100
 
 export function createLogger(level: Config['LOG_LEVEL'], stream: DestinationStream = bufferedStdout()): Logger {
   const hooks = { streamWrite: redactKeys }
@@ -48,10 +55,44 @@ export function redactKeys(text: string): string {
   return text.replace(/(pets_[0-9a-z]{8})[0-9a-z]{20,}/gi, '$1…')
 }
 
-/** Batches lines: one write per request cost 12 % of CPU. An exit flushes them, even after an exception. */
+/**
+ * Batches lines: one write per request cost 12 % of CPU. An exit writes the rest, even after an exception. Lines are lost
+ * if the reader of stdout has gone, if the disk is full, or if MAX_WAITING_BYTES wait for a reader that takes nothing.
+ */
 function bufferedStdout(): DestinationStream {
-  const options = { dest: 1, sync: true, minLength: BUFFER_BYTES, periodicFlush: FLUSH_INTERVAL_MS }
-  const stream = pino.destination(options)
-  process.once('exit', () => stream.flushSync())
-  return stream
+  let lines = ''
+  /** What stdout has not taken of earlier lines. */
+  let rest = Buffer.alloc(0)
+  let timer: NodeJS.Timeout | undefined
+  const flushLater = () => (timer ??= setTimeout(flush, FLUSH_INTERVAL_MS).unref())
+
+  function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
+    if (lines) rest = Buffer.concat([rest, Buffer.from(lines)])
+    lines = ''
+    try {
+      while (rest.length) rest = rest.subarray(fs.writeSync(1, rest))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') flushLater()
+      else rest = Buffer.alloc(0)
+    }
+  }
+
+  process.once('exit', () => {
+    flush()
+    const never = new Int32Array(new SharedArrayBuffer(4))
+    for (let waits = 0; rest.length && waits < EXIT_WAITS; waits++) {
+      Atomics.wait(never, 0, 0, FLUSH_INTERVAL_MS)
+      flush()
+    }
+  })
+  return {
+    write(line) {
+      if (rest.length + lines.length > MAX_WAITING_BYTES) return
+      lines += line
+      if (lines.length >= BUFFER_LENGTH) flush()
+      else flushLater()
+    },
+  }
 }

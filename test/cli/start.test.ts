@@ -1,16 +1,20 @@
-import { cpSync, rmSync } from 'node:fs'
+import { spawn, type StdioOptions } from 'node:child_process'
+import { cpSync, existsSync, openSync, rmSync } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { describe, expect } from 'vitest'
+import { describe, expect, onTestFinished } from 'vitest'
 import { listMigrations } from '../../src/database/migrate.ts'
 import { REMOVED_VARIABLES } from '../../src/environment.ts'
 import { assets } from '../support/assets.ts'
 import { cloneDatabase, databaseOf, dropDatabase, withClient } from '../support/harness.ts'
 import {
+  freePort,
+  INHERITED,
   unreachableDatabaseUrl,
   kill,
   occupyPort,
@@ -289,4 +293,57 @@ test('a second signal during the drain delay stops the process immediately', asy
   await sleep(2_100) // within two seconds, a signal is the same Ctrl-C, passed on by npm
   void service.signal('SIGTERM')
   expect(await ended).toMatchObject({ code: 1 })
+})
+
+describe('without a reader of its log it serves until SIGTERM, and exits with 0', () => {
+  /** Starts the service without a database. @returns ends it, and returns its exit code and the lines on stderr */
+  async function startWithout(stdout: 'pipe' | number) {
+    const port = await freePort()
+    const env = { ...INHERITED, DATABASE_URL: await unreachableDatabaseUrl(), PORT: String(port), HOST: '127.0.0.1' }
+    const stdio: StdioOptions = ['ignore', stdout, 'pipe']
+    const child = spawn(process.execPath, [fileURLToPath(new URL('../../dist/main.js', import.meta.url))], {
+      env,
+      stdio,
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const exited = once(child, 'exit')
+    const stderr = child.stderr ? text(child.stderr) : ''
+    const path = `http://127.0.0.1:${port}/nothing`
+    return {
+      child,
+      /** Sends a request, which has a line in the log, as soon as the service responds. */
+      send: () => waitFor(async () => expect((await fetch(path)).status).toBe(404)),
+      async end() {
+        child.kill('SIGTERM')
+        const [code] = (await exited) as [number | null]
+        return { code, stderr: await stderr }
+      },
+    }
+  }
+
+  test.for([0, 1, 2, 3, 4])('that has gone after line %i', async (lines) => {
+    const { child, send, end } = await startWithout('pipe')
+    let received = 0
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      received += text.split('\n').length - 1
+      if (received >= lines) child.stdout?.destroy()
+    })
+    if (lines === 0) child.stdout?.destroy()
+    await send()
+    expect(await end()).toEqual({ code: 0, stderr: '' })
+  })
+
+  test('that takes nothing', async () => {
+    const { child, send, end } = await startWithout('pipe')
+    await send()
+    child.stdout?.pause()
+    for (let n = 0; n < 3_000; n += 50) await Promise.all(Array.from({ length: 50 }, send))
+    expect(await end()).toEqual({ code: 0, stderr: '' })
+  })
+
+  test.skipIf(!existsSync('/dev/full'))('on a full disk', async () => {
+    const { send, end } = await startWithout(openSync('/dev/full', 'w'))
+    await send()
+    expect(await end()).toEqual({ code: 0, stderr: '' })
+  })
 })
