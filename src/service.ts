@@ -124,10 +124,7 @@ export function createService(options: ServiceOptions) {
     trusted,
     tracer,
     recordUse,
-    recordDeprecatedCall({ keyId, keyPrefix }) {
-      if (keyId) usage.recordDeprecatedCall(keyId, now())
-      metrics.recordDeprecatedCall(keyPrefix)
-    },
+    recordDeprecatedCall: ({ keyPrefix }) => metrics.recordDeprecatedCall(keyPrefix),
     now,
   })
   const server = createHttpServer(app, config, observeRejections(log, metrics))

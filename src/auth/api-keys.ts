@@ -34,7 +34,7 @@ export interface Caller {
 
 type IssueOptions = { scopes?: Scope[]; expiresAt?: Date | undefined }
 
-export type KeyInfo = Omit<ApiKey, 'id' | 'hash' | 'clientId'>
+export type KeyInfo = Omit<ApiKey, 'id' | 'hash' | 'clientId' | 'deprecatedCalls' | 'deprecatedLastCallAt'>
 
 export type ApiKeys = ReturnType<typeof createApiKeys>
 
@@ -53,7 +53,7 @@ export function createApiKeys({ prisma }: { prisma: PrismaClient }, now = () => 
     list: (): Promise<KeyInfo[]> =>
       prisma.apiKey.findMany({
         where: { id: { gt: 0 } },
-        omit: { id: true, hash: true, clientId: true },
+        omit: { id: true, hash: true, clientId: true, deprecatedCalls: true, deprecatedLastCallAt: true },
         orderBy: { id: 'asc' },
       }),
     rotate: (prefix: string, overlapMs: number) => rotate(prisma, now(), prefix, overlapMs),

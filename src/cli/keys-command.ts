@@ -18,9 +18,7 @@ const USAGE = `Usage: npm run --silent keys -- COMMAND
   rotate PREFIX [--overlap 24h]
                   creates a key that replaces another and prints it; the old key remains valid for the overlap and
                   cannot be rotated again
-  revoke PREFIX   revokes a key; running instances reject it within 5 seconds
-  deprecated-usage
-                  lists the keys that call the deprecated GET /v1/pets/{petId}, most recent call first`
+  revoke PREFIX   revokes a key; running instances reject it within 5 seconds`
 
 const TEXT = { type: 'string' } as const
 
@@ -56,9 +54,6 @@ function parse([command, ...args]: string[]): Command {
     }
     case 'revoke':
       return revoke(toPrefix(parseArguments(args, {}, USAGE, ['PREFIX']).positionals[0]))
-    case 'deprecated-usage':
-      parseArguments(args, {}, USAGE)
-      return showDeprecatedUsage
     default:
       throw new UsageError(command ? `Unknown command: ${command}.` : 'A command is missing.', USAGE)
   }
@@ -103,24 +98,11 @@ async function list(keys: ApiKeys): Promise<void> {
     EXPIRES: (key) => formatMinute(key.expiresAt),
     REVOKED: (key) => formatMinute(key.revokedAt),
     'LAST USED': (key) => formatMinute(key.lastUsedAt),
-    'CALLS OF getPet': (key) => String(key.deprecatedCalls),
   })
 }
 
 async function listJson(keys: ApiKeys): Promise<void> {
-  const rows = (await keys.list()).map((key) => ({ ...key, deprecatedCalls: Number(key.deprecatedCalls) }))
-  console.log(JSON.stringify(rows, null, 2))
-}
-
-async function showDeprecatedUsage(keys: ApiKeys): Promise<void> {
-  const callers = (await keys.list()).filter((key) => key.deprecatedCalls > 0n)
-  callers.sort((a, b) => Number(b.deprecatedLastCallAt) - Number(a.deprecatedLastCallAt))
-  printTable(callers, {
-    PREFIX: (key) => key.prefix,
-    NAME: (key) => key.name,
-    'CALLS OF getPet': (key) => String(key.deprecatedCalls),
-    'LAST (UTC)': (key) => formatMinute(key.deprecatedLastCallAt),
-  })
+  console.log(JSON.stringify(await keys.list(), null, 2))
 }
 
 /** Accepts no complete key: a key is a secret, and other users can read the arguments of a process. */

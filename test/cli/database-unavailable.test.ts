@@ -42,7 +42,7 @@ describe('keys and migrate report the same reason if they cannot use the databas
     }
     expect(await sandbox.run('cli/keys.js', ['list'], env)).toEqual(outdated)
     expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toMatchObject({ code: 0, stderr: '' })
-    const removeColumn = 'ALTER TABLE api_key DROP COLUMN deprecated_calls'
+    const removeColumn = 'ALTER TABLE api_key DROP COLUMN last_used_at'
     await withClient((client) => client.query(removeColumn), new URL(emptyDatabase).pathname.slice(1))
     expect(await sandbox.run('cli/keys.js', ['list'], env)).toEqual(outdated)
   })

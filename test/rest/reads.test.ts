@@ -113,13 +113,4 @@ describe('the deprecated getPet', () => {
     expect(gone.headers.get('link')).toBe('</v1/pets>; rel="successor-version"')
     expect((await after.send('/v1/pets')).status).toBe(200)
   })
-
-  test('is counted for each key, with the time of its last call', async ({ service }) => {
-    const instance = await service.startPeer(at('2029-05-06T07:08:09Z'))
-    for (const path of ['/v1/pets/1', '/v1/pets/2', '/v1/pets']) await instance.send(path)
-    await instance.stop(0, 0)
-    const [key] = await service.keys.list()
-    expect(key?.deprecatedCalls).toBe(2n)
-    expect(key?.deprecatedLastCallAt).toEqual(new Date('2029-05-06T07:08:09Z'))
-  })
 })
