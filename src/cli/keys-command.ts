@@ -7,14 +7,11 @@ import { describeEnvironment } from '../environment.ts'
 import { OperatorError } from '../operator-error.ts'
 import { parseArguments, UsageError } from './arguments.ts'
 
-const EXPIRES_FORMS = 'a duration (30m, 24h, 90d), a date (2027-01-31) or a time in UTC (2027-01-31T18:00Z)'
-
 const USAGE = `Usage: npm run --silent keys -- COMMAND
-  create --name NAME [--scopes ${Scope.options.join(',')}] [--expires WHEN]
+  create --name NAME [--scopes ${Scope.options.join(',')}] [--expires 90d]
                   creates a key and prints it on stdout, only this once; NAME has up to 100 characters.
-                  Default scopes: ${DEFAULT_SCOPES.join(',')}. WHEN is ${EXPIRES_FORMS};
-                  without it the key does not expire
-  list [--json]   lists all keys by prefix
+                  Default scopes: ${DEFAULT_SCOPES.join(',')}. Without --expires the key does not expire
+  list            lists all keys by prefix
   rotate PREFIX [--overlap 24h]
                   creates a key that replaces another and prints it; the old key remains valid for the overlap and
                   cannot be rotated again
@@ -47,7 +44,8 @@ function parse([command, ...args]: string[]): Command {
     case 'create':
       return create(parseArguments(args, { name: TEXT, scopes: TEXT, expires: TEXT }, USAGE).values)
     case 'list':
-      return parseArguments(args, { json: { type: 'boolean' } }, USAGE).values.json ? listJson : list
+      parseArguments(args, {}, USAGE)
+      return list
     case 'rotate': {
       const { values, positionals } = parseArguments(args, { overlap: TEXT }, USAGE, ['PREFIX'])
       return rotate(toPrefix(positionals[0]), values.overlap ?? '24h')
@@ -65,14 +63,13 @@ function create({ name, scopes, expires }: { name?: string; scopes?: string; exp
     throw new OperatorError('--name takes 1 to 100 characters, no control characters.')
   const granted = Scope.array().safeParse(scopes?.split(',') ?? DEFAULT_SCOPES)
   if (!granted.success) throw new OperatorError(`--scopes takes one or more of ${Scope.options.join(',')}.`)
-  const expiresAt = expires === undefined ? undefined : toDate(expires)
+  const expiresAt = expires === undefined ? undefined : new Date(Date.now() + toMs('--expires', expires))
   const options = { scopes: [...new Set(granted.data)], expiresAt }
   return async (keys) => console.log(await keys.issue(name, options))
 }
 
 function rotate(prefix: string, overlap: string): Command {
-  const overlapMs = toMs(overlap)
-  if (overlapMs === undefined) throw new OperatorError('--overlap takes a duration: 30m, 24h, 90d.')
+  const overlapMs = toMs('--overlap', overlap)
   return async (keys) => {
     const key = await keys.rotate(prefix, overlapMs)
     if (!key) throw new OperatorError(`No active key has the prefix ${prefix}.`)
@@ -101,32 +98,16 @@ async function list(keys: ApiKeys): Promise<void> {
   })
 }
 
-async function listJson(keys: ApiKeys): Promise<void> {
-  console.log(JSON.stringify(await keys.list(), null, 2))
-}
-
 /** Accepts no complete key: a key is a secret, and other users can read the arguments of a process. */
 function toPrefix(text = ''): string {
   if (/^pets_[0-9a-z]{8}$/.test(text)) return text
   throw new OperatorError('PREFIX must be the 13 characters that `list` shows, not a complete key.')
 }
 
-function toMs(text: string): number | undefined {
+function toMs(option: string, text: string): number {
   const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(text) ?? []
-  if (!count) return undefined
+  if (!count) throw new OperatorError(`${option} takes a duration: 30m, 24h, 90d.`)
   return Number(count) * { m: 60_000, h: 3_600_000, d: 86_400_000 }[unit as 'm' | 'h' | 'd'] // no other unit matches
-}
-
-function toDate(text: string): Date {
-  const duration = toMs(text)
-  const date = duration === undefined ? new Date(text) : new Date(Date.now() + duration)
-  if (duration === undefined) {
-    const hasForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text)
-    const exists = !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text.slice(0, 10)) // no 31 February
-    if (!hasForm || !exists) throw new OperatorError(`--expires takes ${EXPIRES_FORMS}.`)
-  }
-  if (date.getTime() <= Date.now()) throw new OperatorError('--expires is in the past.')
-  return date
 }
 
 function formatMinute(date: Date | null): string {

@@ -22,16 +22,12 @@ async function get({ base }: TestService, key: string): Promise<Response> {
   return fetch(`${base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
 }
 
-async function listed(keys: (...args: string[]) => Promise<string>, key: string): Promise<KeyInfo | undefined> {
-  const keyInfos = JSON.parse(await keys('list', '--json')) as KeyInfo[] // dates as text
-  return keyInfos.find(({ prefix }) => prefix === prefixOf(key))
+async function listed({ keys }: TestService, key: string): Promise<KeyInfo | undefined> {
+  return (await keys.list()).find(({ prefix }) => prefix === prefixOf(key))
 }
 
 describe('the keys command', () => {
-  test('creates a key with scopes and an end, and lists it as a table and as JSON without its secret', async ({
-    service,
-    keys,
-  }) => {
+  test('creates a key with scopes and an end, and lists it without its secret', async ({ service, keys }) => {
     const day = new Date(Date.now() + 90 * 24 * hourMs).toISOString().slice(0, 10)
     const key = await keys('create', '--name', 'web shop', '--scopes', 'pets:read', '--expires', '90d')
     expect((await get(service, key)).status).toBe(200)
@@ -45,37 +41,16 @@ describe('the keys command', () => {
     const minute = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d'
     expect(row).toMatch(new RegExp(`^${prefixOf(key)}  web shop +pets:read +${minute} +${day} \\d\\d:\\d\\d +- +-$`))
 
-    expect(await listed(keys, key)).toEqual({
-      name: 'web shop',
-      prefix: prefixOf(key),
-      scopes: ['pets:read'],
-      createdAt: expect.stringMatching(/Z$/),
-      expiresAt: expect.stringContaining(day),
-      revokedAt: null,
-      lastUsedAt: null,
-    })
-    expect(table + (await keys('list', '--json'))).not.toContain(key.slice(13, 30))
+    expect(table).not.toContain(key.slice(13, 30))
     const usual = await keys('create', '--name', 'usual')
-    expect(await listed(keys, usual)).toMatchObject({ scopes: ['pets:read', 'pets:write'], expiresAt: null })
-  })
-
-  test('a key expires at a time, at the end of a duration, or at the start of a day', async ({ keys }) => {
-    for (const [when, start] of [
-      ['2999-01-31T18:00Z', '2999-01-31T18:00:00.000Z'],
-      ['2999-01-31T18:00:30Z', '2999-01-31T18:00:30.000Z'],
-      ['2999-01-31', '2999-01-31T00:00:00.000Z'],
-      ['30m', new Date(Date.now() + hourMs / 2).toISOString().slice(0, 10)],
-    ] as const) {
-      const key = await keys('create', '--name', 'web', '--expires', when)
-      expect(await listed(keys, key)).toMatchObject({ expiresAt: expect.stringMatching(`^${start}`) })
-    }
+    expect(await listed(service, usual)).toMatchObject({ scopes: ['pets:read', 'pets:write'], expiresAt: null })
   })
 
   test('rotates a key: both work until the end of the overlap, then only the new one', async ({ service, keys }) => {
     const old = await keys('create', '--name', 'web', '--scopes', 'pets:read', '--expires', '30d')
     const key = await keys('rotate', prefixOf(old), '--overlap', '2h')
     expect([(await get(service, old)).status, (await get(service, key)).status]).toEqual([200, 200])
-    expect(await listed(keys, key)).toMatchObject({ name: 'web', scopes: ['pets:read'] })
+    expect(await listed(service, key)).toMatchObject({ name: 'web', scopes: ['pets:read'] })
 
     for (const [hours, status] of [
       [1.9, 200],
@@ -95,12 +70,12 @@ describe('the keys command', () => {
     const rotated = both.flatMap((result) => (result.status === 'fulfilled' ? [result.value ?? ''] : []))
     const [next = ''] = rotated
     expect(rotated).toEqual([next])
-    expect(await listed(keys, next)).toMatchObject({ expiresAt: null })
-    const all = await keys('list', '--json')
+    expect(await listed(service, next)).toMatchObject({ expiresAt: null })
+    const all = await keys('list')
     const alreadyRotated = `${prefix} was rotated already: its successor is ${prefixOf(next)}.\n`
     const again = await runKeysCommand(['rotate', prefix], service.databaseUrl)
     expect(again).toEqual({ code: 1, stdout: '', stderr: alreadyRotated })
-    expect(await keys('list', '--json')).toBe(all)
+    expect(await keys('list')).toBe(all)
   })
 
   test('a rotated key is the same client, with its Idempotency-Keys and its rate limit', async ({ service, keys }) => {
@@ -133,8 +108,6 @@ describe('the keys command', () => {
 
   const key = mintKey()
   const USAGE = /^\nUsage: .*\n {2}create --name NAME /
-  const EXPIRES =
-    /^--expires takes a duration \(30m, 24h, 90d\), a date \(2027-01-31\) or a time in UTC \(2027-01-31T18:00Z\)/
   test.for([
     [['revoke', key], /^PREFIX must be /],
     [['rotate', key], /^PREFIX must be /],
@@ -144,11 +117,7 @@ describe('the keys command', () => {
       /^--scopes takes one or more of pets:read,pets:write,metrics:read/,
     ],
     [['create', '--name', 'web', '--scopes', ''], /^--scopes takes /],
-    [['create', '--name', 'web', '--expires', 'later'], EXPIRES],
-    [['create', '--name', 'web', '--expires', '2020-01-01'], /^--expires is in the past/],
-    [['create', '--name', 'web', '--expires', '2027-13-01'], EXPIRES],
-    [['create', '--name', 'web', '--expires', '2027-02-31'], EXPIRES],
-    [['create', '--name', 'web', '--expires', '2027-01-31T18Z'], EXPIRES],
+    [['create', '--name', 'web', '--expires', '2027-01-31'], /^--expires takes a duration: 30m, 24h, 90d\.$/m],
     [['create', '--name', ''], /^--name takes 1 to 100 characters/],
     [[], /^A command is missing\./, USAGE],
     [['lst'], /^Unknown command: lst\./, USAGE],
@@ -160,7 +129,6 @@ describe('the keys command', () => {
     [['create', '--name', 'web', key], /^There are too many arguments\./, USAGE],
     [[key], /^Unknown command: /, USAGE],
     [['revoke', `--${key}`], /^Unknown option '--/, USAGE],
-    [['list', `--json=${key}`], /^Option '--json' does not take an argument/, USAGE],
   ] as [string[], RegExp, RegExp?][])(
     'names an invalid argument in one line, before the usage if it is unknown or missing, and prints no key: %j',
     async ([args, problem, rest = /^$/]) => {
