@@ -4,6 +4,7 @@ import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { errorHandler, recordError } from '../http/error-handler.ts'
 import { sendJson } from '../http/json.ts'
 import type { LogError } from '../telemetry/error-log.ts'
+import { cleanMessage, GraphQLRequestError } from './request-errors.ts'
 import { sendSingleResult } from './subscription/send-stream.ts'
 import { findTransport, isNamed } from './subscription/transports.ts'
 
@@ -48,25 +49,10 @@ export function negotiate(req: Request): string {
   throw new ApiError('NOT_ACCEPTABLE', message)
 }
 
-/** A request that is rejected before execution, with one code for all of its errors. */
-export class GraphQLRequestError extends ApiError {
-  readonly errors: readonly GraphQLError[]
-
-  constructor(code: ErrorCode, ...errors: GraphQLError[]) {
-    super(code, errors[0]?.message)
-    this.errors = errors
-  }
-}
-
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */
 const MAX_LOCATIONS = 10
 
-/** A message of graphql-js, which suggests names of the schema ("Did you mean"), and repeats values of any length. */
-export function cleanMessage(message: string): string {
-  return message.replace(/ Did you mean .*$/s, '').slice(0, 500)
-}
-
-/** An error with the code, message and status of the REST API. @param code of a request; undefined for a resolver's */
+/** An error with the code, message and status of the REST API. @param code of a request; undefined for an execution's */
 export function toGraphQLError(
   error: GraphQLError,
   code: ErrorCode | undefined,
@@ -74,8 +60,8 @@ export function toGraphQLError(
   req: Request,
 ): GraphQLFormattedError {
   const { locations, path, originalError: thrown } = error
-  const isOurs = thrown instanceof ApiError || (code === undefined && thrown && !(thrown instanceof GraphQLError))
-  const mapped = isOurs ? toApiError(thrown) : new ApiError(code ?? 'INVALID_ARGUMENT', cleanMessage(error.message))
+  const isRequestError = code && !(thrown instanceof ApiError)
+  const mapped = isRequestError ? new ApiError(code, cleanMessage(error.message)) : toApiError(thrown)
   recordError(logError, mapped, req)
   const { fields } = mapped
   const extensions = { code: mapped.code, status: mapped.status, ...(fields && { fields }) }

@@ -4,6 +4,7 @@ import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, i
 import { OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef } from 'graphql'
 import { collectFields, type FieldNodes, fragmentsOf, setsOf } from './fields.ts'
 import type { Prepared } from './prepare.ts'
+import { coerceArguments } from './request-errors.ts'
 import type { GraphQLContext } from './schema/builder.ts'
 import { schema } from './schema/index.ts'
 
@@ -78,7 +79,7 @@ export class Execution {
     for (let next = this.#pending.pop(); next; next = this.#pending.pop()) await next
   }
 
-  /** @throws GraphQLError for a directive whose variable is null */
+  /** @throws ArgumentError for a directive whose variable is null */
   #collect(parentType: GraphQLObjectType, sets: SelectionSetNode[]): SelectedField[] {
     const variableValues = this.#prepared.coerced
     const fields = parentType.getFields()
@@ -95,7 +96,7 @@ export class Execution {
     const { definition, info, name, nodes } = field
     const slot: Slot = { values, key: name, type: definition.type, parent }
     try {
-      const args = definition.args.length > 0 ? getArgumentValues(definition, nodes[0], this.#prepared.coerced) : {}
+      const args = definition.args.length > 0 ? this.#argumentsOf(field) : {}
       const value = (definition.resolve ?? defaultFieldResolver)(source, args, this.#context, info)
       if (!(value instanceof Promise)) return this.#complete(value, field, slot)
       values[name] = undefined // members have the order of the document
@@ -104,6 +105,10 @@ export class Execution {
     } catch (error) {
       this.#fail(error, slot, nodes)
     }
+  }
+
+  #argumentsOf({ definition, nodes: [node] }: SelectedField): Record<string, unknown> {
+    return coerceArguments(() => getArgumentValues(definition, node, this.#prepared.coerced))
   }
 
   #complete(value: unknown, field: SelectedField, slot: Slot): void {

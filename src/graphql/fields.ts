@@ -1,5 +1,6 @@
 import type { DocumentNode, FieldNode, FragmentDefinitionNode, SelectionNode, SelectionSetNode } from 'graphql'
 import { getDirectiveValues, GraphQLIncludeDirective, GraphQLSkipDirective, Kind } from 'graphql'
+import { coerceArguments } from './request-errors.ts'
 
 type Fragments = Record<string, FragmentDefinitionNode>
 type Variables = Record<string, unknown>
@@ -21,7 +22,7 @@ export function setsOf(nodes: readonly FieldNode[]): SelectionSetNode[] {
  * The fields of a valid selection set by response name, in the order of the result: fragments are expanded, `@skip` and
  * `@include` are decided. A schema without interfaces and unions needs no types for it.
  * @param sets are merged @param variables are coerced
- * @throws GraphQLError for a directive whose variable is null
+ * @throws ArgumentError for a directive whose variable is null
  */
 export function collectFields(
   sets: SelectionSetNode[],
@@ -54,6 +55,8 @@ export function collectFields(
 
 function isIncluded(node: SelectionNode, variables: Variables): boolean {
   if (!node.directives?.length) return true
-  if (getDirectiveValues(GraphQLSkipDirective, node, variables)?.if === true) return false
-  return getDirectiveValues(GraphQLIncludeDirective, node, variables)?.if !== false
+  return coerceArguments(() => {
+    if (getDirectiveValues(GraphQLSkipDirective, node, variables)?.if === true) return false
+    return getDirectiveValues(GraphQLIncludeDirective, node, variables)?.if !== false
+  })
 }

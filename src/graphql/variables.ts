@@ -3,7 +3,7 @@ import type { OperationDefinitionNode, VariableDefinitionNode } from 'graphql'
 import { coerceInputValue, getNullableType, GraphQLError, isInputObjectType, isInputType } from 'graphql'
 import { separateOperations, typeFromAST, visit } from 'graphql'
 import { ApiError, describeFields, type FieldError, MAX_FIELDS } from '../errors.ts'
-import { cleanMessage } from './errors.ts'
+import { cleanMessage } from './request-errors.ts'
 import { isMap } from './params.ts'
 import { schema } from './schema/index.ts'
 

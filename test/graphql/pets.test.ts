@@ -1,6 +1,8 @@
 import { expect } from 'vitest'
 import { toCursor } from '../../src/animals/cursor.ts'
+import { openStream } from '../support/event-stream.ts'
 import { testWithService as test } from '../support/harness.ts'
+import { waitFor } from '../support/timeouts.ts'
 
 test('after and before together select the animals between them', async ({ service }) => {
   for (let n = 0; n < 7; n++) await service.post({ name: 'x', categoryId: 1 })
@@ -16,4 +18,28 @@ test('createPet with status null creates an animal without a status', async ({ s
   const query = 'mutation { createPet(input: { name: "x", categoryId: 1, status: null }) { id status } }'
   expect((await service.graphql(query)).data).toEqual({ createPet: { id: '1', status: null } })
   expect(await (await service.send('/v1/pets/1')).text()).toBe('{"id":1,"name":"x","categoryId":1}')
+})
+
+test('a stored value that this release does not know is INTERNAL, logged and counted, in a query and in an event', async ({
+  service,
+}) => {
+  const { pool } = service.database
+  await pool.query(`ALTER TYPE pet_status ADD VALUE 'reserved'`) // as a newer release does
+  const stream = await openStream(service, { query: 'subscription { petCreated { node { id status } } }' })
+  await pool.query(`INSERT INTO animal (name, category_id, status) VALUES ('x', 1, 'reserved')`)
+  await stream.received(1)
+  stream.close()
+  const event = JSON.parse(stream.events()[0]?.data ?? '')
+  const result = await service.graphql('{ pet(id: 1) { id status } }')
+  const extensions = { code: 'INTERNAL', status: 500 }
+  const error = { message: 'Internal server error.', extensions }
+  expect([event, result]).toMatchObject([
+    { data: { petCreated: { node: { id: '1', status: null } } }, errors: [error] },
+    { data: { pet: { id: '1', status: null } }, errors: [error] },
+  ])
+  await waitFor(async () => {
+    expect(service.log.lines.filter(({ msg }) => msg === 'unexpected error')).toHaveLength(2)
+    const metrics = await (await service.send('/metrics')).text()
+    expect(metrics).toContain('petstore_errors_total{route="/graphql",code="INTERNAL"} 2\n')
+  })
 })

@@ -8,7 +8,7 @@ const NOTHING = '__typename @skip(if: true)'
  * The shortest document with the same events as a valid subscription: fragments are expanded, `@skip` and `@include` are
  * decided, fields with the same response name are merged. So it has no variables, and its size is bounded by the limit of
  * aliases. The fields of an event have no arguments, and no types but objects. `variables` are coerced.
- * @throws GraphQLError for a directive whose variable is null
+ * @throws ArgumentError for a directive whose variable is null
  */
 export function toSelection(
   document: DocumentNode,
