@@ -39,7 +39,7 @@ describe.for([...pages])('%s', ([file, text]) => {
   test('names paths that exist', () => {
     const paths = isRecord
       ? []
-      : [...text.matchAll(/(?<![@\w./-])(?:src|test|docs|deploy|prisma|dist|\.ci)\/[\w./-]*\w\/?/g)].map(
+      : [...text.matchAll(/(?<![@\w./-])(?:src|test|docs|deploy|prisma|dist|\.ci)\/[\w./@-]*\w\/?/g)].map(
           ([path]) => path,
         )
     expect(paths.filter((path) => !createdLater.has(path) && !exists(path))).toEqual([])

@@ -1,4 +1,6 @@
+import { freePort } from '../support/processes.ts'
 import { proxyPrograms, type RunningProxy, startProxyProgram } from '../support/proxies.ts'
+import { unitEnvironment } from '../support/unit.ts'
 import { type Client, createClient, type ClientResponse } from './client.ts'
 import { prepareDatabase, statementsFinished, startCluster, type TestDatabase } from './cluster.ts'
 import {
@@ -18,10 +20,10 @@ import { auditRequests, auditStreams, reachEnd, readStored } from './stream-audi
 import { startSubscriber, type Subscriber } from './subscriber.ts'
 
 /**
- * Restarts two instances one after the other, behind each proxy of deploy/, while clients send requests at a steady rate
+ * Restarts the instances of deploy/pet-store@.service one after the other, behind each proxy of deploy/, while clients send requests at a steady rate
  * and read streams.
  */
-export const rolling = definePart({ rounds: 10, rate: 500, drainMs: 5_000, streams: 30 }, async (defer, sizes) => {
+export const rolling = definePart({ rounds: 5, instances: 4, rate: 500, streams: 30 }, async (defer, sizes) => {
   const measurements: Measurement[] = []
   for (const { name, installed } of proxyPrograms) {
     measurements.push(info('proxy', installed ? name : `SKIPPED: ${name} is not installed (apt-get install ${name})`))
@@ -37,13 +39,14 @@ export async function rollUnderLoad(
   defer: Defer,
   name: string,
   { url, key }: TestDatabase,
-  { rounds, rate, drainMs, streams }: { rounds: number; rate: number; drainMs: number; streams: number },
+  { rounds, instances: count, rate, streams }: { rounds: number; instances: number; rate: number; streams: number },
   buildOf = async (_round: number) => today,
 ): Promise<Measurement[]> {
   let build = await buildOf(0)
-  const start = (port?: number) =>
-    startInstance(defer, { build, DATABASE_URL: url, ...PATIENT_ENV, DRAIN_DELAY_MS: drainMs, ...(port && { port }) })
-  const instances = [await start(), await start()]
+  const start = (port: number) =>
+    startInstance(defer, { build, port, DATABASE_URL: url, ...unitEnvironment(port), ...PATIENT_ENV })
+  const instances: Instance[] = []
+  while (instances.length < count) instances.push(await start(await freePort()))
   const ports = instances.map(({ port }) => port)
   const proxy = await startProxyProgram(defer, name, ports)
   const { port } = proxy

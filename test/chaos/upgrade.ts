@@ -16,7 +16,7 @@ const run = promisify(execFile)
  * Upgrades two instances of the last release one after the other, and goes back, while clients send requests and read
  * streams. Before the first upgrade the migrations of today's build are applied, and a column is added that neither knows.
  */
-export const upgrade = definePart({ rounds: 4, rate: 200, drainMs: 5_000, streams: 30 }, async (defer, sizes) => {
+export const upgrade = definePart({ rounds: 4, instances: 2, rate: 200, streams: 30 }, async (defer, sizes) => {
   if (!proxyPrograms.some(({ name, installed }) => installed && name === 'haproxy'))
     return [info('upgrade', 'SKIPPED: haproxy is not installed (apt-get install haproxy)')]
   const { commit, build: release } = await buildRelease(defer)

@@ -30,11 +30,14 @@ describe('compose.yaml', () => {
 })
 
 describe('haproxy.cfg', () => {
-  test.skipIf(!hasHaproxy)(`is valid, without a warning${whySkipped}`, () => {
-    const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', pathOf('deploy/haproxy.cfg')], {
-      encoding: 'utf8',
-    })
-    expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: 'Configuration file is valid\n' })
+  test.skipIf(!hasHaproxy)(`is valid, without a warning, with and without Compose${whySkipped}`, () => {
+    for (const env of [{}, services.proxy?.environment]) {
+      const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', pathOf('deploy/haproxy.cfg')], {
+        encoding: 'utf8',
+        env: { PATH: process.env.PATH, ...env },
+      })
+      expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: 'Configuration file is valid\n' })
+    }
   })
 
   test('balances between the instances of compose.yaml', () => {

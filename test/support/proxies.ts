@@ -21,15 +21,15 @@ interface ProxyProgram {
 const programs: Record<string, ProxyProgram> = {
   haproxy: {
     settings: 'haproxy.cfg',
-    servers: /^ +server-template .*$/gm,
-    toServers: (hosts) => hosts.map((host, n) => `  server i${n} ${host}`).join('\n'),
+    servers: /(?:^ +server i\d 127\.0\.0\.1:400\d\n)+/gm,
+    toServers: (hosts) => hosts.map((host, n) => `  server i${n} ${host}\n`).join(''),
     complete: (settings) => settings,
     toArguments: (file) => ['-db', '-f', file],
   },
   nginx: {
     settings: 'nginx.conf',
-    servers: /^ +server 10\.0\.0\.1:4000(.*);\n +server 10\.0\.0\.2:4000.*$/gm,
-    toServers: (hosts) => hosts.map((host) => `server ${host}$1;`).join('\n'),
+    servers: /(?:^ +server 127\.0\.0\.1:400\d(.*);\n)+/gm,
+    toServers: (hosts) => hosts.map((host) => `server ${host}$1;\n`).join(''),
     complete: (settings, folder) => {
       // nginx creates the folder of each kind when it starts, even if no request uses it.
       const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(

@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs'
+
+/** The template unit of systemd, in which %i is the port of an instance. */
+export const unit = readFileSync(new URL('../../deploy/pet-store@.service', import.meta.url), 'utf8')
+
+/** The value of a setting that the unit has once. */
+export const unitValue = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
+
+/** The environment of the instance on a port, without what the installation sets. */
+export function unitEnvironment(port: number): Record<string, string> {
+  const variables = unitValue('Environment').replaceAll('%i', String(port)).split(' ')
+  return Object.fromEntries(variables.map((text) => text.split('=')))
+}
