@@ -2,10 +2,11 @@ import type { DocumentNode, ExecutableDefinitionNode, FieldNode, FragmentDefinit
 import type { GraphQLNamedType, InlineFragmentNode, OperationDefinitionNode, SelectionNode } from 'graphql'
 import type { SelectionSetNode } from 'graphql'
 import { getArgumentValues, getNamedType, GraphQLError, isObjectType, Kind } from 'graphql'
+import { SchemaMetaFieldDef, TypeMetaFieldDef } from 'graphql'
 import type { QueryStats } from './limits.ts'
 import { schema } from './schema/index.ts'
 
-const INTROSPECTION_FIELDS = new Set(['__schema', '__type'])
+const INTROSPECTION_FIELDS = new Map([SchemaMetaFieldDef, TypeMetaFieldDef].map((field) => [field.name, field]))
 
 /** Cost of each of INTROSPECTION_FIELDS, which cannot declare it. */
 const INTROSPECTION_COST = 10
@@ -22,14 +23,13 @@ type Type = GraphQLNamedType | undefined
 const FREE: Cost = () => 0
 
 /** Measures of a selection set with its fragments expanded: `directives` at the top, others at every level. */
-const EMPTY = { depth: 0, aliases: 0, directives: 0, selections: 0, cost: FREE }
+const EMPTY = { aliases: 0, introspectionAliases: 0, directives: 0, selections: 0, cost: FREE }
 type Expanded = typeof EMPTY
 
 /**
- * Analyzes an operation in O(document size), for a document without cycles of fragments. Depth and aliases are those of
- * the operation with its fragments expanded at every spread; fields, fragments and the longest alias are measured as
- * written. Selections (fields, fragment spreads and inline fragments) are those of the largest operation or fragment of
- * the document, expanded: they bound the work of validation, execution and `cost`, which expand fragments at each spread.
+ * Analyzes an operation in O(document size), for a document without cycles of fragments. Aliases and selections (fields,
+ * fragment spreads and inline fragments) are those of the largest operation or fragment of the document, with its fragments
+ * expanded at every spread: they bound the work of validation, execution and `cost`, which expand them, too.
  *
  * `cost` is the sum of what the fields declare, at least 1; for a valid operation within the limits. Arguments are coerced
  * as in execution; a field with invalid ones costs 0. Fields under `@skip` and `@include` count.
@@ -37,10 +37,16 @@ type Expanded = typeof EMPTY
 export function analyze({ definitions, loc }: DocumentNode, operation: OperationDefinitionNode) {
   const executable = definitions.filter((definition) => 'selectionSet' in definition)
   const walk = new DocumentWalk(executable)
-  const { depth, aliases, cost } = walk.measureDefinition(operation)
-  const selections = Math.max(...executable.map((definition) => walk.measureDefinition(definition).selections))
-  const lines = loc?.source.body.split(/\r\n|[\n\r]/).length ?? 0
-  const stats: QueryStats = { lines, ...walk.written, fragments: walk.fragments.size, depth, aliases, selections }
+  const measured = executable.map((definition) => walk.measureDefinition(definition))
+  const stats: QueryStats = {
+    lines: loc?.source.body.split(/\r\n|[\n\r]/).length ?? 0,
+    variables: Math.max(...executable.map(({ variableDefinitions = [] }) => variableDefinitions.length)),
+    aliases: Math.max(...measured.map(({ aliases }) => aliases)),
+    introspectionAliases: Math.max(...measured.map(({ introspectionAliases }) => introspectionAliases)),
+    aliasLength: walk.aliasLength,
+    selections: Math.max(...measured.map(({ selections }) => selections)),
+  }
+  const { cost } = walk.measureDefinition(operation)
   return {
     ...stats,
     introspects: walk.introspects,
@@ -55,7 +61,7 @@ export function analyze({ definitions, loc }: DocumentNode, operation: Operation
 /** Walks each definition of a document once, however often it is spread. */
 class DocumentWalk {
   readonly fragments: Map<string, FragmentDefinitionNode>
-  readonly written = { fields: 0, aliasLength: 0 }
+  aliasLength = 0
   introspects = false
   readonly #measured = new Map<ExecutableDefinitionNode, Expanded>()
 
@@ -78,8 +84,10 @@ class DocumentWalk {
     for (const node of selections) {
       const within = this.#measureNode(node, parent)
       const isField = node.kind === Kind.FIELD
-      total.depth = Math.max(total.depth, within.depth + (isField ? 1 : 0))
-      total.aliases += within.aliases + (isField && node.alias ? 1 : 0)
+      const aliases = isField && node.alias ? 1 : 0
+      const isIntrospection = isField && (INTROSPECTION_FIELDS.has(node.name.value) || parent?.name.startsWith('__'))
+      total.aliases += within.aliases + aliases
+      total.introspectionAliases += within.introspectionAliases + (isIntrospection ? aliases : 0)
       total.directives += (node.directives?.length ?? 0) + (isField ? 0 : within.directives)
       total.selections += within.selections + 1
       costs.push(within.cost, isField ? costOf(node, parent) : FREE)
@@ -93,9 +101,8 @@ class DocumentWalk {
       const fragment = this.fragments.get(node.name.value)
       return fragment ? this.measureDefinition(fragment) : EMPTY
     }
-    this.written.fields += 1
     this.introspects ||= INTROSPECTION_FIELDS.has(node.name.value)
-    this.written.aliasLength = Math.max(this.written.aliasLength, node.alias?.value.length ?? 0)
+    this.aliasLength = Math.max(this.aliasLength, node.alias?.value.length ?? 0)
     return node.selectionSet ? this.#measureSet(node.selectionSet, getNamedType(fieldOf(node, parent)?.type)) : EMPTY
   }
 }
@@ -106,7 +113,7 @@ function typeOf(node: ExecutableDefinitionNode | InlineFragmentNode): Type {
 }
 
 function fieldOf({ name }: FieldNode, parent: Type) {
-  return isObjectType(parent) ? parent.getFields()[name.value] : undefined
+  return isObjectType(parent) ? (parent.getFields()[name.value] ?? INTROSPECTION_FIELDS.get(name.value)) : undefined
 }
 
 function costOf(node: FieldNode, parent: Type): Cost {

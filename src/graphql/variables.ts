@@ -57,7 +57,9 @@ function memberErrors(value: Record<string, unknown>, type: GraphQLInputObjectTy
     .flatMap(({ name, type }) =>
       valueErrors(memberOf(value, name), type).map(({ path, message }) => ({ path: [name, ...path], message })),
     )
-  const unknown = Object.keys(value).filter((name) => !Object.hasOwn(members, name))
+  const unknown = Object.keys(value)
+    .filter((name) => !Object.hasOwn(members, name))
+    .slice(0, MAX_FIELDS)
   return [
     ...byContract,
     ...byGraphQL,

@@ -20,8 +20,11 @@ describe('common queries are within the limits', () => {
 
   test.for([
     `{ ${times(10, (i) => `a${i}: pets(first: 100) { nodes { id } }`)} }`,
-    `{ ${times(20, (i) => `a${i}: pet(id: ${i}) { id }`)} }`,
-    `{ pets { nodes { ${times(30, (i) => `a${i}: name`)} } } }`,
+    `{ ${times(70, (i) => `a${i}: pet(id: ${i}) { id }`)} }`,
+    `{ pets { nodes { ${times(100, (i) => `a${i}: name`)} } } }`,
+    `mutation { ${times(30, (i) => `a${i}: createPet(input: { name: "x", categoryId: 1 }) { id name status }`)} }`,
+    `{ __schema { types { ${'ofType { '.repeat(200)} name ${'}'.repeat(200)} } } }`,
+    `query (${times(50, (i) => `$v${i}: ID!`)}) { ${times(50, (i) => `a${i}: pet(id: $v${i}) { id }`)} }`,
   ])('%.60s…', async (query, { service }) => {
     expect(await (await send(service, query)).text()).not.toMatch(/; the limit is/)
   })

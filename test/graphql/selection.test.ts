@@ -82,12 +82,12 @@ test('the schema has no interfaces and no unions, without which fields are colle
 })
 
 test('a selection is small, whatever the document: what is not in the result is gone, and what is double', () => {
-  const names = Array.from({ length: limits.fragments }, (_, n) => `F${n}`.padEnd(500, 'f'))
+  const names = Array.from({ length: 40 }, (_, n) => `F${n}`.padEnd(500, 'f'))
   const spreads = names.map((name) => `...${name}`).join(' ')
   const fragments = names.map((name) => `fragment ${name} on AnimalEdge { cursor node { id id } ... { cursor } }`)
   const query = `subscription S${'($v: Boolean = true)'} { petCreated(after: "x") { ${spreads} cursor @skip(if: $v) } } # comment\n${fragments.join('\n')}`
   expect(selectionOf(query)).toBe('subscription{petCreated{cursor node{id}}}')
-  const aliases = Array.from({ length: limits.aliases }, (_, n) => `a${n}_`.padEnd(limits.aliasLength, 'a'))
+  const aliases = Array.from({ length: 30 }, (_, n) => `a${n}_`.padEnd(limits.aliasLength, 'a'))
   const largest = `subscription S { petCreated { ${aliases.map((name) => `${name}: node { ${MEMBERS.join(' ')} __typename }`).join(' ')} } }`
   expect(selectionOf(largest).length).toBeLessThan(10_000)
 })
