@@ -76,9 +76,11 @@ export function noLongerValid({ keyId }: Caller): ApiError {
   return keyId ? invalidKey : invalidToken
 }
 
-/** @throws ApiError PERMISSION_DENIED when the caller's key lacks the scope (RFC 6750 §3.1) */
-export function requireScope(req: Request, scope: Scope): void {
-  if (callerOf(req).scopes.has(scope)) return
+/** @throws ApiError PERMISSION_DENIED, with all scopes that the caller's key lacks (RFC 6750 §3.1) */
+export function requireScope(req: Request, ...scopes: Scope[]): void {
+  const missing = scopes.filter((one) => !callerOf(req).scopes.has(one))
+  if (missing.length === 0) return
+  const scope = missing.join(' ')
   const headers = { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` }
   throw new ApiError('PERMISSION_DENIED', `This operation requires the scope ${scope}.`, { headers })
 }

@@ -2,7 +2,6 @@ import type { Request } from 'express'
 import type { DocumentNode, OperationDefinitionNode } from 'graphql'
 import { getOperationAST, GraphQLError, NoFragmentCyclesRule, OperationTypeNode } from 'graphql'
 import { UniqueFragmentNamesRule, validate } from 'graphql'
-import type { Scope } from '../auth/api-keys.ts'
 import { requireScope } from '../auth/authenticate.ts'
 import { ApiError } from '../errors.ts'
 import { type Analysis, analyze } from './analysis.ts'
@@ -11,6 +10,7 @@ import { GraphQLRequestError } from './request-errors.ts'
 import { checkLimits, limitExceeded } from './limits.ts'
 import type { GraphQLParams } from './params.ts'
 import { schema } from './schema/index.ts'
+import { scopesOf } from './scopes.ts'
 import { requireTransport, type Transport } from './subscription/transports.ts'
 import { resolveDocument, type TrustedDocuments } from './trusted-documents.ts'
 import { invalidVariables } from './variables.ts'
@@ -40,7 +40,7 @@ export function createPrepare(engine: Engine, trusted: TrustedDocuments, costLim
     const operation = getOperationAST(document, params.operationName)
     if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
     req.operation = { type: operation.operation, name: operation.name?.value.slice(0, MAX_OPERATION_NAME_LENGTH) }
-    authorize(req, operation)
+    authorize(req, document, operation)
     const transport = operation.operation === OperationTypeNode.SUBSCRIPTION ? requireTransport(req) : undefined
 
     const analysis = validOperations.get(operation) ?? checkDocument(engine, document, operation)
@@ -67,19 +67,14 @@ function parseDocument(engine: Engine, text: string): DocumentNode {
   }
 }
 
-const SCOPES: Record<OperationTypeNode, Scope> = {
-  query: 'pets:read',
-  mutation: 'pets:write',
-  subscription: 'pets:read',
-}
-
-/** @throws ApiError METHOD_NOT_ALLOWED for an operation that must use POST, PERMISSION_DENIED without its scope */
-function authorize(req: Request, { operation }: OperationDefinitionNode): void {
+/** @throws ApiError METHOD_NOT_ALLOWED for an operation that must use POST, PERMISSION_DENIED without a scope */
+function authorize(req: Request, document: DocumentNode, selected: OperationDefinitionNode): void {
+  const { operation } = selected
   if (req.method !== 'POST' && operation !== OperationTypeNode.QUERY) {
     const message = `${operation === OperationTypeNode.MUTATION ? 'Mutations' : 'Subscriptions'} must use POST.`
     throw new ApiError('METHOD_NOT_ALLOWED', message, { headers: { Allow: 'POST' } })
   }
-  requireScope(req, SCOPES[operation])
+  requireScope(req, ...scopesOf(document, selected))
 }
 
 function checkDocument(engine: Engine, document: DocumentNode, operation: OperationDefinitionNode): Analysis {

@@ -23,6 +23,10 @@ describe('a key without the scope is 403 insufficient_scope', () => {
     const key = await service.keys.issue('reader', { scopes: ['pets:read'] })
     await expectDenied(await service.post(pet, { Authorization: `Bearer ${key}` }), 'pets:write')
     for (const type of mediaTypes) await expectDenied(await graphql(service, key, mutation, type), 'pets:write')
+    const typename = await graphql(service, key, 'mutation { __typename }')
+    expect(await typename.text()).toBe('{"data":{"__typename":"Mutation"}}')
+    const byGet = `/graphql?query=${encodeURIComponent(mutation)}`
+    expect((await service.send(byGet, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(405)
     expect(await (await graphql(service, key, '{ pets { totalCount } }')).json()).toEqual({
       data: { pets: { totalCount: 0 } },
     })
@@ -34,10 +38,24 @@ describe('a key without the scope is 403 insufficient_scope', () => {
     const headers = { Authorization: `Bearer ${key}` }
     await expectDenied(await service.send('/v1/pets', { headers }), 'pets:read')
     await expectDenied(await service.send('/v1/pets/1', { headers }), 'pets:read')
-    const queries = ['{ pets { totalCount } }', '{ __schema { types { name } } }']
+    const queries = [
+      '{ pets { totalCount } }',
+      '{ __typename unknown pet(id: 1) @skip(if: true) { id } }',
+      '{ ... on Query { ...A } } fragment A on Query { ...B } fragment B on Query { ...A pets { totalCount } }',
+    ]
     for (const query of queries) {
       for (const type of mediaTypes) await expectDenied(await graphql(service, key, query, type), 'pets:read')
     }
+    for (const [query, expected] of [
+      ['{ __typename }', '{"data":{"__typename":"Query"}}'],
+      ['{ __type(name: "Query") { name } }', '{"data":{"__type":{"name":"Query"}}}'],
+      ['{ __schema { queryType { name } } }', '{"data":{"__schema":{"queryType":{"name":"Query"}}}}'],
+    ] as const)
+      expect(await (await graphql(service, key, query)).text()).toBe(expected)
+    const unknown = await (await graphql(service, key, '{ constructor ...constructor }')).text()
+    expect(unknown).toContain('GRAPHQL_VALIDATION_FAILED')
+    const subscription = 'subscription { petCreated { cursor } }'
+    await expectDenied(await graphql(service, key, subscription, 'text/event-stream'), 'pets:read')
     expect((await service.post(pet, headers)).status).toBe(201)
     expect(await (await graphql(service, key, mutation)).json()).toEqual({ data: { createPet: { id: '2' } } })
   })

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { buildSchema, findBreakingChanges } from 'graphql'
 import { expect, test } from 'vitest'
-import { printedSchema, schema } from '../../src/graphql/schema/index.ts'
+import { printedSchema, requireScopes, schema } from '../../src/graphql/schema/index.ts'
 
 const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8')
 
@@ -17,4 +17,10 @@ test('schema.graphql is the schema of the service (npm run schema updates it)', 
 test('the breaking changes since the last release are those in declared-breaking-changes.json', () => {
   const changes = findBreakingChanges(buildSchema(read('released.graphql')), schema)
   expect(changes.map(({ description }) => description)).toEqual(JSON.parse(read('declared-breaking-changes.json')))
+})
+
+test('a root field without a scope fails the start', () => {
+  const built = buildSchema('type Query { pet: Int } type Subscription { petCreated: Int }')
+  Object.assign(built.getQueryType()?.getFields().pet?.extensions ?? {}, { scope: 'pets:read' })
+  expect(() => requireScopes(built)).toThrow('Subscription.petCreated has no scope.')
 })

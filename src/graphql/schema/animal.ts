@@ -147,7 +147,10 @@ builder.queryFields((t) => ({
       before: t.arg.string({ description: 'Only animals before this cursor.' }),
     },
     // A size out of range is rejected before anything is read.
-    extensions: { cost: (args) => (PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1) },
+    extensions: {
+      cost: (args) => (PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1),
+      scope: 'pets:read',
+    },
     resolve(_root, args, context, info) {
       const query = toListQuery(args)
       const { animals, deadline, feed } = context
@@ -168,7 +171,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: 'One animal. Null, with the error NOT_FOUND, when no animal has this id.',
     args: { id: t.arg.id({ required: true, description: 'An int64 in decimal digits.' }) },
-    extensions: { cost: 1 },
+    extensions: { cost: 1, scope: 'pets:read' },
     resolve: (_root, { id }, { animals, deadline }) => deadline.run(() => animals.get(id)),
   }),
 }))

@@ -1,7 +1,7 @@
 import SchemaBuilder from '@pothos/core'
 import type { Feed } from '../../feed/feed.ts'
 import type { Animals } from '../../animals/service.ts'
-import type { Caller } from '../../auth/api-keys.ts'
+import type { Caller, Scope } from '../../auth/api-keys.ts'
 import type { Deadline } from '../../http/deadline.ts'
 
 declare module 'graphql' {
@@ -10,6 +10,8 @@ declare module 'graphql' {
   interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
     /** Points of the rate limit that the field consumes, without its subfields; default 0. */
     cost?: number | ((args: _TArgs) => number)
+    /** The scope that a caller needs for the field. Each root field has one. */
+    scope?: Scope
   }
 
   interface GraphQLInputObjectTypeExtensions {

@@ -5,11 +5,20 @@ import './mutation.ts'
 import './subscription.ts'
 
 /** The executable schema, built from the types that the imports above register. */
-export const schema = describeCosts(builder.toSchema())
+export const schema = describeCosts(requireScopes(builder.toSchema()))
 
 /** The text of `schema.graphql`: sorted, so that a diff shows only what changed. */
 export function printedSchema(): string {
   return `${printSchema(lexicographicSortSchema(schema))}\n`
+}
+
+/** @throws Error for a root field without a scope: every caller could use it */
+export function requireScopes(built: GraphQLSchema): GraphQLSchema {
+  for (const type of [built.getQueryType(), built.getMutationType(), built.getSubscriptionType()]) {
+    const open = Object.values(type?.getFields() ?? {}).find(({ extensions }) => !extensions.scope)
+    if (open) throw new Error(`${type}.${open.name} has no scope.`)
+  }
+  return built
 }
 
 /** Appends each constant cost to the description of its field. */

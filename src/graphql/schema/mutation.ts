@@ -15,7 +15,7 @@ builder.mutationFields((t) => ({
         description: `Makes a retry safe: for ${IDEMPOTENCY_HOURS} hours the same key with the same input returns the first animal instead of adding another. 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters.`,
       }),
     },
-    extensions: { cost: 10 },
+    extensions: { cost: 10, scope: 'pets:write' },
     async resolve(_root, { input, idempotencyKey: key }, { animals, caller, deadline }) {
       if (!caller) throw new Error('Only mutations have a caller')
       const { data: pet, error } = NewPet.safeParse(toContract(input))

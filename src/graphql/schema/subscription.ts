@@ -28,7 +28,7 @@ builder.subscriptionFields((t) => ({
       status: t.arg({ type: Status, description: 'Only animals with this status.' }),
       categoryId: t.arg.id({ description: `Only animals of this category: ${INT64}.` }),
     },
-    extensions: { cost: 10 },
+    extensions: { cost: 10, scope: 'pets:read' },
     subscribe: (_root, args, context) => subscribeToCreated(args, context),
     resolve: (edge) => edge,
   }),
