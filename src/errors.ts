@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { databaseFailure, isLockTimeout, isSchemaOutdated } from './database/errors.ts'
+import { databaseFailure, isLockTimeout, isSchemaOutdated, permissionDenied } from './database/errors.ts'
 
 export interface ErrorDefinition {
   status: number
@@ -106,6 +106,10 @@ export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): Ap
   if (failure) return databaseUnavailable(error)
   if (isSchemaOutdated(error)) {
     return new ApiError('UNAVAILABLE', 'The database schema is out of date. Nothing was changed.', { cause: error })
+  }
+  if (permissionDenied(error)) {
+    const message = 'The service lacks a right in the database. Nothing was changed.'
+    return new ApiError('UNAVAILABLE', message, { cause: error })
   }
   if (error instanceof URIError) {
     // Express's router throws it for a path that it cannot decode.

@@ -50,15 +50,15 @@ const CLAIM_AND_INSERT = `
     SELECT request.n AS request_n, existing.fingerprint, animal.*
     FROM request
     CROSS JOIN LATERAL (
-      SELECT * FROM idempotency_key
+      SELECT * FROM "public"."idempotency_key"
       WHERE api_key_id = request.api_key_id AND key = request.key
       LIMIT 1
     ) AS existing
-    CROSS JOIN LATERAL (SELECT ${SELECT_LIST} FROM animal WHERE id = existing.animal_id LIMIT 1) AS animal
+    CROSS JOIN LATERAL (SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id = existing.animal_id LIMIT 1) AS animal
     WHERE existing.${IS_KEPT}
   ), claimed AS (
-    INSERT INTO idempotency_key AS existing (api_key_id, key, fingerprint, animal_id)
-    SELECT api_key_id, key, decode(fingerprint, 'hex'), nextval('animal_id_seq')
+    INSERT INTO "public"."idempotency_key" AS existing (api_key_id, key, fingerprint, animal_id)
+    SELECT api_key_id, key, decode(fingerprint, 'hex'), nextval('public.animal_id_seq')
     FROM request
     WHERE locked AND n NOT IN (SELECT request_n FROM used)
     ORDER BY n
@@ -67,11 +67,11 @@ const CLAIM_AND_INSERT = `
       WHERE ${IS_EXPIRED}
     RETURNING api_key_id, key, animal_id
   ), created AS (
-    INSERT INTO animal (id, ${insertedColumns()})
+    INSERT INTO "public"."animal" (id, ${insertedColumns()})
     SELECT claimed.animal_id, ${insertedColumns('pet.')}
     FROM claimed
     JOIN request USING (api_key_id, key)
-    CROSS JOIN json_populate_record(NULL::animal, request.pet) AS pet
+    CROSS JOIN json_populate_record(NULL::"public"."animal", request.pet) AS pet
   )
   SELECT request.n, claimed.animal_id AS "createdId", used.*
   FROM request
@@ -160,8 +160,8 @@ function keyId({ clientId, key }: IdempotencyRequest): string {
 export async function pruneIdempotencyKeys(prisma: PrismaClient, maxAtOnce = 10_000): Promise<number> {
   let deleted = 0
   for (;;) {
-    const count = await prisma.$executeRawUnsafe(`DELETE FROM idempotency_key WHERE (api_key_id, key) IN (
-      SELECT api_key_id, key FROM idempotency_key WHERE NOT ${IS_KEPT} LIMIT ${maxAtOnce} FOR UPDATE SKIP LOCKED)`)
+    const count = await prisma.$executeRawUnsafe(`DELETE FROM "public"."idempotency_key" WHERE (api_key_id, key) IN (
+      SELECT api_key_id, key FROM "public"."idempotency_key" WHERE NOT ${IS_KEPT} LIMIT ${maxAtOnce} FOR UPDATE SKIP LOCKED)`)
     deleted += count
     if (count < maxAtOnce) return deleted
   }

@@ -51,14 +51,14 @@ function selectPages(filter: keyof typeof KEYS, backward: boolean): string {
   // The index orders a category by status first, so a page merges the first animals of each status.
   const ofEachStatus = `
     SELECT animal.*
-    FROM unnest('{${PetStatus.options.join()},NULL}'::pet_status[]) AS filter (status)
+    FROM unnest('{${PetStatus.options.join()},NULL}'::"public"."pet_status"[]) AS filter (status)
     CROSS JOIN LATERAL (${range}) AS animal
     WHERE page.status IS NULL OR page.status = filter.status
     ORDER BY animal.id ${direction} LIMIT page.size`
   return `
     SELECT page.n, animals.*
     FROM json_to_recordset($1::json)
-      AS page (n int, status pet_status, "categoryId" bigint, oldest bigint, newest bigint, size int)
+      AS page (n int, status "public"."pet_status", "categoryId" bigint, oldest bigint, newest bigint, size int)
     CROSS JOIN LATERAL (
       SELECT ${SELECT_ARRAYS} FROM (${filter === 'category' ? ofEachStatus : range}) AS animal
     ) AS animals`
@@ -120,6 +120,10 @@ export function createCount(run: RunStatement) {
     if (categoryId === undefined) return status ? read(`${COUNT} WHERE status = $1`, status) : read(COUNT)
     const ofCategory = `${COUNT} WHERE category_id = $1`
     if (!status) return read(ofCategory, categoryId)
-    return read(`${ofCategory} AND ${numberOf('status')} = ${numberOf('$2::pet_status')}`, categoryId, status)
+    return read(
+      `${ofCategory} AND ${numberOf('status')} = ${numberOf('$2::"public"."pet_status"')}`,
+      categoryId,
+      status,
+    )
   }
 }

@@ -15,7 +15,7 @@ export function createUsage(prisma: PrismaClient) {
       pending = new Map()
       try {
         await prisma.$executeRaw`
-          UPDATE api_key SET last_used_at = greatest(last_used_at, recorded.at)
+          UPDATE "public"."api_key" SET last_used_at = greatest(last_used_at, recorded.at)
           FROM unnest(${[...uses.keys()]}::bigint[], ${[...uses.values()]}::timestamptz[]) AS recorded (id, at)
           WHERE api_key.id = recorded.id`
       } catch (error) {

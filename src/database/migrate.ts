@@ -18,7 +18,7 @@ const LOCK_POLL_MS = 100
 
 /** Prisma's table of applied migrations, as its CLI creates and reads it. */
 const CREATE_HISTORY = `
-  CREATE TABLE IF NOT EXISTS _prisma_migrations (
+  CREATE TABLE IF NOT EXISTS "public"."_prisma_migrations" (
     id VARCHAR(36) PRIMARY KEY NOT NULL,
     checksum VARCHAR(64) NOT NULL,
     finished_at TIMESTAMPTZ,
@@ -58,7 +58,7 @@ async function apply(client: pg.Client, name: string): Promise<void> {
   await client.query('BEGIN')
   if (!index) await client.query(script)
   await client.query(
-    `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
+    `INSERT INTO "public"."_prisma_migrations" (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
      VALUES ($1, $2, $3, now(), clock_timestamp(), 1)`,
     [randomUUID(), hash('sha256', script), name],
   )
@@ -72,10 +72,10 @@ async function apply(client: pg.Client, name: string): Promise<void> {
 async function createIndex(client: pg.Client, name: string, script: string): Promise<void> {
   const { rows } = await client.query<{ isValid: boolean }>(
     'SELECT indisvalid AS "isValid" FROM pg_index WHERE indexrelid = to_regclass($1)',
-    [name],
+    [`public.${name}`],
   )
   if (rows[0]?.isValid) return
-  if (rows[0]) await client.query(`DROP INDEX CONCURRENTLY ${name}`)
+  if (rows[0]) await client.query(`DROP INDEX CONCURRENTLY "public".${name}`)
   await client.query(script)
 }
 
@@ -84,7 +84,7 @@ export async function pendingMigrations(database: { query: pg.Pool['query'] }): 
   const migrations = listMigrations()
   try {
     const { rows } = await database.query<{ migration_name: string }>(
-      'SELECT migration_name FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
+      'SELECT migration_name FROM "public"."_prisma_migrations" WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
     )
     const applied = new Set(rows.map((row) => row.migration_name))
     return migrations.filter((name) => !applied.has(name))
@@ -100,8 +100,8 @@ export async function withMigrationLock<T>(url: string, work: (client: pg.Client
   client.on('error', () => {}) // losing the connection fails the work and releases the lock
   await client.connect()
   try {
-    // Limits that an operator has set on the role are for requests.
-    await client.query('SET statement_timeout = 0; SET lock_timeout = 0')
+    // Limits that an operator has set on the role are for requests. Names in migrations have no schema.
+    await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET search_path = public')
     // CREATE INDEX CONCURRENTLY of the one that has the lock would wait for a statement that waits for it.
     while (!(await client.query('SELECT 1 WHERE pg_try_advisory_lock($1)', [MIGRATION_LOCK])).rowCount)
       await sleep(LOCK_POLL_MS)

@@ -12,17 +12,34 @@ export interface DatabaseState {
   notDurable: string[]
 }
 
+/** What the statements of requests need. PostgreSQL checks a right by the number of a table also without USAGE of its schema. */
+const MISSING_RIGHTS = `
+  SELECT privilege || ' on ' || relation
+  FROM (VALUES ('animal', 'SELECT'), ('animal', 'INSERT'), ('animal_id_seq', 'USAGE'), ('api_key', 'SELECT'),
+    ('idempotency_key', 'SELECT'), ('idempotency_key', 'INSERT'), ('idempotency_key', 'UPDATE'),
+    ('_prisma_migrations', 'SELECT')) AS needed (relation, privilege)
+  JOIN pg_class ON relname = relation AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'public')
+  WHERE NOT has_schema_privilege(relnamespace, 'USAGE') OR NOT CASE relkind
+    WHEN 'S' THEN has_sequence_privilege(pg_class.oid, privilege) ELSE has_table_privilege(pg_class.oid, privilege) END
+  ORDER BY relation, privilege`
+
 /** A standby is read-only, and a primary that an operator has set to it. */
 const READ_SETTINGS = `
   SELECT current_setting('transaction_read_only') = 'on' AS "readOnly",
     (SELECT setting::int FROM pg_settings WHERE name = 'lock_timeout') AS "lockMs",
     (SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout') AS "statementMs",
     ARRAY(SELECT name FROM pg_settings WHERE setting = 'off'
-      AND name IN ('fsync', 'full_page_writes', 'synchronous_commit') ORDER BY name) AS "notDurable"`
+      AND name IN ('fsync', 'full_page_writes', 'synchronous_commit') ORDER BY name) AS "notDurable",
+    ARRAY(${MISSING_RIGHTS}) AS "missingRights"`
+
+type SettingsRow = DatabaseState & { readOnly: boolean; missingRights: string[] }
 
 export async function readDatabaseState(database: { query: pg.Pool['query'] }): Promise<DatabaseState> {
   const { rows } = await database.query(READ_SETTINGS)
-  const [{ readOnly, ...settings }] = rows as [DatabaseState & { readOnly: boolean }] // a SELECT without FROM has one row
+  const [{ readOnly, missingRights, ...settings }] = rows as [SettingsRow] // a SELECT without FROM has one row
+  if (missingRights.length) {
+    return { ...settings, problem: `The role of DATABASE_URL lacks rights: ${missingRights.join(', ')}.` }
+  }
   if (readOnly) return { ...settings, problem: 'The database is read-only: DATABASE_URL must lead to the primary.' }
   const { length } = await pendingMigrations(database)
   const problem = length ? `The schema lacks ${length} migration(s): node dist/cli/migrate.js deploy` : undefined

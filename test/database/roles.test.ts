@@ -11,19 +11,22 @@ import { testWithProcess } from '../support/processes.ts'
 import { grantsSql, rolesSql } from '../support/role-sql.ts'
 
 /** Runs the SQL of the page on a PostgreSQL of its own, since roles belong to all databases of a server, and migrates. */
-const test = testWithProcess.extend<{ urls: { owner: string; service: string } }>({
+const test = testWithProcess.extend<{ urls: { administrator: string; owner: string; service: string } }>({
   urls: async ({ sandbox }, use) => {
     await sandbox.initialise()
     const server = await useEmbeddedPostgres(sandbox.dataDir)
     const urlOf = (user: string) =>
       Object.assign(new URL(server.url), { username: user, password: 'secret', pathname: 'pets' }).href
-    const urls = { owner: urlOf('petstore_owner'), service: urlOf('petstore') }
+    const administrator = server.url.replace(/\/postgres$/, '/pets')
+    const urls = { administrator, owner: urlOf('petstore_owner'), service: urlOf('petstore') }
     await query(server.url, 'CREATE DATABASE pets')
-    await query(server.url.replace(/\/postgres$/, '/pets'), rolesSql)
+    await query(administrator, rolesSql)
     await query(server.url, "ALTER ROLE petstore_owner PASSWORD 'secret'; ALTER ROLE petstore PASSWORD 'secret'")
+    // The service names the schema in each of its statements.
+    await query(server.url, "ALTER ROLE petstore_owner SET search_path = ''; ALTER ROLE petstore SET search_path = ''")
     const deploy = await sandbox.run('cli/migrate.js', ['deploy'], { DATABASE_URL: urls.owner })
     expect(deploy).toMatchObject({ code: 0, stderr: '' })
-    await query(urls.owner, grantsSql)
+    await query(urls.owner, `SET search_path = public; ${grantsSql}`)
     await use(urls)
     await server.release()
   },
@@ -49,7 +52,8 @@ test('the SQL of the page gives the rights for migrations, keys, every operation
   }
   expect((await service.send('/v1/pets/1')).status).toBe(200)
   expect(await (await service.send('/v1/pets?status=sold')).json()).toEqual([])
-  const reads = '{ pet(id: 1) { name } pets { totalCount liveCursor } }'
+  const reads =
+    '{ pet(id: 1) { name } pets { totalCount liveCursor } sold: pets(status: sold, categoryId: 1) { totalCount } }'
   expect(await service.graphql(reads)).toMatchObject({ data: { pet: { name: 'Rex' }, pets: { totalCount: 4 } } })
   expect(await stream.received(4)).toHaveLength(4)
   await pruneIdempotencyKeys(service.database.prisma)
@@ -74,7 +78,9 @@ test('the role of the service can change neither tables nor animals nor keys', a
     'DELETE FROM api_key',
     'DELETE FROM _prisma_migrations',
   ]
-  const codes = denied.map((sql) => query(urls.service, sql).catch(({ code }: pg.DatabaseError) => code))
+  const codes = denied.map((sql) =>
+    query(urls.service, `SET search_path = public; ${sql}`).catch(({ code }: pg.DatabaseError) => code),
+  )
   expect(await Promise.all(codes)).toEqual(denied.map(() => '42501')) // insufficient_privilege
   const env = { DATABASE_URL: urls.service }
   const line = 'The role of DATABASE_URL must not do this: permission denied for'
@@ -85,7 +91,21 @@ test('the role of the service can change neither tables nor animals nor keys', a
 })
 
 test('the role of the service may use the tables of later migrations', async ({ urls }) => {
-  await query(urls.owner, 'CREATE TABLE later (id bigserial, name text)')
-  const statements = "INSERT INTO later (name) VALUES ('a'); UPDATE later SET name = 'b'; DELETE FROM later"
+  await query(urls.owner, 'SET search_path = public; CREATE TABLE later (id bigserial, name text)')
+  const statements =
+    "SET search_path = public; INSERT INTO later (name) VALUES ('a'); UPDATE later SET name = 'b'; DELETE FROM later"
   await query(urls.service, statements)
+})
+
+test.for([
+  ['REVOKE INSERT ON public.animal', 'INSERT on animal'],
+  ['REVOKE ALL ON ALL SEQUENCES IN SCHEMA public', 'USAGE on animal_id_seq'],
+  ['REVOKE ALL ON SCHEMA public', 'INSERT on animal, SELECT on animal, USAGE on animal_id_seq, '],
+] as const)('without a right /readyz and what needs it are 503: %s', async ([revoke, missing], { urls }) => {
+  const key = await keys(urls.owner, 'create', '--name', 'roles')
+  const service = await startService(urls.service, { key })
+  await query(urls.administrator, `${revoke} FROM petstore`)
+  const ready = await fetch(`${service.base}/readyz`)
+  expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining(missing)])
+  expect((await service.post({ name: 'Rex', categoryId: 1 })).status).toBe(503)
 })
