@@ -25,6 +25,9 @@ import { observeRejections } from './telemetry/access-log.ts'
 import { createThrottledLog } from './telemetry/logger.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 
+/** A host without a probe of `/readyz` learns of an outage, and of wrong settings, from the log. */
+const DATABASE_CHECK_MS = 60_000
+
 /** Streams end within this part of the drain timeout. */
 const STREAM_DRAIN_SHARE = 0.8
 
@@ -61,9 +64,10 @@ export function createService(options: ServiceOptions) {
   const { database } = pools
   const coalesce = createCoalescer<DatabaseState>()
   const readState = () => coalesce('state', () => readDatabaseState(pools.readinessPool))
-  const monitor = createDatabaseMonitor({ log, databaseUrl, config }, readState)
-  pools.onConnectionLost(logFailures(log, 'connection lost', monitor.check))
-  const logError = createErrorLog(log, monitor.check)
+  const isStopping = () => stopping !== undefined
+  const databaseProblem = createDatabaseMonitor({ log, databaseUrl, isStopping, readState })
+  const checkDatabase = () => databaseProblem().catch(() => {}) // the log has the reason
+  const logError = createErrorLog(log)
 
   const keyLookup = createKeyLookup({
     statements: database.statements,
@@ -110,14 +114,7 @@ export function createService(options: ServiceOptions) {
     failedAuthLimiter,
     loadShedder,
     turns,
-    health: {
-      isDraining: () => stopping !== undefined,
-      async databaseProblem() {
-        const state = await readState()
-        monitor.checkSettings(state)
-        return state.problem
-      },
-    },
+    health: { isDraining: isStopping, databaseProblem },
     metrics,
     log,
     logError,
@@ -129,6 +126,7 @@ export function createService(options: ServiceOptions) {
   })
   const server = createHttpServer(app, config, observeRejections(log, metrics))
   const stopJobs = startJobs(log, [
+    { everyMs: DATABASE_CHECK_MS, run: checkDatabase },
     { everyMs: USAGE_FLUSH_MS, run: () => usage.flush() },
     { everyMs: VERIFY_MS, run: async () => streams.endWithoutKey() },
     { everyMs: 3_600_000, run: () => pruneIdempotencyKeys(database.prisma) },
@@ -138,7 +136,6 @@ export function createService(options: ServiceOptions) {
     streams.drain(drainDelayMs + drainTimeoutMs * STREAM_DRAIN_SHARE)
     await server.close(drainDelayMs, drainTimeoutMs)
     loadShedder.stop()
-    monitor.stop()
     stopJobs()
     const flushed = usage.flush().catch((err: unknown) => log.warn({ err }, 'failed to flush key usage'))
     await Promise.all([flushed, feed.stop()])
@@ -150,7 +147,7 @@ export function createService(options: ServiceOptions) {
     keys: createApiKeys(database, now),
     /** Listens for requests. @returns the port, which the system chooses for port 0. Rejects with Node's error */
     async start({ port, host }: { port: number; host: string }): Promise<number> {
-      monitor.check()
+      void checkDatabase()
       return server.listen(port, host)
     },
     /** Shuts down gracefully, in the two times of `HttpServer.close`. */

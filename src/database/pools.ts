@@ -33,12 +33,6 @@ export function createPools(options: PoolsOptions) {
     database,
     feedPool,
     readinessPool,
-    /** Calls back for each idle connection that was lost, but not while PostgreSQL stops with the service. */
-    onConnectionLost(listener: (error: Error) => void): void {
-      for (const pool of [database.pool, database.countPool, ...others]) {
-        pool.on('error', (error) => pool.ending || listener(error))
-      }
-    },
     async close(): Promise<void> {
       await Promise.all([database.close(), ...others.map((pool) => pool.end())])
     },

@@ -5,9 +5,6 @@ import { pendingMigrations } from './migrate.ts'
 export interface DatabaseState {
   /** Why it cannot serve requests; undefined if it can. */
   problem: string | undefined
-  /** Limits of a connection in milliseconds, which a pooler may have ignored when it was opened. */
-  lockMs: number
-  statementMs: number
   /** Settings without which a commit may be lost, or the data damaged, by a crash or a loss of power. */
   notDurable: string[]
 }
@@ -26,8 +23,6 @@ const MISSING_RIGHTS = `
 /** A standby is read-only, and a primary that an operator has set to it. */
 const READ_SETTINGS = `
   SELECT current_setting('transaction_read_only') = 'on' AS "readOnly",
-    (SELECT setting::int FROM pg_settings WHERE name = 'lock_timeout') AS "lockMs",
-    (SELECT setting::int FROM pg_settings WHERE name = 'statement_timeout') AS "statementMs",
     ARRAY(SELECT name FROM pg_settings WHERE setting = 'off'
       AND name IN ('fsync', 'full_page_writes', 'synchronous_commit') ORDER BY name) AS "notDurable",
     ARRAY(${MISSING_RIGHTS}) AS "missingRights"`

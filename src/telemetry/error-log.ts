@@ -9,20 +9,15 @@ const INTERVAL_MS = 1_000
 export type LogError = ReturnType<typeof createErrorLog>
 
 /** Logs the cause of a 5xx, which no response shows. */
-export function createErrorLog(log: Logger, onDatabaseFailure: () => void) {
+export function createErrorLog(log: Logger) {
   const warn = createThrottledLog(log, INTERVAL_MS)
   return ({ code, status, message, cause }: ApiError, requestId: string): void => {
     if (status === 500) log.error({ requestId, err: cause }, 'unexpected error')
-    if (status <= 500 || !cause) return
-    warn(message, { requestId, code, reason: reasonOf(cause) })
-    onDatabaseFailure()
+    if (status > 500 && cause) warn(message, { requestId, code, reason: reasonOf(cause) })
   }
 }
 
-export function logFailures(log: Logger, message: string, onFailure = () => {}): (error: unknown) => void {
+export function logFailures(log: Logger, message: string): (error: unknown) => void {
   const warn = createThrottledLog(log, INTERVAL_MS)
-  return (error) => {
-    warn(message, { reason: reasonOf(error) })
-    onFailure()
-  }
+  return (error) => warn(message, { reason: reasonOf(error) })
 }

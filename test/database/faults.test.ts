@@ -41,28 +41,15 @@ test('a statement that is too slow is ended: 503, and nothing was written', asyn
   await expectPoolHealthy(service)
 })
 
-test('idle connections that end are replaced without an error, in every pool, and logged', async ({ service }) => {
+test('idle connections that end are replaced without an error, in every pool', async ({ service }) => {
   const peer = await service.startPeer()
   const sendBoth = async () => (await Promise.all(['/v1/pets', '/readyz'].map((path) => peer.send(path)))).map(statusOf)
   expect(await sendBoth()).toEqual([200, 200])
-  const { rowCount: terminated } = await withClient((client) =>
+  await withClient((client) =>
     client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [databaseOf(service)]),
   )
-  const lines = () => [service, peer].flatMap(({ log }) => log.lines.filter(({ msg }) => msg === 'connection lost'))
-  const lost = () => lines().reduce((sum, { count }) => sum + Number(count), 0)
-  // The log of the outage tries the connection of the readiness probe, which then is not idle, in each instance.
-  await waitUntil(() => lost() >= Number(terminated) - 2)
   await sleep(500)
   expect(await sendBoth()).toEqual([200, 200])
-})
-
-test('a connection that PostgreSQL ends while the service closes it is not logged as lost', async ({ service }) => {
-  const { pool } = service.database
-  const client = await pool.connect()
-  client.release()
-  await service.stop(0, 0)
-  client.emit('error', new Error('terminating connection due to administrator command'))
-  expect(service.log.lines.map(({ msg }) => msg)).not.toContain('connection lost')
 })
 
 describe('the connection to the database', () => {

@@ -98,16 +98,6 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
     }
   })
 
-  test('it warns that connections have no limits, and serves', async ({ service }) => {
-    const url = await startPgBouncer(service.databaseUrl, mode)
-    const peer = await service.startPeer({ DATABASE_URL: url })
-    await peer.log.line({
-      msg: 'connections lack their limits',
-      reason: 'lock_timeout 0 ms and statement_timeout 0 ms, not 20000 and 30000 ms: set them on the role',
-    })
-    expect(await createAll(peer, 'Rex')).toEqual(Array(4).fill(201))
-  })
-
   test("503 if it rejects the service's parameters, which its reason in the log names", async ({ service }) => {
     const url = await startPgBouncer(service.databaseUrl, mode, { ignore_startup_parameters: '' })
     const peer = await service.startPeer({ DATABASE_URL: url })

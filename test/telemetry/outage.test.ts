@@ -1,11 +1,13 @@
-import { expect } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
-test('an outage is logged once, then one line a second counts the requests that fail, and its end is logged', async ({
+test('an outage and its end are logged without a probe, and one line a second counts the requests that fail', async ({
   service,
 }) => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
   const { peer, proxy } = await startBehindProxy(service)
   await peer.send('/v1/pets') // caches the key
   await proxy.down()
@@ -16,8 +18,10 @@ test('an outage is logged once, then one line a second counts the requests that 
   await waitUntil(() => failed() === 60)
   expect(failures().length).toBeLessThan(30)
   expect(JSON.stringify(peer.log.lines.filter(({ level }) => level === 40))).not.toContain('stack')
+  vi.advanceTimersByTime(60_000)
   await waitUntil(() => warnings('database unavailable').length)
   await proxy.up()
+  vi.advanceTimersByTime(60_000)
   await waitUntil(() => warnings('database available again').length)
   const { host } = new URL(proxy.url)
   const outage = warnings('database unavailable')
