@@ -11,9 +11,14 @@ test('schema.graphql is the schema of the service (npm run schema updates it)', 
 })
 
 /**
- * released.graphql is the schema of the last release. A release copies schema.graphql over it, and empties the list of
- * declared changes.
+ * released.graphql is the schema of the last release. A release copies schema.graphql into it below a line with its version,
+ * and empties the list of declared changes.
  */
+test('released.graphql is the schema of the last release in the changelog', () => {
+  const [, version] = /^## ([\d.]+) - /m.exec(read('../../docs/changelog.md')) ?? []
+  expect(read('released.graphql').split('\n')[0]).toBe(`# Version ${version}`)
+})
+
 test('the breaking changes since the last release are those in declared-breaking-changes.json', () => {
   const changes = findBreakingChanges(buildSchema(read('released.graphql')), schema)
   expect(changes.map(({ description }) => description)).toEqual(JSON.parse(read('declared-breaking-changes.json')))
