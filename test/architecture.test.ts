@@ -117,7 +117,7 @@ describe('layers', () => {
     expect(violations).toEqual([])
   })
 
-  test('a folder imports what is its concern; http/ knows only the types of what authentication adds to a request', () => {
+  test('a folder imports what is its concern; http/ knows only the type of what authentication adds to a request', () => {
     const violations = forbiddenImports((path, name) =>
       FORBIDDEN_IMPORTS[layerOf(path)?.entry ?? '']?.some((pattern) => pattern.test(name)),
     )
