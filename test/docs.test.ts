@@ -167,6 +167,13 @@ function defaultOf(schema: z.core.$ZodType): unknown {
   return defaultValue ?? (innerType && defaultOf(innerType))
 }
 
+test('every decision record says who asked for it, when it can be removed, and what was tried', () => {
+  const records = [...pages].filter(([file]) => /decisions\/\d/.test(file))
+  const lines = ['**Asked for by** ', '**Remove when** ', '**Tried**: ']
+  const incomplete = records.filter(([, text]) => !lines.every((line) => text.includes(`\n${line}`)))
+  expect(incomplete.map(([file]) => file)).toEqual([])
+})
+
 test('docs/rest-api.md lists every error code with its status', () => {
   const documented = tableAfter('docs/rest-api.md', 'compares this table').map(([status, code]) => [
     code,
