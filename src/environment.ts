@@ -148,7 +148,7 @@ export const Environment = z.object({
     'Maximum wait for a pooled connection; the sum with `DATABASE_QUERY_TIMEOUT_MS` is at most `HANDLER_TIMEOUT_MS`.',
   ),
   HANDLER_TIMEOUT_MS: timeout(5000).describe(
-    'Maximum time from the headers of a request until it stops waiting for the database; must be less than `REQUEST_TIMEOUT_MS`.',
+    'Maximum time from the headers of a request until it stops waiting for the database, without the time in which its body arrives; must be less than `REQUEST_TIMEOUT_MS`.',
   ),
   REQUEST_TIMEOUT_MS: timeout(15_000).describe('Maximum time in which a complete request must arrive, else 408.'),
   HEADERS_TIMEOUT_MS: timeout(10_000).describe(

@@ -47,7 +47,7 @@ export const ERRORS = {
   RESOURCE_EXHAUSTED: {
     status: 429,
     description:
-      'The rate limit of the key is exceeded (with the RateLimit headers), or too many authentications from one IP address have failed (without).',
+      'The rate limit of the key is exceeded, or too many of its requests are incomplete (with the RateLimit headers), or too many authentications from one IP address have failed (without).',
     headers: ['Retry-After'],
   },
   HEADERS_TOO_LARGE: { status: 431, description: 'The headers are larger than 16 KiB.' },

@@ -17,6 +17,7 @@ import { createFeed, wakeAfterCreate } from './feed/feed.ts'
 import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
+import { KeptBytes } from './http/kept-bytes.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
 import { Turns } from './http/turns.ts'
 import { createDatabaseMonitor } from './telemetry/database-monitor.ts'
@@ -78,7 +79,8 @@ export function createService(options: ServiceOptions) {
   const recordUse = ({ keyId }: Caller) => void (keyId && usage.recordUse(keyId, now()))
   const { keyLimiter, failedAuthLimiter } = createRateLimiters(config)
   const loadShedder = createLoadShedder(config, database)
-  const turns = new Turns(options.maxTurnWaitMs)
+  const keptBytes = new KeptBytes()
+  const turns = new Turns(keptBytes, options.maxTurnWaitMs)
 
   const onReadError = logFailures(log, 'failed to read new animals')
   const feed = createFeed(pools.feedPool, { maxWaitMs: config.HANDLER_TIMEOUT_MS, onError: onReadError })
@@ -113,6 +115,7 @@ export function createService(options: ServiceOptions) {
     keyLimiter,
     failedAuthLimiter,
     loadShedder,
+    keptBytes,
     turns,
     health: { isDraining: isStopping, databaseProblem },
     metrics,
@@ -124,7 +127,7 @@ export function createService(options: ServiceOptions) {
     recordDeprecatedCall: ({ keyPrefix }) => metrics.recordDeprecatedCall(keyPrefix),
     now,
   })
-  const server = createHttpServer(app, config, observeRejections(log, metrics))
+  const server = createHttpServer(app, config, keptBytes, observeRejections(log, metrics))
   const stopJobs = startJobs(log, [
     { everyMs: DATABASE_CHECK_MS, run: checkDatabase },
     { everyMs: USAGE_FLUSH_MS, run: () => usage.flush() },

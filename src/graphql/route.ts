@@ -3,6 +3,7 @@ import { type IRouter, type Request, type Response, Router } from 'express'
 import { parseBody, receiveBody } from '../http/body.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
+import type { KeptBytes } from '../http/kept-bytes.ts'
 import { callerOf } from '../http/request.ts'
 import { addReadRoute, allowMethods } from '../http/router.ts'
 import { staticText } from '../http/static.ts'
@@ -14,6 +15,7 @@ import { sendStream, type SendStreamDependencies } from './subscription/send-str
 import { traceOperations } from './tracing.ts'
 
 export interface GraphQLRouterDependencies extends ExecuteDependencies, SendStreamDependencies {
+  keptBytes: KeptBytes
   /** Creates a span for each operation; none without a tracer. */
   tracer?: Tracer | undefined
 }
@@ -45,11 +47,12 @@ export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependen
 
   async function respond(req: Request, res: NegotiatedResponse): Promise<void> {
     res.locals.mediaType = negotiate(req)
-    const bytes = req.method === 'POST' ? await receiveBody(req, res) : undefined
-    const result = await turns.run(req, res, async () => {
+    const bytes = req.method === 'POST' ? await receiveBody(req, res, dependencies.keptBytes) : undefined
+    const work = async () => {
       if (bytes) parseBody(req, bytes)
       return execute(paramsOf(req), req, res)
-    })
+    }
+    const result = await turns.run(req, res, work, bytes?.length)
     if ('stream' in result) return sendStream(req, res, result, dependencies)
     turns.charge(callerOf(req).clientId, () => send(result, req, res))
   }

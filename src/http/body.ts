@@ -2,20 +2,25 @@ import { parse as parseMediaType } from 'content-type'
 import type { Request, Response } from 'express'
 import { ApiError } from '../errors.ts'
 import { parseJson } from './json.ts'
+import type { KeptBytes } from './kept-bytes.ts'
 
 export const MAX_BODY_BYTES = 64 * 1024
 
 /** Each piece of a body, a chunk above all, costs the time of a small request. */
 const MAX_PIECES = 512
 
+const NONE = Buffer.alloc(0)
+
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Receives a JSON body, for both APIs. Fails with 415, 413 (before the end of the body) or 400. */
-export async function receiveBody(req: Request, res: Response): Promise<Buffer> {
+/** Receives a JSON body, for both APIs. Fails with 415, 413, 429, 503 (before the end of the body) or 400. */
+export async function receiveBody(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buffer> {
   requireJsonType(req)
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE')
   if (req.headers.expect && req.httpVersion === '1.1') res.writeContinue()
-  const bytes = await read(req)
+  const beganMs = req.deadline.elapsedMs
+  const bytes = await receive(req, res, keptBytes)
+  req.deadline.extendBy(req.deadline.elapsedMs - beganMs)
   if (bytes.length === 0) throw new ApiError('INVALID_ARGUMENT', 'The body is empty.')
   return bytes
 }
@@ -41,21 +46,47 @@ function requireJsonType(req: Request): void {
 }
 
 /** Fails as soon as there are too many bytes; the connection is closed after the response. */
-function read(req: Request): Promise<Buffer> {
+function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (req.bodyError) return reject(req.bodyError)
-    req.once('bodyError', reject)
-    const chunks: Buffer[] = []
+    let buffer: Buffer = NONE
     let size = 0
-    req.on('data', (chunk: Buffer) => {
+    let pieces = 0
+    const onData = (chunk: Buffer) => {
+      const capacity = buffer.length
+      if (size + chunk.length > MAX_BODY_BYTES) return fail(new ApiError('PAYLOAD_TOO_LARGE'))
+      if (++pieces > MAX_PIECES) return fail(new ApiError('INVALID_ARGUMENT', 'The body has too many pieces.'))
+      buffer = append(buffer, size, chunk)
       size += chunk.length
-      if (size > MAX_BODY_BYTES) reject(new ApiError('PAYLOAD_TOO_LARGE'))
-      else if (chunks.length === MAX_PIECES) reject(new ApiError('INVALID_ARGUMENT', 'The body has too many pieces.'))
-      else chunks.push(Buffer.from(chunk)) // a copy: each piece would keep the 64 KiB that Node has read with it
+      hold.add(buffer.length - capacity)
+    }
+    const fail = (error: ApiError) => {
+      req.off('data', onData) // discards what follows
+      buffer = NONE // the listeners stay as long as the connection
+      reject(error)
+    }
+    req.once('bodyError', fail).on('data', onData)
+    const hold = keptBytes.hold(res, 0, fail)
+    req.on('end', () => {
+      hold.release()
+      resolve(buffer.subarray(0, size))
+      buffer = NONE
     })
-    req.on('end', () => resolve(Buffer.concat(chunks.splice(0))))
-    req.on('error', (cause) => reject(new ApiError('INVALID_ARGUMENT', 'The body is incomplete.', { cause })))
+    req.on('error', (cause) => fail(new ApiError('INVALID_ARGUMENT', 'The body is incomplete.', { cause })))
   })
+}
+
+/**
+ * Copies all chunks but the first, which Node has copied already, into memory that doubles: an object for each of them
+ * would take more memory than a small chunk.
+ */
+function append(buffer: Buffer, size: number, chunk: Buffer): Buffer {
+  if (size === 0) return chunk
+  const enough = size + chunk.length
+  const larger = enough <= buffer.length ? buffer : Buffer.allocUnsafeSlow(Math.min(2 * enough, MAX_BODY_BYTES))
+  if (larger !== buffer) buffer.copy(larger, 0, 0, size)
+  chunk.copy(larger, size)
+  return larger
 }
 
 function parseAs<T>(format: string, parse: () => T): T {

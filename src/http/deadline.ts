@@ -3,6 +3,7 @@ import { databaseUnavailable, outcomeUnknown } from '../errors.ts'
 /** A request's deadline, and the time that it has spent waiting for the database. All times are in milliseconds. */
 export class Deadline {
   readonly #limitMs: number
+  #extraMs = 0
   readonly #beganAtMs = performance.now()
   #databaseMs = 0
   /** Waits in progress, which may overlap, and when the first of them began. */
@@ -18,12 +19,21 @@ export class Deadline {
   }
 
   get hasPassed(): boolean {
-    return this.elapsedMs >= this.#limitMs
+    return this.#remainingMs <= 0
+  }
+
+  get #remainingMs(): number {
+    return this.#limitMs + this.#extraMs - this.elapsedMs
   }
 
   /** The time in which the request waited for at least one database operation. */
   get databaseMs(): number {
     return this.#databaseMs + (this.#waiting ? performance.now() - this.#waitingSinceMs : 0)
+  }
+
+  /** Adds the time in which the client has sent the body, which has a limit of its own (`REQUEST_TIMEOUT_MS`). */
+  extendBy(ms: number): void {
+    this.#extraMs += ms
   }
 
   /** A deadline with the same limit that begins now, for work shared by several requests. */
@@ -58,7 +68,7 @@ export class Deadline {
   }
 
   async #withTimeout<T>(operation: () => Promise<T>, toError: (cause: Error) => Error): Promise<T> {
-    const remainingMs = this.#limitMs - this.elapsedMs
+    const remainingMs = this.#remainingMs
     if (remainingMs <= 0) throw databaseUnavailable(new Error('deadline passed before the operation started'))
     let timer: NodeJS.Timeout | undefined
     try {

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import type { KeptBytes } from './kept-bytes.ts'
 import { overloaded } from './load-shedding.ts'
 import { callerOf } from './request.ts'
 
@@ -7,6 +8,9 @@ const TURN_MS = 2
 
 /** While a request of a client has waited longer than this, in milliseconds, new ones of the same client are rejected. */
 const MAX_WAIT_MS = 500
+
+/** What a request that waits keeps, beside its head and its body. */
+const WAITER_BYTES = 2 * 1024
 
 interface Waiter {
   sinceMs: number
@@ -29,20 +33,24 @@ interface Client {
 export class Turns {
   /** Requests that were rejected because others of the same client have waited too long. */
   readonly counts = { client: 0 }
+  readonly #keptBytes: KeptBytes
   readonly #maxWaitMs: number
   readonly #clients = new Map<bigint, Client>()
   #isScheduled = false
 
-  constructor(maxWaitMs = MAX_WAIT_MS) {
+  constructor(keptBytes: KeptBytes, maxWaitMs = MAX_WAIT_MS) {
+    this.#keptBytes = keptBytes
     this.#maxWaitMs = maxWaitMs
   }
 
   /**
    * Begins the work of a request when its client has a turn. What the work does before its first wait is charged to the
    * client. The work of a client that has closed the connection is not begun.
-   * @throws ApiError UNAVAILABLE, with the work not begun, if its deadline has passed or others of the client wait too long
+   * @param bodyBytes the size of its body, which is kept while it waits
+   * @throws ApiError UNAVAILABLE, with the work not begun, if its deadline has passed or others of the client wait too long;
+   * RESOURCE_EXHAUSTED or UNAVAILABLE if too many bytes are kept
    */
-  run<T>(req: Request, res: Response, work: () => Promise<T>): Promise<T> {
+  run<T>(req: Request, res: Response, work: () => Promise<T>, bodyBytes = 0): Promise<T> {
     const client = this.#clientOf(callerOf(req).clientId)
     if (client.usedMs < TURN_MS && client.waiters.size === 0) return this.#measure(client, work)
     const [oldest] = client.waiters
@@ -54,12 +62,18 @@ export class Turns {
       const waiter: Waiter = {
         sinceMs: performance.now(),
         begin: () => {
+          hold.release()
           if (req.deadline.hasPassed) reject(overloaded)
           else this.#measure(client, work).then(resolve, reject)
         },
       }
+      const leave = () => client.waiters.delete(waiter)
       client.waiters.add(waiter)
-      res.once('close', () => client.waiters.delete(waiter))
+      res.once('close', leave)
+      const hold = this.#keptBytes.hold(res, WAITER_BYTES + bodyBytes, (error) => {
+        leave()
+        reject(error)
+      })
     })
   }
 

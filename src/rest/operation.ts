@@ -5,9 +5,11 @@ import type { Caller, Scope } from '../auth/api-keys.ts'
 import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Turns } from '../http/turns.ts'
+import type { KeptBytes } from '../http/kept-bytes.ts'
 import type { Json } from './openapi/components.ts'
 
 export interface OperationDependencies {
+  keptBytes: KeptBytes
   animals: Animals
   turns: Turns
   now(): Date

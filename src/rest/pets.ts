@@ -20,11 +20,12 @@ export function addPetRoutes(app: Express, config: PublicUrls, dependencies: Ope
       route[method](async (req, res) => {
         requireScope(req, scope)
         if (!document.requestBody) return handler(req, res)
-        const bytes = await receiveBody(req, res)
-        await dependencies.turns.run(req, res, async () => {
+        const bytes = await receiveBody(req, res, dependencies.keptBytes)
+        const work = async () => {
           parseBody(req, bytes)
           await handler(req, res)
-        })
+        }
+        await dependencies.turns.run(req, res, work, bytes.length)
       })
     }
     route.all(allowMethods(...operations.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))

@@ -1,7 +1,10 @@
 import express from 'express'
 import { afterAll } from 'vitest'
+import type { Caller } from '../../src/auth/api-keys.ts'
 import { errorHandler } from '../../src/http/error-handler.ts'
 import { parseBody, receiveBody } from '../../src/http/body.ts'
+import { Deadline } from '../../src/http/deadline.ts'
+import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import { createHttpServer, type HttpServer } from '../../src/http/connection/server.ts'
 
 // An app that reads bodies like both APIs, on a server with short timeouts.
@@ -11,9 +14,12 @@ export const times = {
   KEEP_ALIVE_TIMEOUT_MS: 1_500,
   STREAM_WRITE_TIMEOUT_MS: 1_500,
 }
+const keptBytes = new KeptBytes()
 export const app = express()
 app.post('/', async (req, res) => {
-  parseBody(req, await receiveBody(req, res))
+  req.deadline = new Deadline(0) // not used
+  req.caller = { clientId: 0n } as Caller // only its client counts
+  parseBody(req, await receiveBody(req, res, keptBytes))
   setTimeout(() => res.status(201).json(req.body), 30) // simulates the database
 })
 app.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))
@@ -26,7 +32,7 @@ app.get('/large', (_req, res) => {
 app.use(errorHandler(() => {}))
 
 export function createShortTimeoutServer(timeouts = times): HttpServer {
-  return createHttpServer(app, timeouts, () => {})
+  return createHttpServer(app, timeouts, keptBytes, () => {})
 }
 
 /** Starts a server that is closed after the tests of the file. @returns its port */

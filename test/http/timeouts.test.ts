@@ -1,7 +1,9 @@
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, vi } from 'vitest'
 import { Deadline } from '../../src/http/deadline.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
+import { collect, parseResponse } from '../support/raw-http.ts'
 
 /** Runs `work` while the tables of keys and animals are locked, until it unlocks them. */
 async function whileLocked(
@@ -48,6 +50,23 @@ test.concurrent(
     })
   },
 )
+
+test.concurrent('the time in which a body arrives does not count, in both APIs', async ({ service }) => {
+  const { key, port } = await service.startPeer({ HANDLER_TIMEOUT_MS: 4_000 })
+  const bodies = { '/v1/pets': '{"name":"Rex","categoryId":1}', '/graphql': '{"query":"{ pets { totalCount } }"}' }
+  const sent = Object.entries(bodies).map(async ([path, body]) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n`)
+    socket.write(`Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`)
+    await sleep(4_200)
+    socket.write(body)
+    return parseResponse(await collect(socket)).body
+  })
+  expect(await Promise.all(sent)).toEqual([
+    { id: 1, name: 'Rex', categoryId: 1 },
+    { data: { pets: { totalCount: expect.any(Number) } } },
+  ])
+})
 
 test.concurrent(
   'requests that share a query keep their own deadlines: the later one succeeds when the earlier one times out',

@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
 import type { Config } from '../../config.ts'
 import { ApiError, type ErrorCode } from '../../errors.ts'
+import type { KeptBytes } from '../kept-bytes.ts'
 import { Connection } from './connection.ts'
 import { messageClasses } from './messages.ts'
 import { createPacer, writeRejection } from './reject.ts'
-import { limitUnreadResponses } from './unread.ts'
 
 type ClientTimeouts = Pick<
   Config,
@@ -36,9 +36,9 @@ export type HttpServer = ReturnType<typeof createHttpServer>
  * An HTTP server that replaces Node's own empty error responses with JSON errors.
  * @param onRejected called for each response that is not the app's, but not for connections that sent no bytes
  */
-export function createHttpServer(app: Express, timeouts: ClientTimeouts, onRejected: OnRejected) {
+export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptBytes: KeptBytes, onRejected: OnRejected) {
   const server = createServer({
-    ...messageClasses(app, limitUnreadResponses()),
+    ...messageClasses(app, (res) => keptBytes.holdUnread(res)),
     headersTimeout: timeouts.HEADERS_TIMEOUT_MS,
     requestTimeout: timeouts.REQUEST_TIMEOUT_MS,
     keepAliveTimeout: timeouts.KEEP_ALIVE_TIMEOUT_MS,

@@ -1,0 +1,132 @@
+import type { ServerResponse } from 'node:http'
+import type { Request } from 'express'
+import { ApiError } from '../errors.ts'
+import { callerOf } from './request.ts'
+
+/** How many bytes the process keeps for one client, and for all of them. */
+const MAX_BYTES_OF_CLIENT = 8 * 1024 * 1024
+const MAX_BYTES = 64 * 1024 * 1024
+
+// Created once: a stack trace for each request would be much of what a rejection costs.
+const tooMuchOfClient = new ApiError(
+  'RESOURCE_EXHAUSTED',
+  'Too many requests of this client are incomplete, or too many of its responses have not been read.',
+  { headers: { 'Retry-After': '1' } },
+)
+const tooMuch = new ApiError(
+  'UNAVAILABLE',
+  'The service keeps too many incomplete requests; this one was not processed.',
+)
+
+/** Bytes that the process keeps for a request, until they are released or the response is closed. */
+export interface Hold {
+  add(bytes: number): void
+  release(): void
+}
+
+interface Client {
+  readonly id: bigint
+  bytes: number
+  /** Oldest first. */
+  readonly entries: Set<Entry>
+}
+
+interface Entry {
+  bytes: number
+  readonly client: Client
+  /** A response that its client has not read, and not a request. */
+  readonly isResponse: boolean
+  onDrop(error: ApiError): void
+}
+
+/**
+ * Bounds the memory that clients make the process keep: bodies that are arriving, requests that wait before their price is
+ * known, and responses that are not read. Above the bound of a client, its arriving body is rejected, or its oldest
+ * unread response is cut. Above the bound of the process, the client that holds most loses what is oldest, so that others
+ * are served. What the kernel's buffers take does not count, nor do responses without a key: they are small, or share one
+ * copy.
+ */
+export class KeptBytes {
+  readonly #clients = new Map<bigint, Client>()
+  #bytes = 0
+
+  /**
+   * Counts the head of a request, which stays while its body arrives or it waits, and so many bytes besides.
+   * @param onDrop called, at once or later, with the error that rejects the request; its bytes are released then
+   */
+  hold(res: ServerResponse, bytes: number, onDrop: (error: ApiError) => void): Hold {
+    return this.#open(res, headBytes(res) + bytes, false, onDrop)
+  }
+
+  /** Counts a response that was ended, unless the system has taken all of it. Cuts its connection, or others. */
+  holdUnread(res: ServerResponse): void {
+    const req = res.req as Request // those of the app are Express's
+    if (!req.caller || res.writableLength === 0) return
+    const bytes = Number(res.getHeader('Content-Length') ?? res.writableLength) // a string's length is not in bytes
+    this.#open(res, bytes, true, () => {
+      req.errorCode ??= 'RESOURCE_EXHAUSTED'
+      req.socket.destroy()
+    })
+  }
+
+  #open(res: ServerResponse, bytes: number, isResponse: boolean, onDrop: Entry['onDrop']): Hold {
+    const { clientId } = callerOf(res.req as Request) // those of the app are Express's
+    const client = this.#clients.get(clientId) ?? { id: clientId, bytes: 0, entries: new Set() }
+    const entry = { bytes: 0, client, isResponse, onDrop }
+    const release = () => this.#release(entry)
+    // When it is destroyed, `close` was emitted, and it counts nothing.
+    if (!res.destroyed) {
+      this.#clients.set(clientId, client)
+      client.entries.add(entry)
+      res.once('close', release)
+      this.#add(entry, bytes)
+    }
+    return { add: (more) => this.#add(entry, more), release }
+  }
+
+  #add(entry: Entry, bytes: number): void {
+    const { client, isResponse } = entry
+    if (!client.entries.has(entry)) return // dropped, or closed
+    this.#count(entry, bytes)
+    while (client.bytes > MAX_BYTES_OF_CLIENT) this.#drop(isResponse ? oldestResponse(client) : entry, tooMuchOfClient)
+    while (this.#bytes > MAX_BYTES) this.#drop(oldestOf(this.#largestClient()), tooMuch)
+  }
+
+  #release(entry: Entry): void {
+    const { client } = entry
+    if (!client.entries.delete(entry)) return
+    this.#count(entry, -entry.bytes)
+    if (client.entries.size === 0) this.#clients.delete(client.id)
+  }
+
+  #count(entry: Entry, bytes: number): void {
+    entry.bytes += bytes
+    entry.client.bytes += bytes
+    this.#bytes += bytes
+  }
+
+  #drop(entry: Entry | undefined, error: ApiError): void {
+    if (!entry) return
+    this.#release(entry)
+    entry.onDrop(error)
+  }
+
+  #largestClient(): Client | undefined {
+    let largest: Client | undefined
+    for (const client of this.#clients.values()) if (client.bytes > (largest?.bytes ?? 0)) largest = client
+    return largest
+  }
+}
+
+function oldestOf(client: Client | undefined): Entry | undefined {
+  return client?.entries.values().next().value
+}
+
+function oldestResponse({ entries }: Client): Entry | undefined {
+  for (const entry of entries) if (entry.isResponse) return entry
+  return undefined
+}
+
+function headBytes({ req }: ServerResponse): number {
+  return req.rawHeaders.reduce((sum, text) => sum + text.length, req.url?.length ?? 0)
+}

@@ -1,0 +1,171 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Caller } from '../../src/auth/api-keys.ts'
+import { testWithService } from '../support/harness.ts'
+import { parseResponse } from '../support/raw-http.ts'
+import { waitFor } from '../support/timeouts.ts'
+import { app, listenForFile } from './short-timeouts.ts'
+
+const port = await listenForFile()
+
+/** More than the kernel's buffers take; two are more than may wait for the clients of one key. */
+const SIZE = 5_000_000
+
+const pet = { name: 'x', categoryId: 1 }
+
+/** A body for both APIs without its last byte, a brace. As large as a body may be: one key may have 128 of them. */
+const body = JSON.stringify({ ...pet, query: '{ __typename }' })
+  .slice(0, -1)
+  .padEnd(64 * 1024 - 1)
+const MAX_BODIES = 128
+
+app.get('/of-key/:id', (req, res) => {
+  const caller: Pick<Caller, 'clientId'> = { clientId: BigInt(req.params.id) }
+  req.caller = caller as Caller // only its client counts
+  res.end('x'.repeat(req.params.id === '0' ? SIZE : SIZE + 1_000_000))
+  app.emit('waits')
+})
+
+app.get('/gone', (req, res) => {
+  req.caller = { clientId: 1n } as Caller // only its client counts
+  res.once('close', () => {
+    res.set('Content-Length', String(SIZE)).status(304).end()
+    app.emit('ended without client')
+  })
+  app.emit('begun')
+})
+
+test('beyond what may wait for the clients of a key, the response that has waited longest is cut, and no other', async () => {
+  const first = await requestAndWait('/of-key/1')
+  const other = await requestAndWait('/of-key/2')
+  const second = await requestAndWait('/of-key/1')
+  expect(await receive(first)).toBeLessThan(SIZE)
+  expect(await receive(other)).toBeGreaterThan(SIZE)
+  expect(await receive(second)).toBeGreaterThan(SIZE)
+})
+
+test('beyond what may wait for all clients, a response of the key for which most bytes wait is cut, and no other', async () => {
+  const clients: Socket[] = []
+  for (let n = 0; n < 12; n++) clients.push(await requestAndWait(`/of-key/${n}`))
+  const received = await Promise.all(clients.map(receive))
+  expect(received.map((bytes) => bytes > SIZE)).toEqual(clients.map((_client, n) => n !== 1))
+})
+
+test('a response to a client that has gone does not count', async () => {
+  const first = await requestAndWait('/of-key/1')
+  const ended = once(app, 'ended without client')
+  const gone = connect(port, '127.0.0.1')
+  gone.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\nGET /gone HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(app, 'begun')
+  gone.resetAndDestroy()
+  await ended
+  expect(await receive(first)).toBeGreaterThan(SIZE)
+})
+
+test('bodies that are arriving count with the responses that wait: the body is 429, or the response is cut', async () => {
+  const first = await requestAndWait('/of-key/0')
+  const uploads = Array.from({ length: 60 }, () => upload(port, `${postHead('')}${body}`))
+  await waitFor(() => expect(statuses(uploads)).toContain(429))
+  expect(await receive(first)).toBeGreaterThan(SIZE)
+
+  const others = Array.from({ length: 120 }, () => upload(port, `${postHead('')}${body}`))
+  await waitFor(() => expect(statuses(others)).toContain(429))
+  expect(await receive(await requestAndWait('/of-key/0'))).toBeLessThan(SIZE)
+})
+
+testWithService(
+  'beyond what may arrive of a key, further bodies are 429, in both APIs; those before succeed, and so do other keys',
+  async ({ service }) => {
+    const { key, port } = service
+    const other = await service.keys.issue('other', { scopes: ['pets:write'] })
+    // Twice, since what has arrived whole does not count any more.
+    for (let round = 0; round < 2; round++) {
+      const uploads = ['/graphql', '/v1/pets'].flatMap((path) =>
+        Array.from({ length: 100 }, () => upload(port, `${postHead(key, path)}${body}`)),
+      )
+      await waitFor(() => expect(statuses(uploads).length).toBeGreaterThanOrEqual(200 - MAX_BODIES))
+      expect((await service.post(pet, { Authorization: `Bearer ${other}` })).status).toBe(201)
+      for (const { socket, received } of uploads) if (!received) socket.write('}')
+      await waitFor(() => expect(statuses(uploads)).toHaveLength(200))
+      expect(new Set(statuses(uploads))).toEqual(new Set([200, 201, 429]))
+      const rejected = uploads.filter(({ received }) => received.includes(' 429 '))
+      expect(rejected.length).toBeLessThan(200 - MAX_BODIES + 20)
+      const response = parseResponse(rejected[0]?.received ?? '')
+      expect(JSON.stringify(response.body)).toContain('"RESOURCE_EXHAUSTED"')
+      expect(response.headers).toMatchObject({ 'retry-after': '1' })
+    }
+  },
+)
+
+testWithService(
+  'beyond what may arrive of all keys, the key with most bytes loses its oldest bodies: 503; no other key loses any',
+  async ({ service }) => {
+    const { port } = service
+    const keys: string[] = []
+    for (let n = 0; n < 10; n++) keys.push(await service.keys.issue(`client ${n}`, { scopes: ['pets:write'] }))
+    const [largest = '', newcomer = '', ...more] = keys
+    const oldest: Upload[] = []
+    for (let n = 0; n < 125; n++) {
+      const one = upload(port, postHead(largest, '/v1/pets', 'Expect: 100-continue\r\n'))
+      await once(one.socket, 'data') // so that they arrive in this order
+      one.received = ''
+      one.socket.write(body)
+      oldest.push(one)
+    }
+    const start = (key: string, count: number) =>
+      Array.from({ length: count }, () => upload(port, `${postHead(key, '/v1/pets')}${body}`))
+    const others = [...more.flatMap((key) => start(key, 105)), ...start(newcomer, 70)]
+    await waitFor(() => expect(oldest[0]?.received).toMatch(/^HTTP\/1\.1 503 /))
+    expect((await service.post(pet, { Authorization: `Bearer ${newcomer}` })).status).toBe(201)
+    for (const { socket, received } of [...oldest, ...others]) if (!received) socket.write('}')
+    await waitFor(() => expect([...statuses(oldest), ...statuses(others)]).toHaveLength(125 + 910))
+    expect(new Set(statuses(others))).toEqual(new Set([201]))
+    const lost = statuses(oldest).lastIndexOf(503) + 1
+    expect(statuses(oldest)).toEqual(oldest.map((_upload, n) => (n < lost ? 503 : 201)))
+    expect(parseResponse(oldest[0]?.received ?? '')).toMatchObject({ headers: { 'retry-after': '1' } })
+    const { rows } = await service.database.pool.query('SELECT count(*)::int AS count FROM animal')
+    expect(rows).toEqual([{ count: 125 - lost + 910 + 1 }])
+  },
+)
+
+interface Upload {
+  socket: Socket
+  received: string
+}
+
+function postHead(key: string, path = '/', lines = ''): string {
+  const auth = `Host: x\r\nAuthorization: Bearer ${key}\r\n${lines}Content-Type: application/json\r\n`
+  return `POST ${path} HTTP/1.1\r\n${auth}Content-Length: ${body.length + 1}\r\n\r\n`
+}
+
+function upload(servicePort: number, bytes: string): Upload {
+  const socket = connect(servicePort, '127.0.0.1').setEncoding('latin1')
+  const one = { socket, received: '' }
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {}).on('data', (text) => (one.received += String(text)))
+  socket.write(bytes)
+  return one
+}
+
+function statuses(uploads: Upload[]): number[] {
+  return uploads.filter(({ received }) => received).map(({ received }) => Number(received.slice(9, 12)))
+}
+
+/** Sends a request and reads no response. @returns when the response waits */
+async function requestAndWait(path: string): Promise<Socket> {
+  const waits = once(app, 'waits')
+  const socket = connect(port, '127.0.0.1').pause()
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {}) // reset by the server
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+  await waits
+  return socket
+}
+
+/** @returns the number of bytes that come until the connection is closed */
+async function receive(socket: Socket): Promise<number> {
+  socket.resume()
+  await once(socket, 'close')
+  return socket.bytesRead
+}
