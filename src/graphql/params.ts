@@ -25,16 +25,16 @@ export function paramsOf({ method, body, query }: Request): GraphQLParams {
   if (method === 'POST') return paramsFromBody(body)
   return paramsFromBody({
     ...query,
-    operationName: query.operationName === '' ? undefined : query.operationName,
     variables: parseParameter('variables', query.variables),
     extensions: parseParameter('extensions', query.extensions),
   })
 }
 
+/** An empty operation name counts as none: clients that fill in a template send it. */
 export function paramsFromBody(body: unknown): GraphQLParams {
   const { extensions, ...params } = Params.parse(body)
   const documentId = params.documentId ?? extensions?.persistedQuery?.sha256Hash
-  return { ...params, documentId }
+  return { ...params, operationName: params.operationName || undefined, documentId }
 }
 
 function parseParameter(name: string, json: unknown): unknown {

@@ -4,6 +4,7 @@ import { getOperationAST, GraphQLError, NoFragmentCyclesRule, OperationTypeNode 
 import { UniqueFragmentNamesRule, validate } from 'graphql'
 import { requireScope } from '../auth/authenticate.ts'
 import { ApiError } from '../errors.ts'
+import { redactKeys } from '../telemetry/logger.ts'
 import { type Analysis, analyze } from './analysis.ts'
 import type { Engine } from './engine.ts'
 import { GraphQLRequestError } from './request-errors.ts'
@@ -39,7 +40,7 @@ export function createPrepare(engine: Engine, trusted: TrustedDocuments, costLim
     const document = parseDocument(engine, resolveDocument(trusted, params))
     const operation = getOperationAST(document, params.operationName)
     if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
-    req.operation = { type: operation.operation, name: operation.name?.value.slice(0, MAX_OPERATION_NAME_LENGTH) }
+    req.operation = { type: operation.operation, name: operation.name && loggedName(operation.name.value) }
     authorize(req, document, operation)
     const transport = operation.operation === OperationTypeNode.SUBSCRIPTION ? requireTransport(req) : undefined
 
@@ -54,6 +55,11 @@ export function createPrepare(engine: Engine, trusted: TrustedDocuments, costLim
     if (cost.requested > cost.limit) throw invalid([limitExceeded('The cost', cost.requested, cost.limit)])
     return { document, operation, coerced, introspects: analysis.introspects, cost, transport }
   }
+}
+
+/** Keys are redacted before the name is cut: a part of one is not known as a key. */
+function loggedName(name: string): string {
+  return redactKeys(name).slice(0, MAX_OPERATION_NAME_LENGTH)
 }
 
 function parseDocument(engine: Engine, text: string): DocumentNode {

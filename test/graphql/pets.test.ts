@@ -43,3 +43,12 @@ test('a stored value that this release does not know is INTERNAL, logged and cou
     expect(metrics).toContain('petstore_errors_total{route="/graphql",code="INTERNAL"} 2\n')
   })
 })
+
+test('an empty operationName counts as none, by GET and by POST', async ({ service }) => {
+  const query = '{ __typename }'
+  const responses = [
+    await service.send(`/graphql?operationName=&query=${encodeURIComponent(query)}`),
+    await service.postGraphQL({ query, operationName: '' }),
+  ]
+  for (const response of responses) expect(await response.json()).toEqual({ data: { __typename: 'Query' } })
+})
