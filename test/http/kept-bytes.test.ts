@@ -117,15 +117,16 @@ testWithService(
       Array.from({ length: count }, () => upload(port, `${postHead(key, '/v1/pets')}${body}`))
     const others = [...more.flatMap((key) => start(key, 105)), ...start(newcomer, 70)]
     await waitFor(() => expect(oldest[0]?.received).toMatch(/^HTTP\/1\.1 503 /))
+    for (const { socket } of others.splice(0, 100)) socket.destroy() // so that those that wait for a turn fit
     expect((await service.post(pet, { Authorization: `Bearer ${newcomer}` })).status).toBe(201)
     for (const { socket, received } of [...oldest, ...others]) if (!received) socket.write('}')
-    await waitFor(() => expect([...statuses(oldest), ...statuses(others)]).toHaveLength(125 + 910))
+    await waitFor(() => expect([...statuses(oldest), ...statuses(others)]).toHaveLength(125 + 810))
     expect(new Set(statuses(others))).toEqual(new Set([201]))
     const lost = statuses(oldest).lastIndexOf(503) + 1
     expect(statuses(oldest)).toEqual(oldest.map((_upload, n) => (n < lost ? 503 : 201)))
     expect(parseResponse(oldest[0]?.received ?? '')).toMatchObject({ headers: { 'retry-after': '1' } })
     const { rows } = await service.database.pool.query('SELECT count(*)::int AS count FROM animal')
-    expect(rows).toEqual([{ count: 125 - lost + 910 + 1 }])
+    expect(rows).toEqual([{ count: 125 - lost + 810 + 1 }])
   },
 )
 
