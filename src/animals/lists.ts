@@ -1,5 +1,5 @@
 import type { RunStatement, Statements } from '../database/statements.ts'
-import { type Animal, INT64_MAX, INT64_MIN, PAGE_SIZE, PetStatus } from './animal.ts'
+import { type Animal, INT64_MAX, INT64_MIN, PAGE_SIZE, type PetStatus } from './animal.ts'
 import type { Filter } from './cursor.ts'
 import { type AnimalArrays, SELECT_ARRAYS, toAnimals } from './queries.ts'
 
@@ -11,18 +11,13 @@ export interface ListQuery extends Filter {
   backward?: boolean
 }
 
-/** A number for each status, and for none: a row comparison with NULL selects nothing. An index has this expression. */
-const numberOf = (status: string) =>
-  `CASE ${status} ${PetStatus.options.map((name, n) => `WHEN '${name}' THEN ${n + 1}`).join(' ')} ELSE 0 END`
-
 /** For each kind of filter the index that has the order of its lists: its columns, and their values, without the id's. */
 const KEYS = {
   none: { columns: ['id'], values: [] },
   status: { columns: ['status', 'id'], values: ['page.status'] },
-  category: {
-    columns: ['category_id', numberOf('status'), 'id'],
-    values: ['page."categoryId"', numberOf('filter.status')],
-  },
+  category: { columns: ['category_id', 'id'], values: ['page."categoryId"'] },
+  // The status is first, as it may be NULL: behind the category, a scan would read all animals of it without a status.
+  both: { columns: ['status', 'category_id', 'id'], values: ['page.status', 'page."categoryId"'] },
 }
 
 /** Selects several pages, each as one row. */
@@ -48,19 +43,12 @@ function selectPages(filter: keyof typeof KEYS, backward: boolean): string {
       LIMIT page.size
     ) AS animal
     WHERE ${compare(backward ? '<=' : '>=', last)}`
-  // The index orders a category by status first, so a page merges the first animals of each status.
-  const ofEachStatus = `
-    SELECT animal.*
-    FROM unnest('{${PetStatus.options.join()},NULL}'::"public"."pet_status"[]) AS filter (status)
-    CROSS JOIN LATERAL (${range}) AS animal
-    WHERE page.status IS NULL OR page.status = filter.status
-    ORDER BY animal.id ${direction} LIMIT page.size`
   return `
     SELECT page.n, animals.*
     FROM json_to_recordset($1::json)
       AS page (n int, status "public"."pet_status", "categoryId" bigint, oldest bigint, newest bigint, size int)
     CROSS JOIN LATERAL (
-      SELECT ${SELECT_ARRAYS} FROM (${filter === 'category' ? ofEachStatus : range}) AS animal
+      SELECT ${SELECT_ARRAYS} FROM (${range}) AS animal
     ) AS animals`
 }
 
@@ -90,15 +78,20 @@ export function createList({ batch }: Statements) {
     forward: batchPages(filter, false),
     backward: batchPages(filter, true),
   })
-  const [none, byStatus, byCategory] = [batchBoth('none'), batchBoth('status'), batchBoth('category')]
+  const pages = {
+    none: batchBoth('none'),
+    status: batchBoth('status'),
+    category: batchBoth('category'),
+    both: batchBoth('both'),
+  }
 
   /** The animals of a page and one more if there is one: newest first, or oldest first when `backward`. */
   return async ({ status, categoryId, limit, olderThan, newerThan, backward }: ListQuery): Promise<Animal[]> => {
     const newest = olderThan === undefined ? INT64_MAX : olderThan - 1n
     const oldest = newerThan === undefined ? INT64_MIN : newerThan + 1n
     if (oldest > newest) return [] // so both are int64 below
-    const pages = categoryId !== undefined ? byCategory : status ? byStatus : none
-    return pages[backward ? 'backward' : 'forward']({
+    const filter = categoryId === undefined ? (status ? 'status' : 'none') : status ? 'both' : 'category'
+    return pages[filter][backward ? 'backward' : 'forward']({
       status,
       categoryId: categoryId?.toString(),
       oldest: String(oldest),
@@ -120,10 +113,6 @@ export function createCount(run: RunStatement) {
     if (categoryId === undefined) return status ? read(`${COUNT} WHERE status = $1`, status) : read(COUNT)
     const ofCategory = `${COUNT} WHERE category_id = $1`
     if (!status) return read(ofCategory, categoryId)
-    return read(
-      `${ofCategory} AND ${numberOf('status')} = ${numberOf('$2::"public"."pet_status"')}`,
-      categoryId,
-      status,
-    )
+    return read(`${ofCategory} AND status = $2`, categoryId, status)
   }
 }

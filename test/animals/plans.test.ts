@@ -17,8 +17,8 @@ import { recordStatements, type Statement } from '../support/statements.ts'
 
 /** Above a cost of 100,000 (jit_above_cost) PostgreSQL compiles every execution, if it has LLVM. */
 const MAX_COST = 2_000
-/** A page of 21 animals is the first ones of four statuses, which may have a block each; the rest is for the catalogue. */
-const MAX_BLOCKS = 400
+/** A page of 21 animals may have a block for each; the rest is for the catalogue. */
+const MAX_BLOCKS = 200
 const SMALL = 1_000
 const LARGE = givenUrl ? 1_000_000 : 300_000
 
@@ -28,7 +28,7 @@ test('every statement costs the same in a large table as in a small one, for a r
   await growTables(service, SMALL)
   const sent = await executeAll(service)
   const texts = new Set(sent.map(({ text }) => text))
-  expect(texts.size).toBe(13)
+  expect(texts.size).toBe(15)
   await withClient(async (client) => {
     const small = new Map<string, number>()
     for (const text of texts) small.set(text, (await genericPlan(client, text)).cost)
@@ -37,12 +37,11 @@ test('every statement costs the same in a large table as in a small one, for a r
       const { cost, plan } = await genericPlan(client, text)
       expect(cost, `${text}\n${plan}`).toBeLessThan((small.get(text) ?? 0) + 100)
       expect(plan, text).not.toContain('"JIT"')
-      if (!/FROM "public"\."animal"\s+WHERE/.test(text)) continue
+      if (!/FROM "public"\."animal"\s+WHERE/.test(text) || text.includes('INSERT')) continue
       const isPage = text.includes('LIMIT')
       const scan = { parent: isPage ? 'Limit' : undefined, index: indexOf(text), filter: undefined }
       expect(scansIn(JSON.parse(plan)[0].Plan), text).toEqual([scan])
-      const sorts = text.includes('(category_id, ') ? 1 : 0 // of what the four statuses have
-      expect(plan.match(/Sort"/g) ?? [], text).toHaveLength(sorts)
+      expect(plan, text).not.toContain('Sort"')
     }
     for (const { text, values } of sent) {
       const { cost, plan } = await explain(client, text, values) // may depend on the values
@@ -55,6 +54,13 @@ test('a page reads few blocks of a large table, whatever the filter, the bounds 
   await growTables(service, SMALL)
   const pages = (await executeAll(service)).filter(({ text }) => text.includes('AS page'))
   await growTables(service, LARGE)
+  // Category 2 has 5,000 animals without a status, which follow the sold ones in an index that begins with the category.
+  await service.database.pool.query(`
+    INSERT INTO animal (name, category_id) SELECT 'x', 2 FROM generate_series(1, 5000); ANALYZE animal`)
+  // Animals without a status follow the sold ones in an index that begins with the category.
+  await service.database.pool.query(`
+    INSERT INTO animal (name, category_id) SELECT 'x', 2 FROM generate_series(1, 50000);
+    ANALYZE animal`)
   await withClient(async (client) => {
     for (const mode of ['force_generic_plan', 'force_custom_plan']) {
       await client.query(`SET plan_cache_mode = ${mode}`)
@@ -106,15 +112,13 @@ test('a count of a category without animals reads few blocks, and is not compile
 
 test('PostgreSQL plans pages, lookups and claims of keys once', async ({ service }) => {
   await growTables(service, 10_000) // in a smaller table it would plan any lookup once
-  const sent = (await executeAll(service)).filter(({ text }) =>
-    /json_agg|WHERE id = ANY|INTO idempotency_key/.test(text),
-  )
+  const sent = (await executeAll(service)).filter(({ text }) => /json_agg|WHERE id = ANY|pg_try_advisory/.test(text))
   await withClient(async (client) => {
     for (const { text, values } of sent) {
       for (let use = 0; use < 7; use++) await client.query(prepared(text, values))
     }
     const { rows } = await client.query('SELECT statement, generic_plans FROM pg_prepared_statements')
-    expect(rows).toHaveLength(8)
+    expect(rows).toHaveLength(10)
     for (const { statement, generic_plans: uses } of rows) expect(Number(uses), statement).toBeGreaterThan(0)
   }, databaseOf(service))
 })
@@ -168,7 +172,8 @@ async function executeAll(service: TestService): Promise<Statement[]> {
 }
 
 function indexOf(text: string): string {
-  if (text.includes('(category_id, ')) return 'animal_category_id_status_id_idx'
+  if (text.includes('(category_id, id)')) return 'animal_category_id_id_idx'
+  if (text.includes('(status, category_id, id)')) return 'animal_status_category_id_id_idx'
   return text.includes('(status, id)') ? 'animal_status_id_idx' : 'animal_pkey'
 }
 
