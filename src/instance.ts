@@ -57,7 +57,7 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
     }
   } catch (error) {
     await stopService?.(0, 0)
-    await databaseServer.release()
+    await Promise.all([databaseServer.release(), tracing?.stop()])
     throw error
   }
 }

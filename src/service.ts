@@ -132,7 +132,7 @@ export function createService(options: ServiceOptions) {
     { everyMs: DATABASE_CHECK_MS, run: checkDatabase },
     { everyMs: USAGE_FLUSH_MS, run: () => usage.flush() },
     { everyMs: VERIFY_MS, run: async () => streams.endWithoutKey() },
-    { everyMs: 3_600_000, run: () => pruneIdempotencyKeys(database.prisma) },
+    { everyMs: 60_000, run: () => pruneIdempotencyKeys(database.prisma) },
   ])
 
   async function stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void> {

@@ -1,4 +1,6 @@
-import { describe, expect } from 'vitest'
+import { connect } from 'node:net'
+import { describe, expect, onTestFinished } from 'vitest'
+import { largestAsset } from '../support/assets.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { type EventStream, openStream } from '../support/event-stream.ts'
 import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
@@ -389,6 +391,20 @@ describe('a client that does not read', () => {
     await stream.received(count + 1)
     const names = namesOf(stream).map((name) => name.replaceAll('𓃰', ''))
     expect(names).toEqual([...Array.from({ length: count }, (_, n) => String(n + 1)), 'last'])
+  })
+
+  test('is disconnected if a response before its stream is not taken, either', async ({ service }) => {
+    const timeouts = { STREAM_WRITE_TIMEOUT_MS: 500, HEADERS_TIMEOUT_MS: 500, REQUEST_TIMEOUT_MS: 500 }
+    const peer = await service.startPeer(timeouts) // that of a response is 5 s more
+    const client = connect(peer.port, '127.0.0.1').pause()
+    onTestFinished(() => void client.destroy())
+    client.on('error', () => {}) // it is cut
+    const body = JSON.stringify({ query: NEW })
+    const head = `POST /graphql HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${peer.key}\r\nAccept: text/event-stream\r\n`
+    const subscription = `${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    client.write(`GET ${largestAsset} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(6) + subscription)
+    await waitUntil(async () => (await metric(peer, 'petstore_streams')) === 1)
+    await waitUntil(async () => (await metric(peer, 'petstore_streams')) === 0)
   })
 
   test('is disconnected when it takes nothing for STREAM_WRITE_TIMEOUT_MS', async ({ service }) => {

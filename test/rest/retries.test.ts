@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { describe, expect, onTestFinished, vi } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/animals/idempotency.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 import { recordStatements } from '../support/statements.ts'
@@ -109,6 +109,18 @@ describe('an Idempotency-Key', () => {
     const sent = recordStatements(service)
     expect(await pruneIdempotencyKeys(service.database.prisma, 1)).toBe(2)
     expect(sent.filter(({ text }) => text.includes('DELETE'))).toHaveLength(3) // one key at a time, until there is none
+  })
+
+  test('is deleted within a minute of the start when it has expired', async ({ service }) => {
+    await service.post(pet, idempotencyKey('k'))
+    const { pool } = service.database
+    await pool.query("UPDATE idempotency_key SET created_at = now() - interval '25 h'")
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    await service.startPeer()
+    vi.advanceTimersByTime(60_000)
+    vi.useRealTimers()
+    await waitUntil(async () => (await pool.query('SELECT FROM idempotency_key')).rowCount === 0)
   })
 
   test('is not stored if the insert of its animal fails or is left out', async ({ service }) => {

@@ -40,7 +40,9 @@ export async function sendStream(
   stream.beganMs = req.deadline.elapsedMs
   req.stream = stream
   beginStream(res, transport)
-  req.socket.setTimeout(0) // the server's timeout may be shorter than a pause between events
+  // The server's timeout may be shorter than a pause between events. It stays for a response before this one.
+  if (res.socket) req.socket.setTimeout(0)
+  else res.once('socket', () => req.socket.setTimeout(0))
   res.write(transport.begin)
   const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
   releaseRequest(req)

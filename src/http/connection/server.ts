@@ -141,4 +141,5 @@ async function drain(server: Server, connections: Map<Duplex, Connection>, timeo
   const cut = setTimeout(() => connections.forEach(({ socket }) => socket.destroy()), timeoutMs)
   await closed
   clearTimeout(cut)
+  server.close() // ends the timer of connectionsCheckingInterval, which keeps the service in memory
 }
