@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { developmentKey } from './auth/api-keys.ts'
 import type { Config } from './config.ts'
 import { databaseFailure } from './database/errors.ts'
-import { migrate, seed, withMigrationLock } from './database/migrate.ts'
+import { type LockWait, migrate, seed, withMigrationLock } from './database/migrate.ts'
 import { openDatabaseServer } from './database/open.ts'
 import { readManifest } from './graphql/trusted-documents.ts'
 import { OperatorError } from './operator-error.ts'
@@ -15,15 +15,25 @@ import { startConfiguredTracing } from './telemetry/tracing-config.ts'
 
 /** Starts the service in this process and runs it until a signal. A second one exits at once (see `onSignals`). */
 export async function runInstance(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<void> {
+  const shutdown = new AbortController()
   const signalled = new Promise<string>((resolve) => onSignals(resolve, () => process.exit(1)))
-  const stop = await start(config, env, log)
+  void signalled.then(() => shutdown.abort())
+  const onWait = () => log.info('waiting for the migration of another process')
+  const stop = await start(config, env, log, { onWait, signal: shutdown.signal }).catch((error: Error) => {
+    if (error.name !== 'AbortError') throw error
+  })
   log.info({ signal: await signalled }, 'shutting down')
-  await stop()
+  await stop?.()
   log.info('stopped')
 }
 
 /** Opens the database, builds the service, listens and prints the banner. @returns shuts all of it down */
-async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<() => Promise<void>> {
+async function start(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+  wait: LockWait,
+): Promise<() => Promise<void>> {
   const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
   const trusted = mode === 'off' || !file ? undefined : { mode, byHash: await readManifest(file) }
   const tracing = await startConfiguredTracing(env, log)
@@ -41,7 +51,7 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
     })
     stopService = service.stop
     const devKey = databaseServer.embedded
-      ? await prepareDevelopmentDatabase(databaseServer.url, service, config)
+      ? await prepareDevelopmentDatabase(databaseServer.url, service, config, wait)
       : undefined
     // Prisma's first query takes 100 ms of CPU time, so it runs before traffic arrives. Its failure does not matter.
     if (!devKey) await service.database.prisma.animal.findFirst({ where: { id: 0n } }).catch(() => undefined)
@@ -50,7 +60,7 @@ async function start(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promi
     })
     log.info({ port, host: config.HOST }, 'listening')
     if (devKey || process.stdout.isTTY) console.log(startupBanner(port, devKey, config))
-    if (config.MIGRATE_ON_START && !databaseServer.embedded) void migrateWhenReachable(databaseServer.url, log)
+    if (config.MIGRATE_ON_START && !databaseServer.embedded) void migrateWhenReachable(databaseServer.url, log, wait)
     return async () => {
       await service.stop(config.DRAIN_DELAY_MS, config.DRAIN_TIMEOUT_MS)
       await Promise.all([databaseServer.release(), tracing?.stop()])
@@ -69,12 +79,18 @@ function toListenError(error: NodeJS.ErrnoException, { HOST, PORT }: Config): Op
 }
 
 /** Migrates and seeds the embedded database. @returns the development key */
-async function prepareDevelopmentDatabase(url: string, { database, keys }: Service, config: Config): Promise<string> {
-  if (config.MIGRATE_ON_START) await migrate(url)
-  return withMigrationLock(url, async () => {
+async function prepareDevelopmentDatabase(
+  url: string,
+  { database, keys }: Service,
+  config: Config,
+  wait: LockWait,
+): Promise<string> {
+  if (config.MIGRATE_ON_START) await migrate(url, wait)
+  const prepare = async () => {
     await seed(database.prisma)
     return developmentKey(keys, config.DATA_DIR)
-  })
+  }
+  return withMigrationLock(url, prepare, wait)
 }
 
 function startupBanner(port: number, devKey: string | undefined, { DATA_DIR, TRUSTED_DOCUMENTS }: Config): string {
@@ -94,11 +110,11 @@ function startupBanner(port: number, devKey: string | undefined, { DATA_DIR, TRU
 }
 
 /** Tries again while the database is unavailable. After another failure `/readyz` returns 503 until they are applied. */
-async function migrateWhenReachable(url: string, log: Logger): Promise<void> {
+async function migrateWhenReachable(url: string, log: Logger, { onWait }: LockWait): Promise<void> {
   const warn = createThrottledLog(log, 60_000)
   for (;;) {
     try {
-      const applied = await migrate(url)
+      const applied = await migrate(url, { onWait })
       return log.info({ applied }, 'schema is up to date')
     } catch (error) {
       if (!databaseFailure(error)) return log.error({ err: error }, 'migration failed: not ready until it is applied')

@@ -41,7 +41,8 @@ function parse([command, ...args]: string[]): Command {
 }
 
 async function deploy({ url }: DatabaseServer): Promise<void> {
-  const applied = await migrate(url)
+  const onWait = () => console.error('Waiting for the migration of another process.')
+  const applied = await migrate(url, { onWait })
   console.log(applied.map((name) => `Applied ${name}.`).join('\n') || 'No pending migrations.')
 }
 

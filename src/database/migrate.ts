@@ -42,13 +42,14 @@ export function listMigrations(): string[] {
  * index is created before that transaction.
  * @returns the names of those applied now, oldest first
  */
-export function migrate(url: string): Promise<string[]> {
-  return withMigrationLock(url, async (client) => {
+export function migrate(url: string, wait?: LockWait): Promise<string[]> {
+  const applyPending = async (client: pg.Client) => {
     await client.query(CREATE_HISTORY)
     const pending = await pendingMigrations(client)
     for (const name of pending) await apply(client, name)
     return pending
-  })
+  }
+  return withMigrationLock(url, applyPending, wait)
 }
 
 async function apply(client: pg.Client, name: string): Promise<void> {
@@ -94,17 +95,31 @@ export async function pendingMigrations(database: { query: pg.Pool['query'] }): 
   }
 }
 
+export interface LockWait {
+  /** Called once if another process has the lock. */
+  onWait?: (() => void) | undefined
+  /** Ends the wait with an AbortError. */
+  signal?: AbortSignal
+}
+
 /** Runs work on the database that only one process may do at a time. */
-export async function withMigrationLock<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+export async function withMigrationLock<T>(
+  url: string,
+  work: (client: pg.Client) => Promise<T>,
+  { onWait, signal }: LockWait = {},
+): Promise<T> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
   client.on('error', () => {}) // losing the connection fails the work and releases the lock
   await client.connect()
   try {
     // Limits that an operator has set on the role are for requests. Names in migrations have no schema.
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET search_path = public')
     // CREATE INDEX CONCURRENTLY of the one that has the lock would wait for a statement that waits for it.
-    while (!(await client.query('SELECT 1 WHERE pg_try_advisory_lock($1)', [MIGRATION_LOCK])).rowCount)
-      await sleep(LOCK_POLL_MS)
+    const tryLock = () => client.query('SELECT 1 WHERE pg_try_advisory_lock($1)', [MIGRATION_LOCK])
+    for (let attempts = 0; !(await tryLock()).rowCount; attempts++) {
+      if (attempts === 0) onWait?.()
+      await sleep(LOCK_POLL_MS, undefined, { signal })
+    }
     return await work(client)
   } finally {
     await client.end()

@@ -89,6 +89,8 @@ async function createSandbox() {
       if (!env.DATABASE_URL && !existsSync(join(dataDir, 'postgres'))) await initialise()
       return start(env, program)
     },
+    /** Starts a program of dist/ without waiting for anything. */
+    launch: (program: string, args: string[] = [], env: Env = {}) => add(program, args, env),
     /** Starts the service in the empty folder, so that it initialises its PostgreSQL itself. */
     startEmpty: () => start({}),
     async close() {
