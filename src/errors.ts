@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { databaseFailure, isLockTimeout, isSchemaOutdated, permissionDenied } from './database/errors.ts'
+import { databaseFailure, isIdTaken, isLockTimeout, isSchemaOutdated, permissionDenied } from './database/errors.ts'
 
 export interface ErrorDefinition {
   status: number
@@ -110,6 +110,9 @@ export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): Ap
   if (permissionDenied(error)) {
     const message = 'The service lacks a right in the database. Nothing was changed.'
     return new ApiError('UNAVAILABLE', message, { cause: error })
+  }
+  if (isIdTaken(error)) {
+    return new ApiError('UNAVAILABLE', 'The next id is in use already. Nothing was changed.', { cause: error })
   }
   if (error instanceof URIError) {
     // Express's router throws it for a path that it cannot decode.

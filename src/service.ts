@@ -14,6 +14,7 @@ import { createPools } from './database/pools.ts'
 import { type DatabaseState, readDatabaseState } from './database/readiness.ts'
 import { createStatements } from './database/statements.ts'
 import { createFeed, wakeAfterCreate } from './feed/feed.ts'
+import { sequenceProblemOf } from './feed/sequence.ts'
 import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
@@ -54,19 +55,24 @@ export function createService(options: ServiceOptions) {
   const { tracer, now = () => new Date() } = options
   let stopping: Promise<void> | undefined
 
-  const warnOfReplica = createThrottledLog(log, 60_000)
+  const warnOnceAMinute = createThrottledLog(log, 60_000)
   const pools = createPools({
     config,
     databaseUrl,
     tracer,
     onReplicaExcluded: (details) =>
-      warnOfReplica('replica excluded for up to a second, reading from the primary', details, details.reason),
+      warnOnceAMinute('replica excluded for up to a second, reading from the primary', details, details.reason),
   })
   const { database } = pools
   const coalesce = createCoalescer<DatabaseState>()
   const readState = () => coalesce('state', () => readDatabaseState(pools.readinessPool))
   const isStopping = () => stopping !== undefined
-  const databaseProblem = createDatabaseMonitor({ log, databaseUrl, isStopping, readState })
+  const readProblem = createDatabaseMonitor({ log, databaseUrl, isStopping, readState })
+  const databaseProblem = async () => {
+    const problem = await readProblem()
+    if (!problem) feed.checkSequence()
+    return problem
+  }
   const checkDatabase = () => databaseProblem().catch(() => {}) // the log has the reason
   const logError = createErrorLog(log)
 
@@ -83,7 +89,14 @@ export function createService(options: ServiceOptions) {
   const turns = new Turns(keptBytes, options.maxTurnWaitMs)
 
   const onReadError = logFailures(log, 'failed to read new animals')
-  const feed = createFeed(pools.feedPool, { maxWaitMs: config.HANDLER_TIMEOUT_MS, onError: onReadError })
+  const feed = createFeed(pools.feedPool, {
+    maxWaitMs: config.HANDLER_TIMEOUT_MS,
+    onError: onReadError,
+    onSequence(state) {
+      const reason = sequenceProblemOf(state)
+      if (reason) warnOnceAMinute('the sequence of ids must be repaired', { reason }, reason)
+    },
+  })
   const animals = wakeAfterCreate(createAnimals(database.statements, database.runCount), feed)
   const isDatabaseAway = () =>
     readState()

@@ -95,6 +95,11 @@ export function isSchemaOutdated(error: unknown): boolean {
   return flattenCauses(error).some(({ code }) => ['P2021', 'P2022', '42P01', '42703'].includes(code ?? ''))
 }
 
+/** Whether the sequence gave an id that a row has already, because it was not moved after an import, for example. */
+export function isIdTaken(error: unknown): boolean {
+  return flattenCauses(error).some(({ code, message }) => code === '23505' && message.includes('"animal_pkey"'))
+}
+
 /** @returns PostgreSQL's message if the role of the connection lacks a right (SQLSTATE insufficient_privilege) */
 export function permissionDenied(error: unknown): string | undefined {
   return flattenCauses(error).find(({ code }) => code === '42501')?.message

@@ -3,10 +3,10 @@ import { context, ROOT_CONTEXT } from '@opentelemetry/api'
 import { createList } from '../animals/lists.ts'
 import type { Animals } from '../animals/service.ts'
 import { createRunStatement, createStatements, type Pool } from '../database/statements.ts'
-import { createRequireAssigned, readHighestAssignedId } from './assigned-ids.ts'
 import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
 import { createGapReader } from './gap-reader.ts'
 import { RecentAnimals } from './recent.ts'
+import { createSequence, type SequenceState } from './sequence.ts'
 import { createSettledId } from './settled.ts'
 
 /** The least pause between two reads, in milliseconds, however many animals this process adds. */
@@ -15,11 +15,16 @@ const MIN_PAUSE_MS = 10
 /** How long followers are woken in one turn of the event loop, in milliseconds: a request waits for several turns. */
 const WAKE_MS = 2
 
+/** How often the state of the sequence is read, in milliseconds. */
+const CHECK_MS = 1_000
+
 interface FeedOptions {
   /** How long to wait for transactions to find a settled id, in milliseconds. */
   maxWaitMs: number
   /** Called for each read that failed, which is repeated. */
   onError(error: unknown): void
+  /** Called once a second while there are followers, and after `checkSequence`. */
+  onSequence?(state: SequenceState): void
 }
 
 export type Feed = ReturnType<typeof createFeed>
@@ -28,24 +33,23 @@ export type Feed = ReturnType<typeof createFeed>
  * New animals, in order of id, without a gap: see docs/decisions/0025-the-table-is-the-log.md. They are read while there
  * are followers, in one loop for all of them.
  */
-export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
-  const run = createRunStatement(pool)
-  const reader = createGapReader(run)
-  const settled = createSettledId(run, maxWaitMs)
-  const followers = new Set<() => void>()
-  const { pause, wake } = createPause()
+export function createFeed(pool: Pool, { onError, ...options }: FeedOptions) {
+  const reading = createReading(pool, options)
+  const { followers, reader, settled, sequence, pause, wake } = reading
   let state: FeedState = { newest: 0n }
   let loop: Promise<void> | undefined
 
   async function readWhileFollowed(): Promise<void> {
+    let hasFailed = false
     while (followers.size > 0) {
       try {
-        // A failover or a restore ends reads. If the state is older, all streams end; new ones have their cursors checked.
-        const highest = await readHighestAssignedId(run)
-        if (highest < state.newest || highest < (state.recent?.end ?? 0n)) forget()
+        // If the state is older, all streams end; new ones have their cursors checked. A position may come while it is read.
+        if (await wentBack({ ...state }, reading, hasFailed)) forget()
+        hasFailed = false
         state.recent ??= new RecentAnimals(await settled.find())
-        await readUntilFailure(state.recent, { followers, reader, settled, pause })
+        await readUntilCheck(state.recent, reading)
       } catch (error) {
+        hasFailed = true // as in a failover or a restore
         onError(error)
         reader.reset() // a gap of an older state may be above all ids of the restored one
         await pause(RETRY_MS, MIN_PAUSE_MS)
@@ -74,11 +78,14 @@ export function createFeed(pool: Pool, { maxWaitMs, onError }: FeedOptions) {
      * id miss nothing between them.
      */
     settledId: async () => state.recent?.end ?? settled.find(),
-    requireAssigned: createRequireAssigned(run),
+    requireAssigned: sequence.requireAssigned,
     follow: createFollow({ list: createList(createStatements(pool)), listen, state: () => state, onError }),
+    /** Reads the state of the sequence, unless streams are open, which do it once a second. */
+    checkSequence: () => void (loop ?? sequence.read().catch(() => {})), // the failure of a probe has its own reason
     /** Reads at once, because this process has added an animal. */
     wake,
     reader,
+    sequence: sequence.state,
     async stop() {
       followers.clear()
       wake()
@@ -105,22 +112,40 @@ function createPause() {
   }
 }
 
-interface Reading {
-  followers: Set<() => void>
-  reader: ReturnType<typeof createGapReader>
-  settled: ReturnType<typeof createSettledId>
-  pause: ReturnType<typeof createPause>['pause']
+/**
+ * Whether the database went back to an older state: it never assigned what clients have or the feed has read, or has other
+ * animals. What was settled is forgotten, too.
+ */
+async function wentBack({ recent, newest }: FeedState, reading: Reading, hasFailed: boolean): Promise<boolean> {
+  const { last, highest } = await reading.sequence.read()
+  const isOlder = highest < newest || last < (recent?.end ?? 0n)
+  if (!isOlder && (!hasFailed || (await reading.reader.isCurrent(recent)))) return false
+  reading.settled.forget()
+  return true
 }
 
-/** Reads while there are followers, and wakes them when there are new animals. @throws the error of a read */
-async function readUntilFailure(animals: RecentAnimals, { followers, reader, settled, pause }: Reading): Promise<void> {
-  let known: bigint | undefined
-  while (followers.size > 0) {
+type Reading = ReturnType<typeof createReading>
+
+function createReading(pool: Pool, { maxWaitMs, onSequence = () => {} }: Omit<FeedOptions, 'onError'>) {
+  const run = createRunStatement(pool)
+  return {
+    followers: new Set<() => void>(),
+    reader: createGapReader(run),
+    settled: createSettledId(run, maxWaitMs),
+    sequence: createSequence(run, onSequence),
+    ...createPause(),
+  }
+}
+
+/** Reads for CHECK_MS while there are followers, and wakes them when there are new animals. @throws the error of a read */
+async function readUntilCheck(animals: RecentAnimals, { followers, reader, settled, pause }: Reading): Promise<void> {
+  const checkAtMs = performance.now() + CHECK_MS
+  while (followers.size > 0 && performance.now() < checkAtMs) {
     let wakeMs = 0
     const pauseMs = await reader.read(animals).finally(async () => {
       // It may have read some before it failed.
-      if (animals.end !== known) wakeMs = await wakeAll(followers)
-      known = animals.end
+      if (animals.end !== animals.announced) wakeMs = await wakeAll(followers)
+      animals.announced = animals.end
     })
     settled.remember(animals.end)
     // Reading pauses for as long as waking took, so that half of the time is left to requests.

@@ -4,9 +4,9 @@ import { LRUCache } from 'lru-cache'
 import type { Animal } from '../animals/animal.ts'
 import { type Filter, filterKey } from '../animals/cursor.ts'
 import type { List } from '../animals/lists.ts'
-import { ApiError } from '../errors.ts'
 import type { RecentAnimals } from './recent.ts'
 import { createRoundRobin } from './round-robin.ts'
+import { tooNew } from './sequence.ts'
 
 const PAGE_SIZE = 100
 
@@ -90,7 +90,7 @@ export function createFollow({ list, listen, state, onError }: FollowDependencie
       async next(): Promise<Animal[]> {
         for (;;) {
           signal.throwIfAborted()
-          if (state() !== began) throw new ApiError('UNAVAILABLE', 'The database went back to an older state.')
+          if (state() !== began) throw tooNew('after')
           const feed = began.recent
           if (!feed || this.position >= feed.end) {
             await new Promise<void>((resolve) => (wake = resolve))

@@ -1,14 +1,17 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { RunStatement } from '../database/statements.ts'
 import { type Animal, INT64_MAX } from '../animals/animal.ts'
 import { SELECT_LIST } from '../animals/queries.ts'
 import type { RecentAnimals } from './recent.ts'
+import { LAST_ID } from './sequence.ts'
 import { pauseAfter, readNewest, readWriters, waitForWriters } from './settled.ts'
 
 /** How often new animals are read, in milliseconds: less than ten queries a second. */
 const POLL_MS = 105
 
 const READ_SIZE = 500
-const SELECT_BETWEEN = `SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id > $1 AND id <= $2 ORDER BY id LIMIT ${READ_SIZE}`
+const SELECT_BETWEEN = `
+  SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id > $1 AND id <= least($2, ${LAST_ID}) ORDER BY id LIMIT ${READ_SIZE}`
 
 /** An id is missing below a visible one. */
 interface Gap {
@@ -54,8 +57,16 @@ export function createGapReader(run: RunStatement) {
     } while (rows.length === READ_SIZE)
   }
 
+  /** Whether the table still has the newest animals that were read: a database that went back has others, or none. */
+  async function isCurrent(recent?: RecentAnimals): Promise<boolean> {
+    const newest = recent?.newest(READ_SIZE) ?? []
+    if (!recent || !newest[0]) return true
+    return isDeepStrictEqual(await run<Animal>(SELECT_BETWEEN, [newest[0].id - 1n, recent.end]), newest)
+  }
+
   return {
     read,
+    isCurrent,
     reset: () => void (gap = undefined),
     get gapWaits() {
       return gapWaits

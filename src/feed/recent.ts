@@ -11,6 +11,8 @@ export class RecentAnimals {
   readonly number = ++created
   /** The animals above `#start` and up to `end` are complete. */
   end: bigint
+  /** What `end` was when all followers were woken last. */
+  announced: bigint | undefined
   #start: bigint
   #animals: Animal[] = []
 
@@ -26,6 +28,10 @@ export class RecentAnimals {
     if (this.#animals.length < 2 * RECENT_SIZE) return
     const dropped = this.#animals.splice(0, this.#animals.length - RECENT_SIZE)
     this.#start = dropped.at(-1)?.id ?? this.#start
+  }
+
+  newest(limit: number): Animal[] {
+    return this.#animals.slice(-limit)
   }
 
   after(id: bigint, limit: number): Animal[] | undefined {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunStatement } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
+import { LAST_ID, onPrimary } from './sequence.ts'
 
 /** How long `settle` waits for open transactions when it has an earlier result, in milliseconds. */
 const MAX_WAIT_WITH_FALLBACK_MS = 250
@@ -20,7 +21,8 @@ const WRITERS = `
 
 const READ_WRITERS = `SELECT ${WRITERS}`
 // In one statement: the locks are read after its snapshot was taken.
-const READ_NEWEST = `SELECT coalesce((SELECT max(id) FROM "public"."animal"), 0) AS newest, ${WRITERS}`
+const READ_NEWEST = `
+  SELECT coalesce((SELECT max(id) FROM "public"."animal" WHERE id <= ${LAST_ID}), 0) AS newest, ${WRITERS}`
 
 type Writers = { writers: string[]; isStandby: boolean }
 
@@ -31,12 +33,6 @@ export async function readNewest(run: RunStatement) {
 
 export async function readWriters(run: RunStatement): Promise<string[]> {
   return onPrimary(await run<Writers>(READ_WRITERS, [])).writers
-}
-
-/** @throws ApiError UNAVAILABLE for the row of a standby */
-export function onPrimary<Row extends { isStandby: boolean }>([row]: Row[]): Row {
-  if (!row || row.isStandby) throw new ApiError('UNAVAILABLE', 'The database is a standby. Retry later.')
-  return row
 }
 
 /** A prepared transaction (two-phase commit) that has a new virtual transaction id, since the server was restarted. */
@@ -103,5 +99,7 @@ export function createSettledId(run: RunStatement, maxWaitMs: number) {
     remember(id: bigint): void {
       last = id
     },
+    /** An earlier result says nothing about a database that went back to an older state. */
+    forget: () => void (last = undefined),
   }
 }

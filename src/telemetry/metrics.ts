@@ -11,7 +11,10 @@ export interface MetricSources {
   loadShedder: { counts: Counts }
   turns: { counts: Counts }
   streams: { size: number; events: number; ended: Counts }
-  feed: { reader: { gapWaits: number; lagMs(): number } }
+  feed: {
+    reader: { gapWaits: number; lagMs(): number }
+    sequence(): { last: bigint; highest: bigint; cacheSize: bigint }
+  }
   keyLimiter: RateLimiter | undefined
   failedAuthLimiter: RateLimiter | undefined
 }
@@ -127,4 +130,17 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   const lagSeconds = () => feed.reader.lagMs() / 1000
   gauge('petstore_feed_lag_seconds', 'Time for which events wait for a transaction.', lagSeconds)
   total('petstore_feed_gap_waits_total', 'Waits of the feed for transactions in flight.', () => feed.reader.gapWaits)
+  registerSequence(gauge, feed.sequence)
+}
+
+/** What docs/feed.md assumes of the sequence of ids. */
+function registerSequence(
+  gauge: (name: string, help: string, value: () => number) => void,
+  state: MetricSources['feed']['sequence'],
+): void {
+  const behind = () => Number(state().highest - state().last)
+  gauge('petstore_sequence_behind', 'The largest id minus the last one of the sequence, which must be 0.', behind)
+  gauge('petstore_sequence_cache_size', 'CACHE of the sequence of ids, which must be 1.', () =>
+    Number(state().cacheSize),
+  )
 }

@@ -54,7 +54,7 @@ test.for(Object.entries(CHANGES))('the cursor of an id that %s is accepted', asy
   await create(service)
   await sql(service, change)
   const stream = await openStream(service, { query: NEW, variables: { after: toCursor(2n) } })
-  await sql(service, "INSERT INTO animal (id, name, category_id) VALUES (1000, 'Kit', 1)")
+  await sql(service, "SELECT setval('animal_id_seq', 999); INSERT INTO animal (name, category_id) VALUES ('Kit', 1)")
   await stream.received(1)
   expect(stream.text).toContain('"id":"1000"')
 })
@@ -79,12 +79,82 @@ test('a stream that is open while the database goes back to an older state ends,
     return opened
   }, databaseOf(service))
   await waitUntil(() => stream.ended)
-  expect(new Set(stream.events().map(({ event }) => event))).toEqual(new Set(['next'])) // clients subscribe again
-  expect(await rejected(service, { after: stream.events().at(-1)?.id })).toContain('begin with a new page')
+  expect(stream.text).toContain('begin with a new page')
+  expect(await rejected(service, { after: stream.events()[4]?.id })).toContain('begin with a new page')
   await create(service)
   await next.received(2)
   expect(next.events().map(({ data }) => JSON.parse(data).data.petCreated.node)).toEqual([
     { id: '1', name: 'held' },
     { id: '2', name: 'Rex' },
   ])
+})
+
+test('an older state in which more animals were added than were lost ends a stream, too', async ({ service }) => {
+  const stream = await openStream(service, { query: NEW })
+  await create(service, 5)
+  await stream.received(5)
+  await sql(service, 'ALTER TABLE animal RENAME TO unavailable')
+  await service.log.line({ msg: 'failed to read new animals' })
+  const restore = 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal'
+  await sql(
+    service,
+    `BEGIN; ${restore}; INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 9) AS n; COMMIT`,
+  )
+  await waitUntil(() => stream.ended)
+  expect(stream.text).toContain('begin with a new page')
+  expect(stream.text).not.toContain('"id":"9"')
+})
+
+const RESTARTED = {
+  'TRUNCATE … RESTART IDENTITY': 'TRUNCATE animal RESTART IDENTITY CASCADE',
+  'setval to a lower id': "SELECT setval('animal_id_seq', 2)",
+}
+
+test.for(Object.entries(RESTARTED))('%s beneath a stream ends it', async ([, change], { service }) => {
+  const stream = await openStream(service, { query: NEW })
+  await create(service, 5)
+  await stream.received(5)
+  await sql(service, change)
+  await waitUntil(() => stream.ended)
+  expect(stream.text).toContain('begin with a new page')
+})
+
+/** Adds an animal, again while its id is taken. */
+async function createPersistently({ post }: TestService, name: string): Promise<number> {
+  for (;;) {
+    const response = await post({ name, categoryId: 1 })
+    if (response.status === 201) return ((await response.json()) as { id: number }).id
+    expect(await response.json()).toMatchObject({ status: 503, message: expect.stringContaining('id is in use') })
+  }
+}
+
+test('what is added below an imported id is sent, and the log and a metric say what to repair', async ({ service }) => {
+  await create(service, 3)
+  const stream = await openStream(service, { query: NEW, variables: { after: toCursor(3n) } })
+  await sql(service, "INSERT INTO animal (id, name, category_id) VALUES (5, 'imported', 1), (1000, 'imported', 1)")
+  const { data } = await service.graphql('{ pets { liveCursor nodes { id } } }')
+  const page = data?.['pets'] as unknown as { liveCursor: string; nodes: { id: string }[] }
+  expect([page.liveCursor, page.nodes[0]?.id]).toEqual([toCursor(3n), '1000'])
+  const above = await openStream(service, { query: NEW, variables: { after: toCursor(1000n) } })
+  const ids = [await createPersistently(service, 'a'), await createPersistently(service, 'b')]
+  expect(ids).toEqual([4, 6])
+  for (const one of [stream, above]) {
+    const events = await one.received(3)
+    expect(events.map(({ data }) => JSON.parse(data).data.petCreated.node.id)).toEqual(['4', '5', '6'])
+  }
+  await service.log.line({
+    msg: 'the sequence of ids must be repaired',
+    reason: "there are ids above the sequence: SELECT setval('animal_id_seq', (SELECT max(id) FROM animal))",
+  })
+  expect(await (await service.send('/metrics')).text()).toMatch(/petstore_sequence_behind 99\d/)
+  await sql(service, "SELECT setval('animal_id_seq', (SELECT max(id) FROM animal))")
+  await create(service)
+  for (const one of [stream, above]) expect(await one.received(5)).toHaveLength(5)
+})
+
+test('a probe notices a sequence with CACHE, without a stream', async ({ service }) => {
+  await sql(service, 'ALTER SEQUENCE animal_id_seq CACHE 20')
+  expect((await service.send('/readyz')).status).toBe(200)
+  await service.log.line({ reason: 'live lists miss animals: ALTER SEQUENCE animal_id_seq CACHE 1' })
+  expect(await (await service.send('/metrics')).text()).toContain('petstore_sequence_cache_size 20')
 })

@@ -66,6 +66,5 @@ async function positionOf(after: CreatedArgs['after'], filter: string, context: 
   const cursor = subscriber?.lastEventId ?? after
   if (cursor == null) return deadline.run(() => feed.settledId())
   const position = parseCursor(cursor, filter, argument)
-  await deadline.run(() => feed.requireAssigned(position, argument))
-  return position
+  return deadline.run(() => feed.requireAssigned(position, argument))
 }

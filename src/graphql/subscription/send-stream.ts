@@ -46,6 +46,7 @@ export async function sendStream(
   res.write(transport.begin)
   const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
   releaseRequest(req)
+  let failure: ApiError | undefined
   try {
     for (;;) {
       const { data, events } = await nextPart()
@@ -56,16 +57,18 @@ export async function sendStream(
       await once(res, 'drain', { signal: stream.signal }).finally(stop)
     }
   } catch (error) {
-    if (!stream.signal.aborted) recordError(logError, toApiError(error), req)
+    if (!stream.signal.aborted) failure = toApiError(error)
     stream.end('error')
   } finally {
     clearInterval(heartbeat)
   }
+  if (failure && failure.code !== 'INVALID_ARGUMENT') recordError(logError, failure, req)
   if (res.destroyed) return
   closeWhenIdle(req, res, config.STREAM_WRITE_TIMEOUT_MS) // the end must be taken, too: until then the stream counts as open
   // Without `complete`, so that clients reconnect, unless they cannot continue.
   if (stream.endReason === 'unauthenticated') res.end(lastResult(noLongerValid(callerOf(req))) + transport.complete)
   else if (stream.endReason === 'unverified') res.end(lastResult(notVerified))
+  else if (failure?.code === 'INVALID_ARGUMENT') res.end(lastResult(failure) + transport.complete)
   else res.end()
 
   function lastResult(error: ApiError): string {

@@ -83,11 +83,11 @@ export class PostgresModel {
     if (text.includes('json_agg')) return JSON.parse(json).map((page: Page) => this.#page(page, text.includes('ASC')))
     if (text.includes('LIMIT 500')) return this.#between(BigInt(json) + 1n, end).slice(0, 500)
     const newest = this.rows.at(-1)?.id ?? 0n
+    const last = this.lastId
     await this.turn('after the snapshot')
-    const id = newest > this.lastId ? newest : this.lastId
     const holders = [...this.open].filter(({ holdsLock }) => holdsLock && this.fault !== 'hides the locks')
     const writers = holders.map(({ virtualId }) => virtualId)
-    return [{ id, newest, writers, isStandby: false }]
+    return [{ last, highest: last, cacheSize: 1n, newest, writers, isStandby: false }]
   }
 
   async #insert(json: string): Promise<object[]> {

@@ -1,0 +1,77 @@
+import { createCoalescer } from '../coalesce.ts'
+import type { RunStatement } from '../database/statements.ts'
+import { ApiError, invalidArgument } from '../errors.ts'
+
+const SEQUENCE = `pg_sequences WHERE schemaname = 'public' AND sequencename = 'animal_id_seq'`
+
+/**
+ * SQL: the id that the sequence has given last. It is read after the snapshot of its statement was taken, so an id above it
+ * is not of the sequence: the row was imported, and the sequence not moved. Such rows are not read before the sequence has
+ * passed them, because all ids until then would be skipped. A sequence that was just restarted has no last id.
+ */
+export const LAST_ID = `coalesce((SELECT last_value FROM ${SEQUENCE}), (SELECT max(id) FROM "public"."animal"), 0)`
+
+/** The sequence has ids that were rolled back or deleted. The table has ids that were imported with their rows. */
+const READ_SEQUENCE = `
+  SELECT ${LAST_ID} AS last, greatest((SELECT max(id) FROM "public"."animal"), last_value, 0) AS highest,
+    cache_size AS "cacheSize", pg_is_in_recovery() AS "isStandby"
+  FROM ${SEQUENCE}`
+
+/** What the feed assumes of the sequence: no row has an id above `last`, and `cacheSize` is 1. */
+export interface SequenceState {
+  last: bigint
+  /** Every id that the database has assigned is at most this one: a crash or a failover skips a few. */
+  highest: bigint
+  cacheSize: bigint
+}
+
+/** @throws ApiError UNAVAILABLE for the row of a standby */
+export function onPrimary<Row extends { isStandby: boolean }>([row]: Row[]): Row {
+  if (!row || row.isStandby) throw new ApiError('UNAVAILABLE', 'The database is a standby. Retry later.')
+  return row
+}
+
+async function readSequence(run: RunStatement): Promise<SequenceState> {
+  return onPrimary(await run<SequenceState & { isStandby: boolean }>(READ_SEQUENCE, []))
+}
+
+/** @returns what an operator must repair, and how; undefined if nothing */
+export function sequenceProblemOf({ last, highest, cacheSize }: SequenceState): string | undefined {
+  if (cacheSize !== 1n) return 'live lists miss animals: ALTER SEQUENCE animal_id_seq CACHE 1'
+  if (highest <= last) return undefined
+  return "there are ids above the sequence: SELECT setval('animal_id_seq', (SELECT max(id) FROM animal))"
+}
+
+/** After a restore of an older state, new animals get ids below the positions that clients have: they would be missed. */
+export function tooNew(argument: string): ApiError {
+  const message = 'is newer than every animal, as after a restore from a backup: begin with a new page'
+  return invalidArgument([{ path: [argument], message }])
+}
+
+/** Knows what the feed assumes of the sequence. @param onState receives each state that was read */
+export function createSequence(run: RunStatement, onState: (state: SequenceState) => void) {
+  const coalesce = createCoalescer<SequenceState>() // a statement that begins later than its callers knows all that they know
+  let state: SequenceState = { last: 0n, highest: 0n, cacheSize: 1n }
+
+  async function read(): Promise<SequenceState> {
+    state = await coalesce('sequence', () => readSequence(run))
+    onState(state)
+    return state
+  }
+
+  return {
+    read,
+    /** As it was read last. */
+    state: () => state,
+    /**
+     * @returns the position after which a client misses nothing that will be added: a lower one than its own if an imported
+     *   row has an id above the sequence
+     * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above every id that was assigned
+     */
+    async requireAssigned(position: bigint, argument: string): Promise<bigint> {
+      const { last, highest } = await read()
+      if (position > highest) throw tooNew(argument)
+      return position < last ? position : last
+    },
+  }
+}
