@@ -115,56 +115,24 @@ export const Environment = z.object({
   RATE_LIMIT_POINTS: integerOr(60_000, 0, 100_000_000).describe(
     'Rate limit of an API key, or of a subject of access tokens: points per window and process. A REST request costs 1 point, a GraphQL operation its cost. 0 disables the limit.',
   ),
-  RATE_LIMIT_WINDOW_S: integerOr(60, 1, 86_400).describe('Length of the rate-limit window in seconds.'),
-  RATE_LIMIT_WRONG_KEYS: integerOr(12_000, 0, 100_000_000).describe(
-    'Maximum number of failed authentications per window and IP address (IPv6: per /64 network). 0 disables the limit.',
-  ),
   TRUSTED_PROXIES: list
     .pipe(proxy.array())
     .optional()
     .describe(
       'IP addresses or networks of proxies trusted to set `X-Forwarded-For`, such as `10.0.0.0/8, loopback`. Unset: the header is ignored.',
     ),
-  SHED_QUEUE_LENGTH: integerOr(1000, 0, 1_000_000).describe(
-    'Reject new requests (503) when more requests than this wait for a database connection or for the next batch. 0 disables the limit.',
-  ),
-  SHED_QUEUE_MS: integerOr(500, 0, 600_000).describe(
-    'Reject new requests (503) when a request has waited longer than this for a database connection. 0 disables the limit.',
-  ),
-  SHED_DELAY_MS: integerOr(500, 0, 600_000).describe(
-    'Reject new requests (503) when the event-loop lag exceeds this time. 0 disables the limit.',
-  ),
   LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'silent')
     .default('info')
     .describe('Minimum log level. Requests are logged at `info`.'),
-  DATABASE_LOCK_TIMEOUT_MS: timeout(1000).describe('Maximum wait for a lock in PostgreSQL (`lock_timeout`).'),
-  DATABASE_STATEMENT_TIMEOUT_MS: timeout(2000).describe(
-    'Maximum duration of a statement in PostgreSQL (`statement_timeout`); must exceed `DATABASE_LOCK_TIMEOUT_MS`.',
-  ),
-  DATABASE_QUERY_TIMEOUT_MS: timeout(3000).describe(
-    'Maximum wait for the response to a statement; must exceed `DATABASE_STATEMENT_TIMEOUT_MS`.',
-  ),
-  DATABASE_CHECKOUT_TIMEOUT_MS: timeout(1000).describe(
-    'Maximum wait for a pooled connection; the sum with `DATABASE_QUERY_TIMEOUT_MS` is at most `HANDLER_TIMEOUT_MS`.',
-  ),
-  HANDLER_TIMEOUT_MS: timeout(5000).describe(
-    'Maximum time from the headers of a request until it stops waiting for the database, without the time in which its body arrives; must be less than `REQUEST_TIMEOUT_MS`.',
+  HANDLER_TIMEOUT_MS: integerOr(5_000, 100, 600_000).describe(
+    'Maximum time from the headers of a request until it stops waiting for the database, without the time in which its body arrives; must be less than `REQUEST_TIMEOUT_MS`. A fifth of it is the limit for a lock and for a connection, two fifths for a statement, three for its response.',
   ),
   REQUEST_TIMEOUT_MS: timeout(15_000).describe('Maximum time in which a complete request must arrive, else 408.'),
-  HEADERS_TIMEOUT_MS: timeout(10_000).describe(
-    'Maximum time in which the headers of a request must arrive, else 408; at most `REQUEST_TIMEOUT_MS`.',
-  ),
   KEEP_ALIVE_TIMEOUT_MS: timeout(65_000).describe(
     'How long an idle connection stays open; must exceed the keep-alive timeout of the load balancer.',
   ),
   STREAM_LIMIT: integerOr(10_000, 0, 1_000_000).describe(
     'Maximum number of open subscriptions of one process; further ones get 503. 0 disables the limit.',
-  ),
-  STREAM_LIMIT_PER_KEY: integerOr(5_000, 0, 1_000_000).describe(
-    'Maximum number of open subscriptions of one client (a key with those that replaced it, or the tokens of a subject) and process; further ones get 429. 0 disables the limit.',
-  ),
-  STREAM_WRITE_TIMEOUT_MS: timeout(30_000).describe(
-    'How long a client may take none of the data that waits for it, before its connection is closed; for responses at least `REQUEST_TIMEOUT_MS` and 5 seconds.',
   ),
   DRAIN_DELAY_MS: integerOr(0, 0, 600_000).describe(
     'How long the service continues to accept requests after SIGTERM while `/readyz` returns 503, so that load balancers stop routing to it.',
@@ -175,7 +143,23 @@ export const Environment = z.object({
 })
 
 /** Variables of earlier versions. One that is still set is a line in the log at the start. */
-export const REMOVED_VARIABLES = ['RATE_LIMIT_STORE', 'WORKERS', 'METRICS_PORT']
+export const REMOVED_VARIABLES = [
+  'RATE_LIMIT_STORE',
+  'WORKERS',
+  'METRICS_PORT',
+  'RATE_LIMIT_WINDOW_S',
+  'RATE_LIMIT_WRONG_KEYS',
+  'SHED_QUEUE_LENGTH',
+  'SHED_QUEUE_MS',
+  'SHED_DELAY_MS',
+  'DATABASE_LOCK_TIMEOUT_MS',
+  'DATABASE_STATEMENT_TIMEOUT_MS',
+  'DATABASE_QUERY_TIMEOUT_MS',
+  'DATABASE_CHECKOUT_TIMEOUT_MS',
+  'HEADERS_TIMEOUT_MS',
+  'STREAM_LIMIT_PER_KEY',
+  'STREAM_WRITE_TIMEOUT_MS',
+]
 
 /** Every variable with its default and description, for `--help`. */
 export function describeEnvironment(): string {

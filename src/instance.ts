@@ -8,18 +8,23 @@ import { openDatabaseServer } from './database/open.ts'
 import { readManifest } from './graphql/trusted-documents.ts'
 import { OperatorError } from './operator-error.ts'
 import { version } from './project.ts'
-import { createService, type Service } from './service.ts'
+import { createService, type Service, type ServiceOptions } from './service.ts'
 import { onSignals } from './signals.ts'
 import { createThrottledLog } from './telemetry/logger.ts'
 import { startConfiguredTracing } from './telemetry/tracing-config.ts'
 
+interface InstanceOptions extends Pick<ServiceOptions, 'config' | 'log' | 'limits'> {
+  env: NodeJS.ProcessEnv
+}
+
 /** Starts the service in this process and runs it until a signal. A second one exits at once (see `onSignals`). */
-export async function runInstance(config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<void> {
+export async function runInstance(options: InstanceOptions): Promise<void> {
+  const { log } = options
   const shutdown = new AbortController()
   const signalled = new Promise<string>((resolve) => onSignals(resolve, () => process.exit(1)))
   void signalled.then(() => shutdown.abort())
   const onWait = () => log.info('waiting for the migration of another process')
-  const stop = await start(config, env, log, { onWait, signal: shutdown.signal }).catch((error: Error) => {
+  const stop = await start(options, { onWait, signal: shutdown.signal }).catch((error: Error) => {
     if (error.name !== 'AbortError') throw error
   })
   log.info({ signal: await signalled }, 'shutting down')
@@ -28,12 +33,7 @@ export async function runInstance(config: Config, env: NodeJS.ProcessEnv, log: L
 }
 
 /** Opens the database, builds the service, listens and prints the banner. @returns shuts all of it down */
-async function start(
-  config: Config,
-  env: NodeJS.ProcessEnv,
-  log: Logger,
-  wait: LockWait,
-): Promise<() => Promise<void>> {
+async function start({ config, env, log, limits }: InstanceOptions, wait: LockWait): Promise<() => Promise<void>> {
   const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
   const trusted = mode === 'off' || !file ? undefined : { mode, byHash: await readManifest(file) }
   const tracing = await startConfiguredTracing(env, log)
@@ -44,6 +44,7 @@ async function start(
   try {
     const service = createService({
       config,
+      limits,
       databaseUrl: databaseServer.url,
       log,
       trusted,

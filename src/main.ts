@@ -19,5 +19,5 @@ await runProgram(async (env) => {
   if (heapMb < MIN_HEAP_MB) log.warn({ heapMb }, 'the heap is too small for load: set --max-old-space-size=96 or more')
   // The libraries of the service take most of the time of a start. A mistake in the configuration is reported without them.
   const { runInstance } = await import('./instance.ts')
-  await runInstance(config, env, log)
+  await runInstance({ config, env, log })
 }, describeEnvironment)

@@ -10,6 +10,7 @@ import { createKeyLookup, createVerifyKey } from './auth/key-lookup.ts'
 import { createUsage, USAGE_FLUSH_MS } from './auth/usage.ts'
 import { createCoalescer } from './coalesce.ts'
 import type { Config } from './config.ts'
+import { type Limits, limitsOf } from './limits.ts'
 import { createPools } from './database/pools.ts'
 import { type DatabaseState, readDatabaseState } from './database/readiness.ts'
 import { createStatements } from './database/statements.ts'
@@ -42,8 +43,8 @@ export interface ServiceOptions {
   tracer?: Tracer | undefined
   /** The clock of API keys, access tokens and deprecation. Tests have one of their own. */
   now?: (() => Date) | undefined
-  /** See Turns. Tests have a shorter one. */
-  maxTurnWaitMs?: number | undefined
+  /** Limits that tests change. */
+  limits?: Partial<Limits> | undefined
 }
 
 export type Service = ReturnType<typeof createService>
@@ -53,11 +54,13 @@ export type Service = ReturnType<typeof createService>
 export function createService(options: ServiceOptions) {
   const { config, databaseUrl, log, trusted = TRUSTED_DOCUMENTS_OFF } = options
   const { tracer, now = () => new Date() } = options
+  const limits = limitsOf(config, options.limits)
   let stopping: Promise<void> | undefined
 
   const warnOnceAMinute = createThrottledLog(log, 60_000)
   const pools = createPools({
     config,
+    limits,
     databaseUrl,
     tracer,
     onReplicaExcluded: (details) =>
@@ -83,10 +86,10 @@ export function createService(options: ServiceOptions) {
   })
   const usage = createUsage(database.prisma)
   const recordUse = ({ keyId }: Caller) => void (keyId && usage.recordUse(keyId, now()))
-  const { keyLimiter, failedAuthLimiter } = createRateLimiters(config)
-  const loadShedder = createLoadShedder(config, database)
+  const { keyLimiter, failedAuthLimiter } = createRateLimiters(config, limits)
+  const loadShedder = createLoadShedder(limits, database)
   const keptBytes = new KeptBytes()
-  const turns = new Turns(keptBytes, options.maxTurnWaitMs)
+  const turns = new Turns(keptBytes, limits)
 
   const onReadError = logFailures(log, 'failed to read new animals')
   const feed = createFeed(pools.feedPool, {
@@ -103,7 +106,7 @@ export function createService(options: ServiceOptions) {
       .then(({ problem }) => problem !== undefined)
       .catch(() => true)
   const verifyKey = createVerifyKey(createStatements(pools.readinessPool), now, isDatabaseAway)
-  const streams = createStreams(config, (key, caller) => {
+  const streams = createStreams({ ...config, ...limits }, (key, caller) => {
     recordUse(caller)
     return verifyKey(key, caller)
   })
@@ -121,6 +124,7 @@ export function createService(options: ServiceOptions) {
   })
   const app = createApp({
     config,
+    limits,
     animals,
     feed,
     streams,
@@ -140,7 +144,7 @@ export function createService(options: ServiceOptions) {
     recordDeprecatedCall: ({ keyPrefix }) => metrics.recordDeprecatedCall(keyPrefix),
     now,
   })
-  const server = createHttpServer(app, config, keptBytes, observeRejections(log, metrics))
+  const server = createHttpServer(app, { ...config, ...limits }, keptBytes, observeRejections(log, metrics))
   const stopJobs = startJobs(log, [
     { everyMs: DATABASE_CHECK_MS, run: checkDatabase },
     { everyMs: USAGE_FLUSH_MS, run: () => usage.flush() },

@@ -26,6 +26,7 @@ const LAYERS = [
   ['telemetry/'],
   ['errors.ts', 'coalesce.ts'],
   ['database/'],
+  ['limits.ts'],
   ['config.ts'],
   ['environment.ts'],
   ['operator-error.ts', 'project.ts', 'signals.ts'],

@@ -27,7 +27,7 @@ const ACCESS_TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/
 
 export interface AuthenticateDependencies {
   keyLookup: KeyLookup
-  failedAuthLimiter?: RateLimiter | undefined
+  failedAuthLimiter: RateLimiter
   recordUse(caller: Caller): void
 }
 
@@ -43,7 +43,7 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
     if (cached) return cached
     const findByToken = ACCESS_TOKEN.test(token) ? keyLookup.findByToken : undefined
     if (!findByToken && !isWellFormedKey(token)) return undefined // costs no query
-    if (failedAuthLimiter && !keyLookup.wasRecentlyValid(key)) {
+    if (!keyLookup.wasRecentlyValid(key)) {
       throwIfExceeded(failedAuthLimiter, failedAuthLimiter.peek(clientNetwork(req)), TOO_MANY_FAILURES)
     }
     if (!findByToken) return req.deadline.run(() => keyLookup.find(key))
@@ -54,7 +54,6 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
   }
 
   function countFailure(req: Request): void {
-    if (!failedAuthLimiter) return
     throwIfExceeded(failedAuthLimiter, failedAuthLimiter.consume(clientNetwork(req), 1), TOO_MANY_FAILURES)
   }
 

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Config } from '../config.ts'
+import type { Limits } from '../limits.ts'
 
 export interface RateLimitState {
   allowed: boolean
@@ -68,12 +69,11 @@ function toState({ consumed, endsAtMs }: Window, points: number, allowed: boolea
   return { allowed, remaining: Math.max(points - consumed, 0), resetMs: Math.max(endsAtMs - performance.now(), 0) }
 }
 
-/** The rate limiters of API keys and of failed authentications; undefined where the configuration sets no limit. */
-export function createRateLimiters(config: Config) {
-  const create = (name: string, points: number) =>
-    points ? createRateLimiter({ name, points, windowSeconds: config.RATE_LIMIT_WINDOW_S }) : undefined
+/** The rate limiters of clients, undefined without RATE_LIMIT_POINTS, and of failed authentications. */
+export function createRateLimiters({ RATE_LIMIT_POINTS: points }: Config, limits: Limits) {
+  const { rateLimitWindowS: windowSeconds, failedAuthentications } = limits
   return {
-    keyLimiter: create('key', config.RATE_LIMIT_POINTS),
-    failedAuthLimiter: create('wrong-keys', config.RATE_LIMIT_WRONG_KEYS),
+    keyLimiter: points ? createRateLimiter({ name: 'key', points, windowSeconds }) : undefined,
+    failedAuthLimiter: createRateLimiter({ name: 'wrong-keys', points: failedAuthentications, windowSeconds }),
   }
 }

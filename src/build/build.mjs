@@ -1,6 +1,7 @@
 // Generates the Prisma client, builds the pages and bundles the programs to dist/. What dist/ has from an earlier build
 // stays: a running service may still load it.
 //   --watch  bundles again and restarts the service whenever a TypeScript file changes
+//   --tests  bundles also the service whose limits tests change
 //   --check  builds nothing; fails if dist/ does not exist
 import './node-version.mjs'
 import { existsSync } from 'node:fs'
@@ -10,6 +11,8 @@ import { root } from './files.mjs'
 process.on('uncaughtException', explainAccess)
 
 const programs = { main: 'src/main.ts', 'cli/keys': 'src/cli/keys.ts', 'cli/migrate': 'src/cli/migrate.ts' }
+// The service for tests, which change its limits.
+if (process.argv.includes('--tests')) programs['test/service'] = 'test/support/service.ts'
 const canBuild = existsSync(join(root, 'node_modules/rolldown')) // a production installation has no tools
 
 if (process.argv.includes('--check') || !canBuild) {

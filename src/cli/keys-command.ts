@@ -4,6 +4,7 @@ import { createDatabase } from '../database/pools.ts'
 import { migrate } from '../database/migrate.ts'
 import { openDatabaseServer } from '../database/open.ts'
 import { describeEnvironment } from '../environment.ts'
+import { limitsOf } from '../limits.ts'
 import { OperatorError } from '../operator-error.ts'
 import { parseArguments, UsageError } from './arguments.ts'
 
@@ -25,7 +26,7 @@ export async function runKeys(env: NodeJS.ProcessEnv, args: string[]): Promise<v
   const command = parse(args)
   const config = loadConfig(env)
   const server = await openDatabaseServer(config)
-  const database = createDatabase({ url: server.url, size: 1, timeouts: config })
+  const database = createDatabase({ url: server.url, size: 1, timeouts: limitsOf(config) })
   try {
     if (server.embedded && config.MIGRATE_ON_START) await migrate(server.url)
     await command(createApiKeys(database))

@@ -3,6 +3,7 @@ import { listMigrations, migrate, pendingMigrations } from '../database/migrate.
 import { type DatabaseServer, openDatabaseServer } from '../database/open.ts'
 import { createPool } from '../database/pool.ts'
 import { describeEnvironment } from '../environment.ts'
+import { limitsOf } from '../limits.ts'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
 import { parseArguments, UsageError } from './arguments.ts'
@@ -47,7 +48,7 @@ async function deploy({ url }: DatabaseServer): Promise<void> {
 }
 
 async function status({ url }: DatabaseServer, config: Config): Promise<void> {
-  const pool = createPool({ url, size: 1, timeouts: config })
+  const pool = createPool({ url, size: 1, timeouts: limitsOf(config) })
   const pending = await pendingMigrations(pool).finally(() => pool.end())
   for (const name of listMigrations()) console.log(`${pending.includes(name) ? 'pending' : 'applied'}  ${name}`)
   if (pending.length) process.exitCode = 1

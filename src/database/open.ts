@@ -11,10 +11,10 @@ const TLS_FAILURE = /CERT|SIGNATURE|^INVALID_|^EPROTO$|^ERR_(OSSL|SSL|TLS)_|does
 
 /** The server at `DATABASE_URL`, or the embedded one, which is started if necessary. @param onStop see useEmbeddedPostgres */
 export async function openDatabaseServer(config: Config, onStop?: () => void): Promise<DatabaseServer> {
-  const { DATABASE_URL: url, DATA_DIR, DATABASE_CHECKOUT_TIMEOUT_MS: connectionTimeoutMillis } = config
+  const { DATABASE_URL: url, DATA_DIR, HANDLER_TIMEOUT_MS } = config
   if (!url) return { ...(await useEmbeddedPostgres(DATA_DIR, [], onStop)), embedded: true }
   try {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis }) // reads the files of the URL
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: HANDLER_TIMEOUT_MS }) // reads the files of the URL
     if (client.ssl) await tryTls(client)
   } catch (cause) {
     throw new OperatorError(`Configuration: DATABASE_URL cannot be used: ${reasonOf(cause)}`, { cause })

@@ -1,13 +1,13 @@
 import { context, type Tracer } from '@opentelemetry/api'
 import pg from 'pg'
-import type { Config } from '../config.ts'
+import type { Limits } from '../limits.ts'
 import { ConnectionUnavailableError, UnreplicatedError } from './errors.ts'
 import { tracedClient } from './tracing.ts'
 
 export interface PoolOptions {
   url: string
   size: number
-  timeouts: Pick<Config, `DATABASE_${'CHECKOUT' | 'LOCK' | 'STATEMENT' | 'QUERY'}_TIMEOUT_MS`>
+  timeouts: Pick<Limits, `${'checkout' | 'lock' | 'statement' | 'query'}TimeoutMs`>
   tracer?: Tracer | undefined
 }
 
@@ -90,10 +90,10 @@ export function createPool({ url, size, timeouts, tracer }: PoolOptions): Pool {
     ...(tracer && { Client: tracedClient(tracer) }),
     connectionString: url,
     max: size,
-    connectionTimeoutMillis: timeouts.DATABASE_CHECKOUT_TIMEOUT_MS,
-    lock_timeout: timeouts.DATABASE_LOCK_TIMEOUT_MS,
-    statement_timeout: timeouts.DATABASE_STATEMENT_TIMEOUT_MS,
-    query_timeout: timeouts.DATABASE_QUERY_TIMEOUT_MS,
+    connectionTimeoutMillis: timeouts.checkoutTimeoutMs,
+    lock_timeout: timeouts.lockTimeoutMs,
+    statement_timeout: timeouts.statementTimeoutMs,
+    query_timeout: timeouts.queryTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'pet-store',

@@ -1,5 +1,6 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import type { Config } from '../config.ts'
+import type { Limits } from '../limits.ts'
 import { PrismaClient } from './generated/client.ts'
 import { createLongReads } from './long-reads.ts'
 import { createPool, type Pool, type PoolOptions } from './pool.ts'
@@ -11,6 +12,7 @@ const FEED_POOL_SIZE = 2
 
 interface PoolsOptions extends Pick<PoolOptions, 'tracer'> {
   config: Config
+  limits: Limits
   databaseUrl: string
   /** Receives why a replica is excluded for a while, and its host; without a host, all of them. */
   onReplicaExcluded: (details: { reason: string; host: string | undefined }) => void
@@ -21,8 +23,8 @@ interface PoolsOptions extends Pick<PoolOptions, 'tracer'> {
  * it; one for each replica and for the primary's WAL position. They connect when they are first used.
  */
 export function createPools(options: PoolsOptions) {
-  const { config, databaseUrl, tracer } = options
-  const common = { url: databaseUrl, timeouts: config, tracer }
+  const { config, limits, databaseUrl, tracer } = options
+  const common = { url: databaseUrl, timeouts: limits, tracer }
   const replication = createReplication(options, common)
   const database = createDatabase({ ...common, size: config.DATABASE_POOL_SIZE }, replication.replicas)
   const feedPool = createPool({ ...common, size: FEED_POOL_SIZE })
@@ -58,7 +60,7 @@ export function createDatabase(options: PoolOptions, replicas?: Replicas) {
   const countPool = createPool({
     ...options,
     size: 1,
-    timeouts: { ...timeouts, DATABASE_CHECKOUT_TIMEOUT_MS: timeouts.DATABASE_QUERY_TIMEOUT_MS },
+    timeouts: { ...timeouts, checkoutTimeoutMs: timeouts.queryTimeoutMs },
   })
   return {
     prisma,

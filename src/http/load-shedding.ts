@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
-import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
+import type { Limits } from '../limits.ts'
 
 const TICK_MS = 20
 
@@ -13,19 +13,18 @@ export type LoadShedder = ReturnType<typeof createLoadShedder>
 
 /** Sheds new requests under overload (503), before any work is done for them, so that admitted ones finish in time. */
 export function createLoadShedder(
-  { SHED_QUEUE_LENGTH, SHED_QUEUE_MS, SHED_DELAY_MS }: Config,
+  { shedQueueLength, shedQueueMs, shedLagMs }: Limits,
   { pool, waitingCount }: { pool: { readonly longestWaitMs: number }; waitingCount(): number },
 ) {
   const counts = { queue: 0, event_loop: 0 }
   const lag = createLagMeter()
 
   function queueReason(): Reason | undefined {
-    if (SHED_QUEUE_LENGTH && waitingCount() > SHED_QUEUE_LENGTH) return 'queue'
-    return SHED_QUEUE_MS && pool.longestWaitMs > SHED_QUEUE_MS ? 'queue' : undefined
+    return waitingCount() > shedQueueLength || pool.longestWaitMs > shedQueueMs ? 'queue' : undefined
   }
 
   function lagReason(): Reason | undefined {
-    return SHED_DELAY_MS && lag.ms() > SHED_DELAY_MS ? 'event_loop' : undefined
+    return lag.ms() > shedLagMs ? 'event_loop' : undefined
   }
 
   function shedIf(reason: Reason | undefined): void {

@@ -1,13 +1,11 @@
 import type { Request, Response } from 'express'
+import type { Limits } from '../limits.ts'
 import type { KeptBytes } from './kept-bytes.ts'
 import { overloaded } from './load-shedding.ts'
 import { callerOf } from './request.ts'
 
 /** How much of each turn of the event loop one client may take, in milliseconds. */
 const TURN_MS = 2
-
-/** While a request of a client has waited longer than this, in milliseconds, new ones of the same client are rejected. */
-const MAX_WAIT_MS = 500
 
 /** What a request that waits keeps, beside its head and its body. */
 const WAITER_BYTES = 2 * 1024
@@ -38,9 +36,9 @@ export class Turns {
   readonly #clients = new Map<bigint, Client>()
   #isScheduled = false
 
-  constructor(keptBytes: KeptBytes, maxWaitMs = MAX_WAIT_MS) {
+  constructor(keptBytes: KeptBytes, { turnWaitMs }: Pick<Limits, 'turnWaitMs'>) {
     this.#keptBytes = keptBytes
-    this.#maxWaitMs = maxWaitMs
+    this.#maxWaitMs = turnWaitMs
   }
 
   /**

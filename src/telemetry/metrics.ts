@@ -16,7 +16,7 @@ export interface MetricSources {
     sequence(): { last: bigint; highest: bigint; cacheSize: bigint }
   }
   keyLimiter: RateLimiter | undefined
-  failedAuthLimiter: RateLimiter | undefined
+  failedAuthLimiter: RateLimiter
 }
 
 type Counts = Readonly<Record<string, number>>
@@ -122,7 +122,7 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   }))
   counter('petstore_rate_limited_total', 'Rate-limited requests by rate limiter.', 'budget', () => ({
     key: keyLimiter?.counts.rejected ?? 0,
-    'wrong-keys': failedAuthLimiter?.counts.rejected ?? 0,
+    'wrong-keys': failedAuthLimiter.counts.rejected,
   }))
   gauge('petstore_streams', 'Open streams of subscriptions.', () => streams.size)
   counter('petstore_streams_ended_total', 'Streams that have ended, by reason.', 'reason', () => streams.ended)

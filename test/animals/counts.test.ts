@@ -10,7 +10,7 @@ test('a count that exceeds the statement timeout fails alone; the next time, tho
     ALTER TABLE animal RENAME TO stored;
     CREATE VIEW animal AS SELECT * FROM stored WHERE category_id <> 13 OR pg_sleep(60) IS NOT NULL;
     INSERT INTO stored (name, category_id, status) VALUES ('x', 7, 'sold'), ('x', 13, 'sold')`)
-  const peer = await service.startPeer({ DATABASE_STATEMENT_TIMEOUT_MS: 1_000 })
+  const peer = await service.startPeer({ limits: { statementTimeoutMs: 1_000 } })
   const { countPool } = peer.database
   const sent = recordStatements(peer)
   const filters = ['', '(categoryId: 13)', '(categoryId: 7)', '(categoryId: 7, status: sold)', '(status: pending)']

@@ -236,7 +236,7 @@ test.for(['invalid', 'of an unknown key'])(
   'tokens that are %s are 429 beyond the limit of failed authentications, one that was verified before is not',
   async (problem, { service, issuer }) => {
     stopClock() // the window of the limit does not end
-    const peer = await startWithIssuer(service, issuer, { RATE_LIMIT_WRONG_KEYS: 4 })
+    const peer = await startWithIssuer(service, issuer, { limits: { failedAuthentications: 4 } })
     const [token, other] = [await issuer.sign(), await issuer.sign({ jti: '2' })]
     expect(await statusOf(peer, token)).toBe(200)
     const isInvalid = problem === 'invalid'

@@ -5,7 +5,7 @@ import { createRateLimiter, MAX_CLIENTS } from '../../src/auth/rate-limiter.ts'
 import { type TestService, type TestServiceOptions, testWithService as test } from '../support/harness.ts'
 import { waitFor } from '../support/timeouts.ts'
 
-/** The default of RATE_LIMIT_WINDOW_S. */
+/** Length of the window. */
 const WINDOW_S = 60
 const HOUR_MS = 3_600_000
 
@@ -133,7 +133,7 @@ describe('a rate limit when the clock of the machine is changed', () => {
   })
 
   test('is reset after its window', async ({ service }) => {
-    const { send } = await startLimited(service, 2, { RATE_LIMIT_WINDOW_S: 1 })
+    const { send } = await startLimited(service, 2, { limits: { rateLimitWindowS: 1 } })
     await waitFor(async () => expect((await send('/v1/pets')).status).toBe(429))
     setClockBy(-HOUR_MS)
     await waitFor(async () => expect((await send('/v1/pets')).status).toBe(200))

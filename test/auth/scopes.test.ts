@@ -119,7 +119,7 @@ describe('the usage of a key', () => {
     const { keys } = service
     for (let n = 0; n < 20; n++) await keys.issue(`key ${n}`)
     const ids = (await service.database.prisma.apiKey.findMany({ where: { id: { gt: 0 } } })).map(({ id }) => id)
-    const { database } = await service.startPeer({ DATABASE_LOCK_TIMEOUT_MS: 100 })
+    const { database } = await service.startPeer({ limits: { lockTimeoutMs: 100 } })
     const usage = createUsage(database.prisma)
     const recordUses = (date: string) => ids.slice(1).forEach((id) => usage.recordUse(id, new Date(date)))
     usage.recordUse(ids[0] ?? expect.unreachable(), new Date('2026-01-01'))

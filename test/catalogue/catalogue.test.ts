@@ -18,7 +18,7 @@ const tables: { table: string; cases: Case[] }[] = [
 // One service for all cases, so that a case that corrupts its state makes the next case fail.
 describe('bad requests are rejected without the database, and the service is as before', () => {
   test.for(tables)('$table', async ({ cases }, { service: patient }) => {
-    const service = await patient.startPeer({ DATABASE_CHECKOUT_TIMEOUT_MS: 2_000 }) // soon fails what needs a connection
+    const service = await patient.startPeer({ limits: { checkoutTimeoutMs: 2_000 } }) // soon fails what needs a connection
     const failures: string[] = []
     await whilePoolExhausted(service, async (key) => {
       for (const row of cases) {

@@ -10,6 +10,7 @@ import { migrate } from '../../src/database/migrate.ts'
 import { type ApiKeys, createApiKeys, Scope } from '../../src/auth/api-keys.ts'
 import { loadConfig } from '../../src/config.ts'
 import { freePort, kill } from '../support/processes.ts'
+import { limitsOf } from '../../src/limits.ts'
 import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
 import type { Defer } from './assertions.ts'
 
@@ -72,7 +73,7 @@ export function issueKey(url: string): Promise<string> {
 
 /** Issues or revokes keys, as `npm run keys` does. */
 export async function withApiKeys<T>(url: string, work: (keys: ApiKeys) => Promise<T>): Promise<T> {
-  const timeouts = loadConfig(GENEROUS_TIMEOUTS)
+  const timeouts = limitsOf(loadConfig(GENEROUS_TIMEOUTS))
   const database = createDatabase({ url, size: 1, timeouts })
   return work(createApiKeys(database)).finally(() => database.close())
 }

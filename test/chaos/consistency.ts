@@ -1,7 +1,7 @@
 import { type Client, createClient, createPet, type Api, type ClientResponse } from './client.ts'
 import { animalsIn, prepareDatabase, startCluster, type TestDatabase } from './cluster.ts'
 import { definePart, type Defer, exactly, type Measurement, info } from './assertions.ts'
-import { startInstance, PATIENT_ENV } from './instance.ts'
+import { startInstance, PATIENT } from './instance.ts'
 
 interface Sizes {
   creations: number
@@ -19,7 +19,7 @@ export async function acrossInstances(
   { url, key }: TestDatabase,
   { creations, keys }: Sizes,
 ): Promise<Measurement[]> {
-  const instances = await Promise.all([1, 2].map(() => startInstance(defer, { DATABASE_URL: url, ...PATIENT_ENV })))
+  const instances = await Promise.all([1, 2].map(() => startInstance(defer, { DATABASE_URL: url, ...PATIENT })))
   const [a, b] = instances.map(({ port }) => createClient(port, key))
   if (!a || !b) throw new Error('Two instances were started')
   defer(() => [a, b].forEach((client) => client.close()))

@@ -45,7 +45,7 @@ export const hostile = definePart(
 
 async function runHostileClients(defer: Defer, { url, key }: TestDatabase, sizes: Sizes): Promise<Measurement[]> {
   // Without load shedding: other clients are to be served, not rejected.
-  const env = { DATABASE_URL: url, KEEP_ALIVE_TIMEOUT_MS: keepAliveMs, SHED_DELAY_MS: 0 }
+  const env = { DATABASE_URL: url, KEEP_ALIVE_TIMEOUT_MS: keepAliveMs, limits: { shedLagMs: 600_000 } }
   const [service, control] = [await startInstance(defer, env), await startInstance(defer, env)]
   const [client, controlClient] = [createClient(service.port, key), createClient(control.port, key)]
   defer(() => [client, controlClient].forEach((one) => one.close()))

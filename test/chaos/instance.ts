@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { Limits } from '../../src/limits.ts'
 import { freePort, INHERITED } from '../support/processes.ts'
 import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
 import type { Defer } from './assertions.ts'
@@ -14,7 +15,7 @@ import type { Defer } from './assertions.ts'
 export const today = fileURLToPath(new URL('../../', import.meta.url))
 
 /** For parts without database faults: no request is shed or times out because the machine is busy. */
-export const PATIENT_ENV = { ...GENEROUS_TIMEOUTS, SHED_DELAY_MS: 0, SHED_QUEUE_MS: 0 }
+export const PATIENT = { ...GENEROUS_TIMEOUTS, limits: { shedLagMs: 600_000, shedQueueMs: 600_000 } }
 
 /** Less than the time of a test, in milliseconds, so that a start that never ends is described. */
 const READY_TIMEOUT_MS = 100_000
@@ -36,21 +37,25 @@ export interface Instance {
   output(): Promise<string>
 }
 
+type InstanceOptions = {
+  DATABASE_URL: string
+  port?: number
+  waitFor?: string
+  /** The folder of another build, which has the limits of that build. */
+  build?: string
+  limits?: Partial<Limits>
+} & Record<string, string | number | Partial<Limits>>
+
 /** Starts the service and waits until the path `waitFor` is 200. It is killed when the part is finished. */
 export async function startInstance(
   defer: Defer,
-  {
-    waitFor = '/readyz',
-    build = today,
-    port,
-    ...env
-  }: { DATABASE_URL: string; port?: number; waitFor?: string; build?: string } & Record<string, string | number>,
+  { waitFor = '/readyz', build = today, port, limits = {}, ...env }: InstanceOptions,
 ): Promise<Instance> {
   const dir = await mkdtemp(join(tmpdir(), 'pet-store-instance-'))
   const logFile = join(dir, 'log')
   const actualPort = port ?? (await freePort())
   const log = openSync(logFile, 'a')
-  const child = spawn(process.execPath, [join(build, 'dist/main.js')], {
+  const child = spawn(process.execPath, [join(build, build === today ? 'dist/test/service.js' : 'dist/main.js')], {
     cwd: dir,
     env: {
       ...INHERITED,
@@ -58,7 +63,9 @@ export async function startInstance(
       RATE_LIMIT_POINTS: '0',
       HOST: '127.0.0.1',
       PORT: String(actualPort),
-      ...toStrings(env),
+      TEST_LIMITS: JSON.stringify(limits),
+      ...(build !== today && { SHED_DELAY_MS: '0', SHED_QUEUE_MS: '0' }), // variables of 1.1.0
+      ...toStrings(env as Record<string, string | number>), // without `limits`
     },
     stdio: ['ignore', log, log],
   })

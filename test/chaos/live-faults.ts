@@ -32,7 +32,7 @@ export async function streamUnderFaults(
     startInstance(defer, {
       DATABASE_URL: url,
       waitFor: '/livez',
-      STREAM_WRITE_TIMEOUT_MS: n === 0 ? 2_000 : 30_000,
+      limits: { writeTimeoutMs: n === 0 ? 2_000 : 30_000 },
       ...(port && { port }),
     })
   const instances = await Promise.all(Array.from({ length: sizes.instances }, (_, n) => startOne(n)))

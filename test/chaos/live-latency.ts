@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { atMost, type Defer, exactly, info, type Measurement, onQuietMachine, quantile } from './assertions.ts'
 import { createClient, createPet } from './client.ts'
 import { inDatabase, type TestDatabase } from './cluster.ts'
-import { PATIENT_ENV, startInstance } from './instance.ts'
+import { PATIENT, startInstance } from './instance.ts'
 import { connectStream } from './stream-client.ts'
 
 /** Promised for a service at rest, on every instance. */
@@ -18,7 +18,7 @@ export async function measureLatency(
   { url, key }: TestDatabase,
   { animals }: { animals: number },
 ): Promise<Measurement[]> {
-  const instances = await Promise.all([1, 2].map(() => startInstance(defer, { DATABASE_URL: url, ...PATIENT_ENV })))
+  const instances = await Promise.all([1, 2].map(() => startInstance(defer, { DATABASE_URL: url, ...PATIENT })))
   const client = createClient(instances[0]?.port ?? 0, key)
   const streams = await Promise.all(instances.map(({ port }) => watchStream(port, key)))
   defer(() => [client, ...streams].forEach((one) => one.close()))

@@ -6,7 +6,7 @@ import { atMost, type Defer, exactly, info, type Measurement, onQuietMachine, qu
 import { type Client, createClient, createPet } from './client.ts'
 import type { TestDatabase } from './cluster.ts'
 import { atRate } from './connections.ts'
-import { type Instance, PATIENT_ENV, startInstance } from './instance.ts'
+import { type Instance, PATIENT, startInstance } from './instance.ts'
 
 interface Sizes {
   /** Streams that are open on one process. */
@@ -34,7 +34,7 @@ export async function measureLoad(defer: Defer, { url, key }: TestDatabase, size
   const preload = new URL('./collect-garbage.mjs', import.meta.url).href
   const instance = await startInstance(defer, {
     DATABASE_URL: url,
-    ...PATIENT_ENV,
+    ...PATIENT,
     NODE_OPTIONS: `--import=${preload}`,
   })
   const client = createClient(instance.port, key)

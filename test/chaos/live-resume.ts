@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { atMost, type Defer, info, type Measurement, onQuietMachine, quantile } from './assertions.ts'
 import { inDatabase, issueKey, type TestDatabase } from './cluster.ts'
-import { type Instance, PATIENT_ENV, startInstance } from './instance.ts'
+import { type Instance, PATIENT, startInstance } from './instance.ts'
 
 interface Sizes {
   /** Streams of one key that resume near the beginning, each at another animal. */
@@ -35,7 +35,8 @@ const UNREAD = fileURLToPath(new URL('./unread-streams.py', import.meta.url))
 export async function measureResume(defer: Defer, database: TestDatabase, sizes: Sizes): Promise<Measurement[]> {
   await inDatabase(database.url, (sql) => sql.query(ADD_ANIMALS))
   const preload = new URL('./collect-garbage.mjs', import.meta.url).href
-  const env = { ...PATIENT_ENV, STREAM_WRITE_TIMEOUT_MS: 600_000, NODE_OPTIONS: `--import=${preload}` }
+  const limits = { ...PATIENT.limits, writeTimeoutMs: 600_000 }
+  const env = { ...PATIENT, limits, NODE_OPTIONS: `--import=${preload}` }
   const instance = await startInstance(defer, { DATABASE_URL: database.url, ...env })
   const other = await issueKey(database.url)
   const resume = async () => quantile(await repeat(7, () => resumeOnce(instance.port, other)), 0.5)

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { keyPrefix } from '../../src/auth/api-keys.ts'
 import { atMost, type Defer, exactly, info, type Measurement, onQuietMachine } from './assertions.ts'
 import { issueKey, type TestDatabase, withApiKeys } from './cluster.ts'
-import { PATIENT_ENV, startInstance } from './instance.ts'
+import { PATIENT, startInstance } from './instance.ts'
 import { connectStream } from './stream-client.ts'
 
 /** Promised for a client that reads. */
@@ -14,7 +14,7 @@ export async function measureRevocation(
   { url }: TestDatabase,
   { revocations }: { revocations: number },
 ): Promise<Measurement[]> {
-  const instances = await Promise.all([1, 2].map(() => startInstance(defer, { DATABASE_URL: url, ...PATIENT_ENV })))
+  const instances = await Promise.all([1, 2].map(() => startInstance(defer, { DATABASE_URL: url, ...PATIENT })))
   const revokeOne = async (_: unknown, n: number) => {
     const key = await issueKey(url)
     const problems: string[] = []

@@ -8,7 +8,7 @@ import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { createClient } from './client.ts'
 import { prepareDatabase, issueKey, startCluster } from './cluster.ts'
 import { atLeast, atMost, definePart, exactly, onQuietMachine, quantile, info } from './assertions.ts'
-import { startInstance, PATIENT_ENV } from './instance.ts'
+import { startInstance, PATIENT } from './instance.ts'
 import { whilePoolBlocked } from './pool.ts'
 
 /** Maximum time in which an idle service rejects a flood of GraphQL, in milliseconds. */
@@ -20,7 +20,7 @@ const cases = [...keyCases, ...bodyCases, ...addressCases, ...protocolCases, ...
 export const poolExhausted = definePart({ atOnce: 20 }, async (defer, { atOnce }) => {
   const { url } = await startCluster(defer)
   await prepareDatabase(url)
-  const service = await startInstance(defer, { DATABASE_URL: url, ...PATIENT_ENV })
+  const service = await startInstance(defer, { DATABASE_URL: url, ...PATIENT })
   const unexpected: string[] = []
   const times: number[] = []
   let leastBlocked = Number.POSITIVE_INFINITY

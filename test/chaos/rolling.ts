@@ -13,7 +13,7 @@ import {
   quantile,
   info,
 } from './assertions.ts'
-import { type Instance, startInstance, PATIENT_ENV, today } from './instance.ts'
+import { type Instance, startInstance, PATIENT, today } from './instance.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { startLoad } from './load.ts'
 import { auditRequests, auditStreams, reachEnd, readStored } from './stream-audit.ts'
@@ -44,7 +44,7 @@ export async function rollUnderLoad(
 ): Promise<Measurement[]> {
   let build = await buildOf(0)
   const start = (port: number) =>
-    startInstance(defer, { build, port, DATABASE_URL: url, ...unitEnvironment(port), ...PATIENT_ENV })
+    startInstance(defer, { build, port, DATABASE_URL: url, ...unitEnvironment(port), ...PATIENT })
   const instances: Instance[] = []
   while (instances.length < count) instances.push(await start(await freePort()))
   const ports = instances.map(({ port }) => port)

@@ -47,7 +47,7 @@ function fail(problem) {
   process.exit(1)
 }
 
-runNode('src/build/build.mjs')
+runNode('src/build/build.mjs', '--tests')
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
 const { status } = spawnSync(process.execPath, [vitest, 'run', '--config', join(here, 'vitest.config.ts')], {
   cwd: join(here, '../..'),

@@ -34,7 +34,7 @@ async function connect(create: CreatePetStore, service: TestService, options: Te
 /** The rate limits, with a budget of this number of points for each window of this length. */
 const limits = (points: number, windowSeconds: number) => ({
   RATE_LIMIT_POINTS: points,
-  RATE_LIMIT_WINDOW_S: windowSeconds,
+  limits: { rateLimitWindowS: windowSeconds },
 })
 
 describe.for(Object.entries({ ...graphqlClients, ...restClients }))('%s', ([name, create]) => {
@@ -72,7 +72,7 @@ describe.for(Object.entries({ ...graphqlClients, ...restClients }))('%s', ([name
   })
 
   test.for([
-    { code: 'UNAVAILABLE', timeouts: { DATABASE_LOCK_TIMEOUT_MS: 200 } },
+    { code: 'UNAVAILABLE', timeouts: { limits: { lockTimeoutMs: 200 } } },
     { code: 'DEADLINE_EXCEEDED', timeouts: { HANDLER_TIMEOUT_MS: 1_000 } },
   ])('creates one animal after $code, when the table is unlocked', async ({ code, timeouts }, { service }) => {
     const { store, proxy } = await connect(create, service, timeouts)
@@ -111,7 +111,7 @@ describe.for(Object.entries({ ...graphqlClients, ...restClients }))('%s', ([name
   })
 
   test('reports UNAVAILABLE after four attempts', async ({ service }) => {
-    const { store, proxy } = await connect(create, service, { DATABASE_LOCK_TIMEOUT_MS: 50 })
+    const { store, proxy } = await connect(create, service, { limits: { lockTimeoutMs: 50 } })
     await store.findPet('1') // caches the API key
     const { error } = await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')

@@ -95,7 +95,7 @@ describe.for(Object.entries(liveClients))('%s', ([, client]) => {
   })
 
   test.for([
-    [429, { STREAM_LIMIT_PER_KEY: 1 }],
+    [429, { limits: { streamsPerClient: 1 } }],
     [503, { STREAM_LIMIT: 1 }],
   ] as const)('begins after a response %i', async ([status, limits], { service }) => {
     const peer = await service.startPeer(limits)

@@ -82,7 +82,7 @@ describe('a request that obtains no connection is 503, in both APIs', { concurre
     'since the server %s',
     async ([, welcome], { service, onTestFinished, expect }) => {
       const proxy = await startTcpProxy(service.databaseUrl)
-      const peer = await service.startPeer({ DATABASE_URL: proxy.url, DATABASE_CHECKOUT_TIMEOUT_MS: 3_000 })
+      const peer = await service.startPeer({ DATABASE_URL: proxy.url, limits: { checkoutTimeoutMs: 3_000 } })
       expect((await peer.send('/v1/pets')).status).toBe(200) // caches the key
       await proxy.down()
       await waitUntil(() => peer.database.pool.totalCount === 0) // a write on a connection that is ending is 504

@@ -13,7 +13,7 @@ const pet = { name: 'x', categoryId: 1 }
 test('while a table is locked, reads and writes are 503; nothing was written, and all succeeds afterwards', async ({
   service: patient,
 }) => {
-  const service = await patient.startPeer({ DATABASE_LOCK_TIMEOUT_MS: 500 })
+  const service = await patient.startPeer({ limits: { lockTimeoutMs: 500 } })
   await service.send('/v1/pets')
   await withClient(async (client) => {
     await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
@@ -31,7 +31,7 @@ test('while a table is locked, reads and writes are 503; nothing was written, an
 })
 
 test('a statement that is too slow is ended: 503, and nothing was written', async ({ service: patient }) => {
-  const service = await patient.startPeer({ DATABASE_STATEMENT_TIMEOUT_MS: 1_000 })
+  const service = await patient.startPeer({ limits: { statementTimeoutMs: 1_000 } })
   await service.database.pool.query(`
     CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
     CREATE TRIGGER slow BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION slow()`)
@@ -89,7 +89,7 @@ describe('the connection to the database', () => {
   })
 
   test('silent: a read is 503 and a write 504 after the timeout', async ({ service }) => {
-    const { peer, proxy } = await startBehindProxy(service, { DATABASE_QUERY_TIMEOUT_MS: 3_000 })
+    const { peer, proxy } = await startBehindProxy(service, { limits: { queryTimeoutMs: 3_000 } })
     await Promise.all([peer.post(pet), peer.send('/v1/pets')])
     expect(peer.database.pool.idleCount).toBe(2) // one for each
     proxy.hold('responses')

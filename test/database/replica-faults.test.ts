@@ -12,10 +12,10 @@ import { stopClock, waitUntil } from '../support/timeouts.ts'
 
 const LONG_MS = 1_000_000
 const timeouts = {
-  DATABASE_CHECKOUT_TIMEOUT_MS: LONG_MS,
-  DATABASE_LOCK_TIMEOUT_MS: LONG_MS,
-  DATABASE_STATEMENT_TIMEOUT_MS: LONG_MS,
-  DATABASE_QUERY_TIMEOUT_MS: LONG_MS,
+  checkoutTimeoutMs: LONG_MS,
+  lockTimeoutMs: LONG_MS,
+  statementTimeoutMs: LONG_MS,
+  queryTimeoutMs: LONG_MS,
 }
 
 let replication: Replication
@@ -110,8 +110,7 @@ async function startBehindProxy(ms: number) {
   onTestFinished(() => proxy.down())
   const service = await startService(replication.primaryUrl, {
     DATABASE_REPLICA_URLS: [proxy.url],
-    DATABASE_QUERY_TIMEOUT_MS: ms,
-    DATABASE_CHECKOUT_TIMEOUT_MS: ms,
+    limits: { queryTimeoutMs: ms, checkoutTimeoutMs: ms },
   })
   const paths = Array.from({ length: 40 }, (_, n) => `/v1/pets?cursor=${toCursor(BigInt(n + 1))}`)
   const readAll = () => Promise.all(paths.map(async (path) => (await service.send(path)).status))

@@ -3,7 +3,7 @@ import { createClient } from '../chaos/client.ts'
 import { animalsIn } from '../chaos/cluster.ts'
 import { acrossInstances } from '../chaos/consistency.ts'
 import { startTogether } from '../chaos/firststart.ts'
-import { startInstance, PATIENT_ENV } from '../chaos/instance.ts'
+import { startInstance, PATIENT } from '../chaos/instance.ts'
 import { createLedger } from '../chaos/ledger.ts'
 import { cloneTestDatabase, defer, expectBoundsHold } from './chaos-slices.ts'
 
@@ -20,7 +20,7 @@ test('three instances that start concurrently on an empty database: one migrates
 
 test('SIGTERM under load: requests succeed until the end of the drain delay, and the exit code is 0', async () => {
   const { url, key } = await cloneTestDatabase()
-  const instance = await startInstance(defer, { DATABASE_URL: url, ...PATIENT_ENV, DRAIN_DELAY_MS: 10_000 })
+  const instance = await startInstance(defer, { DATABASE_URL: url, ...PATIENT, DRAIN_DELAY_MS: 10_000 })
   const [client, health] = [createClient(instance.port, key, 8), createClient(instance.port, key)]
   defer(() => [client, health].forEach((each) => each.close()))
   const ledger = createLedger()

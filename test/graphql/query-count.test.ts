@@ -50,7 +50,7 @@ describe('the service sends only the statements that the selection needs', () =>
     service,
   }) => {
     const checkoutMs = 1_000
-    const peer = await service.startPeer({ DATABASE_CHECKOUT_TIMEOUT_MS: checkoutMs })
+    const peer = await service.startPeer({ limits: { checkoutTimeoutMs: checkoutMs } })
     const { database } = peer
     const animals = createAnimals(database.statements, database.runCount)
     await createSome(peer, 3)

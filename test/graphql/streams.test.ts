@@ -13,7 +13,7 @@ const CALLER = { keyId: 1n, clientId: 1n, keyPrefix: 'test', scopes: new Set<str
 test('a drain ends all streams at different moments within its time, new ones too', () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
-  const streams = createStreams({ STREAM_LIMIT: 0, STREAM_LIMIT_PER_KEY: 0 }, async () => true)
+  const streams = createStreams({ STREAM_LIMIT: 0, streamsPerClient: Infinity }, async () => true)
   const open = () => streams.open(new EventEmitter() as Response, CALLER, '') // all that it uses of a response
   const all = Array.from({ length: 100 }, open)
   streams.drain(1_000)
@@ -31,7 +31,7 @@ test('a drain ends all streams at different moments within its time, new ones to
 })
 
 test('a stream of a client that has gone is not counted', () => {
-  const streams = createStreams({ STREAM_LIMIT: 1, STREAM_LIMIT_PER_KEY: 1 }, async () => true)
+  const streams = createStreams({ STREAM_LIMIT: 1, streamsPerClient: 1 }, async () => true)
   const gone = Object.assign(new EventEmitter(), { destroyed: true, req: {} }) as Response // as above
   for (let n = 0; n < 2; n++) expect(streams.open(gone, CALLER, '').endReason).toBe('client')
   expect(streams.size).toBe(0)
@@ -41,14 +41,14 @@ test('a stream of a client that has gone is not counted', () => {
 const LARGE = Buffer.from(SSE.result(JSON.stringify('x'.repeat(30_000_000))))
 
 test('a client that takes nothing is disconnected, also when its key was revoked before', async () => {
-  const streams = createStreams({ STREAM_LIMIT: 0, STREAM_LIMIT_PER_KEY: 0 }, async () => true)
+  const streams = createStreams({ STREAM_LIMIT: 0, streamsPerClient: Infinity }, async () => true)
   const nextPart = async () => ({ data: LARGE, events: 1 })
   const app = express().use(async (req, res) => {
     beginRequest(req, res, 60_000)
     req.caller = CALLER
     const stream = streams.open(res, CALLER, '')
     setImmediate(() => setImmediate(() => stream.end('unauthenticated'))) // after the write, and before any timer
-    const dependencies = { config: { STREAM_WRITE_TIMEOUT_MS: 200 }, logError: () => {} }
+    const dependencies = { limits: { writeTimeoutMs: 200 }, logError: () => {} }
     await sendStream(req, res, { stream, transport: SSE, nextPart }, dependencies)
   })
   const server = app.listen(0, '127.0.0.1')

@@ -222,7 +222,7 @@ describe('the response', () => {
   test('is 429 beyond the limit of a key, and 503 beyond that of a process; closed streams do not count', async ({
     service,
   }) => {
-    const peer = await service.startPeer({ STREAM_LIMIT: 3, STREAM_LIMIT_PER_KEY: 2 })
+    const peer = await service.startPeer({ STREAM_LIMIT: 3, limits: { streamsPerClient: 2 } })
     const others = { ...peer, key: await service.keys.issue('other') }
     const own = [await openStream(peer, { query: NEW }), await openStream(peer, { query: NEW })]
     const refused = await openStream(peer, { query: NEW })
@@ -259,7 +259,7 @@ describe('the response', () => {
   test('outlives every timeout of requests', async ({ service }) => {
     const timeouts = {
       HANDLER_TIMEOUT_MS: 2_000,
-      HEADERS_TIMEOUT_MS: 2_000,
+      limits: { headersTimeoutMs: 2_000 },
       REQUEST_TIMEOUT_MS: 2_000,
       KEEP_ALIVE_TIMEOUT_MS: 100,
     }
@@ -394,7 +394,7 @@ describe('a client that does not read', () => {
   })
 
   test('is disconnected if a response before its stream is not taken, either', async ({ service }) => {
-    const timeouts = { STREAM_WRITE_TIMEOUT_MS: 500, HEADERS_TIMEOUT_MS: 500, REQUEST_TIMEOUT_MS: 500 }
+    const timeouts = { limits: { writeTimeoutMs: 500, headersTimeoutMs: 500 }, REQUEST_TIMEOUT_MS: 500 }
     const peer = await service.startPeer(timeouts) // that of a response is 5 s more
     const client = connect(peer.port, '127.0.0.1').pause()
     onTestFinished(() => void client.destroy())
@@ -407,8 +407,8 @@ describe('a client that does not read', () => {
     await waitUntil(async () => (await metric(peer, 'petstore_streams')) === 0)
   })
 
-  test('is disconnected when it takes nothing for STREAM_WRITE_TIMEOUT_MS', async ({ service }) => {
-    const peer = await service.startPeer({ STREAM_WRITE_TIMEOUT_MS: 500 })
+  test('is disconnected when it takes nothing for a time', async ({ service }) => {
+    const peer = await service.startPeer({ limits: { writeTimeoutMs: 500 } })
     const stream = await openStream(peer, { query: NEW })
     const other = await openStream(peer, { query: NEW })
     stream.response.pause()

@@ -13,10 +13,10 @@ import { app, createShortTimeoutServer, get, head, listenForFile, slow } from '.
 
 /** Longer than the timeout of a test. */
 const NO_TIMEOUTS = {
-  HEADERS_TIMEOUT_MS: 600_000,
+  headersTimeoutMs: 600_000,
   REQUEST_TIMEOUT_MS: 600_000,
   KEEP_ALIVE_TIMEOUT_MS: 600_000,
-  STREAM_WRITE_TIMEOUT_MS: 600_000,
+  writeTimeoutMs: 600_000,
 }
 
 const port = await listenForFile()

@@ -43,7 +43,7 @@ const html = { Accept: 'text/html' }
 
 describe('with more requests waiting for the database than the limit', () => {
   const queueLength = 2
-  const shedding = { SHED_QUEUE_LENGTH: queueLength }
+  const shedding = { limits: { shedQueueLength: queueLength } }
 
   test('a new request is 503 in both APIs, with and without a key; what needs no database is served', async ({
     service,
@@ -74,8 +74,8 @@ describe('with more requests waiting for the database than the limit', () => {
     })
   })
 
-  test('no request is shed if the limit is 0', async ({ service }) => {
-    const unbounded = await service.startPeer({ SHED_QUEUE_LENGTH: 0 })
+  test('no request is shed if the limit is infinite', async ({ service }) => {
+    const unbounded = await service.startPeer({ limits: { shedQueueLength: Infinity } })
     await whileQueueFull(unbounded, 20, async () => expect((await fetch(`${unbounded.base}/v1/pets`)).status).toBe(401))
   })
 })
@@ -83,7 +83,7 @@ describe('with more requests waiting for the database than the limit', () => {
 test('a new request is 503 while the oldest waiter exceeds the maximum wait, and 200 after the queue is empty', async ({
   service,
 }) => {
-  const bounded = await service.startPeer({ SHED_QUEUE_MS: 500 })
+  const bounded = await service.startPeer({ limits: { shedQueueMs: 500 } })
   await whileQueueFull(bounded, 0, async () => {
     await waitUntil(() => bounded.database.pool.longestWaitMs > 500)
     await expectShed(await bounded.send('/v1/pets'))
@@ -94,7 +94,7 @@ test('a new request is 503 while the oldest waiter exceeds the maximum wait, and
 
 test('under event-loop lag both APIs and the pages are 503, health and metrics are 200', async ({ service }) => {
   const delayMs = 200
-  const { port, base, key } = await service.startPeer({ SHED_DELAY_MS: delayMs })
+  const { port, base, key } = await service.startPeer({ limits: { shedLagMs: delayMs } })
   const paths = ['/v1/pets', '/graphql?query={__typename}', ...pages, ...neverShed]
   const clients = await Promise.all(paths.map(() => connectTo(port)))
   for (const [n, path] of paths.entries()) {

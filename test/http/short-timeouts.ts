@@ -9,10 +9,10 @@ import { createHttpServer, type HttpServer } from '../../src/http/connection/ser
 
 // An app that reads bodies like both APIs, on a server with short timeouts.
 export const times = {
-  HEADERS_TIMEOUT_MS: 1_200,
+  headersTimeoutMs: 1_200,
   REQUEST_TIMEOUT_MS: 2_400,
   KEEP_ALIVE_TIMEOUT_MS: 1_500,
-  STREAM_WRITE_TIMEOUT_MS: 1_500,
+  writeTimeoutMs: 1_500,
 }
 const keptBytes = new KeptBytes()
 export const app = express()

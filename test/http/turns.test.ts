@@ -35,7 +35,7 @@ test('another key does not wait for all documents of a key that sends many', asy
 })
 
 test('requests of a key whose requests wait too long are 503, those of other keys are served', async ({ service }) => {
-  const bounded = await service.startPeer({ maxTurnWaitMs: 0 })
+  const bounded = await service.startPeer({ limits: { turnWaitMs: 0 } })
   const otherKey = await service.keys.issue('other')
   const [last, ...sockets] = await connectAll(bounded, CONNECTIONS + 1)
   const sent = sockets.map((socket, n) => post(socket, '/graphql', bounded.key, { query: slowDocument(n) }))

@@ -49,7 +49,6 @@ describe('the OpenAPI document describes the responses', () => {
     expect(deviations(method, path, response, text.slice(text.indexOf('\r\n\r\n') + 4))).toEqual([])
     return response
   }
-  const shortTimeouts = { HEADERS_TIMEOUT_MS: 1_000, REQUEST_TIMEOUT_MS: 1_000 }
 
   test.for(operations)('from before the operation $method $path', async ({ method, path }, { service }) => {
     const close = 'Connection: close\r\n\r\n'
@@ -57,7 +56,7 @@ describe('the OpenAPI document describes the responses', () => {
     expect((await send(service, method, path, close)).status).toBe(401)
     expect((await send(service, method, path, 'Expect: x\r\n\r\n')).status).toBe(417)
     expect((await send(service, method, path, `X: ${'x'.repeat(20_000)}\r\n\r\n`)).status).toBe(431)
-    const strict = await service.startPeer({ ...shortTimeouts, RATE_LIMIT_WRONG_KEYS: 1 })
+    const strict = await service.startPeer({ REQUEST_TIMEOUT_MS: 1_000, limits: { failedAuthentications: 1 } })
     const wrong = `Authorization: Bearer wrong\r\n${close}`
     expect((await send(strict, method, path, wrong)).status).toBe(401)
     expect((await send(strict, method, path, wrong)).status).toBe(429)
@@ -65,7 +64,7 @@ describe('the OpenAPI document describes the responses', () => {
   })
 
   test('of createPet to a body that times out', async ({ service }) => {
-    const peer = await service.startPeer(shortTimeouts)
+    const peer = await service.startPeer({ REQUEST_TIMEOUT_MS: 1_000 })
     // Caches the key first, so that its lookup takes no part of the short timeout.
     await waitFor(async () => expect((await peer.send('/v1/pets')).status).toBe(200))
     const lines = [`Authorization: Bearer ${service.key}`, 'Content-Type: application/json', 'Content-Length: 9']

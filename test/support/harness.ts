@@ -8,7 +8,7 @@ import { createLogger } from '../../src/telemetry/logger.ts'
 import { SECRET } from './key-leaks.ts'
 import { collectLog, recordKey, type Log } from './output.ts'
 import { givenUrl } from './postgres.ts'
-import { GENEROUS_TIMEOUTS } from './timeouts.ts'
+import { GENEROUS_LIMITS, GENEROUS_TIMEOUTS } from './timeouts.ts'
 import { deviations } from '../rest/document.ts'
 
 /** Options of the service and environment variables by their names; timeouts are generous by default. */
@@ -107,14 +107,11 @@ export async function startService(
   defer: (stop: () => Promise<void>) => void = onTestFinished,
 ): Promise<TestService> {
   const log = collectLog()
-  const { key: existingKey, log: logger, trusted, tracer, now, maxTurnWaitMs = 60_000, ...config } = options
+  const { key: existingKey, log: logger, trusted, tracer, now, limits, ...config } = options
   const created = createService({
     config: {
       ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }),
       DATABASE_POOL_SIZE: 4,
-      SHED_QUEUE_LENGTH: 0, // tests share two cores
-      SHED_QUEUE_MS: 0,
-      SHED_DELAY_MS: 0,
       ...config,
     },
     databaseUrl,
@@ -122,7 +119,7 @@ export async function startService(
     trusted,
     tracer,
     now,
-    maxTurnWaitMs,
+    limits: { ...GENEROUS_LIMITS, ...limits },
   })
   const keys = recordNewKeys(created.keys)
   const port = await created.start({ port: 0, host: '127.0.0.1' })

@@ -1,18 +1,27 @@
 import { onTestFinished, vi } from 'vitest'
+import type { Limits } from '../../src/limits.ts'
 
 /**
  * Environment of every service and program that a test starts, so that a busy machine does not fail a test. A test of
  * a timeout sets its own short one.
  */
 export const GENEROUS_TIMEOUTS = {
-  DATABASE_LOCK_TIMEOUT_MS: '20000',
-  DATABASE_STATEMENT_TIMEOUT_MS: '30000',
-  DATABASE_QUERY_TIMEOUT_MS: '40000',
-  DATABASE_CHECKOUT_TIMEOUT_MS: '40000',
   HANDLER_TIMEOUT_MS: '100000',
-  HEADERS_TIMEOUT_MS: '120000',
   REQUEST_TIMEOUT_MS: '120000',
 }
+
+/** Limits of every service that a test starts in its process: two cores are shared by the tests. */
+export const GENEROUS_LIMITS = {
+  headersTimeoutMs: 120_000,
+  lockTimeoutMs: 20_000,
+  statementTimeoutMs: 30_000,
+  queryTimeoutMs: 40_000,
+  checkoutTimeoutMs: 40_000,
+  shedQueueLength: Infinity,
+  shedQueueMs: Infinity,
+  shedLagMs: Infinity,
+  turnWaitMs: Infinity,
+} satisfies Partial<Limits>
 
 const OPTIONS = { timeout: 50_000, interval: 10 } // less than the timeout of a test, so that the condition is named
 

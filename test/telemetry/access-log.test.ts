@@ -73,7 +73,7 @@ describe('each request is one line', () => {
   test('wrong keys, also beyond their limit, are at most one line a second for each address, with their count', async ({
     service,
   }) => {
-    const peer = await service.startPeer({ TRUSTED_PROXIES: ['loopback'], RATE_LIMIT_WRONG_KEYS: 10 })
+    const peer = await service.startPeer({ TRUSTED_PROXIES: ['loopback'], limits: { failedAuthentications: 10 } })
     for (let n = 0; n < 130; n++) {
       const headers = { Authorization: 'Bearer wrong', 'X-Forwarded-For': `203.0.113.${n % 2}` }
       await peer.send('/v1/pets', { headers })
@@ -100,7 +100,7 @@ describe('a request rejected by the HTTP parser', () => {
     [`GET /${'x'.repeat(17_000)}`, 431, 'HEADERS_TOO_LARGE'],
   ] as const)('%.20s is one line with the id of the response, and is counted', async (one, { service }) => {
     const [bytes, status, code] = one
-    const peer = await service.startPeer({ HEADERS_TIMEOUT_MS: 100 })
+    const peer = await service.startPeer({ limits: { headersTimeoutMs: 100 } })
     const { headers } = parseResponse(await sendRaw(peer.port, bytes))
     const line = await peer.log.line({ requestId: headers['x-request-id'] })
     expect(line).toMatchObject({ level: 30, status, code, msg: 'request rejected' })
@@ -109,7 +109,7 @@ describe('a request rejected by the HTTP parser', () => {
   })
 
   test('is not written for a connection without bytes', async ({ service }) => {
-    const peer = await service.startPeer({ HEADERS_TIMEOUT_MS: 100 })
+    const peer = await service.startPeer({ limits: { headersTimeoutMs: 100 } })
     expect(parseResponse(await sendRaw(peer.port, '')).status).toBe(408)
     await lineOf(peer, '/v1/pets')
     expect(peer.log.lines).toHaveLength(1)

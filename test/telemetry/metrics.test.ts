@@ -65,7 +65,7 @@ describe('/metrics', () => {
   })
 
   test('counts rate-limited requests', async ({ service }) => {
-    const peer = await service.startPeer({ RATE_LIMIT_POINTS: 2, RATE_LIMIT_WRONG_KEYS: 1 })
+    const peer = await service.startPeer({ RATE_LIMIT_POINTS: 2, limits: { failedAuthentications: 1 } })
     for (let n = 0; n < 5; n++) await peer.send('/v1/pets')
     for (let n = 0; n < 3; n++) await peer.send('/v1/pets', { headers: { Authorization: 'Bearer wrong' } })
     const text = await metricsOf(peer)

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { Request, Response } from 'express'
 import { noLongerValid } from '../../auth/authenticate.ts'
-import type { Config } from '../../config.ts'
 import { ApiError, toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
 import { callerOf } from '../../http/request.ts'
+import type { Limits } from '../../limits.ts'
 import type { LogError } from '../../telemetry/error-log.ts'
 import { copyOf } from './selection.ts'
 import type { Subscription } from './subscribe.ts'
@@ -16,7 +16,7 @@ const notVerified = new ApiError('UNAVAILABLE', 'The API key could not be verifi
 const HEARTBEAT_MS = 12_000
 
 export interface SendStreamDependencies {
-  config: Pick<Config, 'STREAM_WRITE_TIMEOUT_MS'>
+  limits: Pick<Limits, 'writeTimeoutMs'>
   logError: LogError
 }
 
@@ -34,7 +34,7 @@ export async function sendStream(
   req: Request,
   res: Response,
   { stream, transport, nextPart }: Subscription,
-  { config, logError }: SendStreamDependencies,
+  { limits, logError }: SendStreamDependencies,
 ): Promise<void> {
   if (res.destroyed) return // the client has not waited for the beginning
   stream.beganMs = req.deadline.elapsedMs
@@ -53,7 +53,7 @@ export async function sendStream(
       stream.signal.throwIfAborted()
       stream.events += events
       if (res.write(data)) continue
-      const stop = closeWhenIdle(req, res, config.STREAM_WRITE_TIMEOUT_MS, () => stream.end('slow'))
+      const stop = closeWhenIdle(req, res, limits.writeTimeoutMs, () => stream.end('slow'))
       await once(res, 'drain', { signal: stream.signal }).finally(stop)
     }
   } catch (error) {
@@ -64,7 +64,7 @@ export async function sendStream(
   }
   if (failure && failure.code !== 'INVALID_ARGUMENT') recordError(logError, failure, req)
   if (res.destroyed) return
-  closeWhenIdle(req, res, config.STREAM_WRITE_TIMEOUT_MS) // the end must be taken, too: until then the stream counts as open
+  closeWhenIdle(req, res, limits.writeTimeoutMs) // the end must be taken, too: until then the stream counts as open
   // Without `complete`, so that clients reconnect, unless they cannot continue.
   if (stream.endReason === 'unauthenticated') res.end(lastResult(noLongerValid(callerOf(req))) + transport.complete)
   else if (stream.endReason === 'unverified') res.end(lastResult(notVerified))

@@ -3,6 +3,7 @@ import type { Caller } from '../../auth/api-keys.ts'
 import type { KeyHash } from '../../auth/key-lookup.ts'
 import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
+import type { Limits } from '../../limits.ts'
 
 /** How often the keys and tokens of streams are verified, in milliseconds: with KEY_CACHE_MS less than 5 seconds. */
 export const VERIFY_MS = 2_000
@@ -33,7 +34,7 @@ export class Stream extends AbortController {
 
 export type Streams = ReturnType<typeof createStreams>
 
-type StreamLimits = Pick<Config, 'STREAM_LIMIT' | 'STREAM_LIMIT_PER_KEY'>
+type StreamLimits = Pick<Config, 'STREAM_LIMIT'> & Pick<Limits, 'streamsPerClient'>
 
 /** @param verifyKey whether the key or token of a caller is still valid; rejects if that cannot be found out */
 export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, caller: Caller) => Promise<boolean>) {
@@ -106,9 +107,9 @@ async function endUnlessValid(stream: Stream, result: Promise<boolean>): Promise
 }
 
 /** @throws ApiError at a limit. @param own number of streams of the client */
-function requireRoom({ STREAM_LIMIT, STREAM_LIMIT_PER_KEY }: StreamLimits, size: number, own: number): void {
-  if (STREAM_LIMIT_PER_KEY && own >= STREAM_LIMIT_PER_KEY) {
-    const message = `This key has ${STREAM_LIMIT_PER_KEY} open subscriptions, the limit of one process.`
+function requireRoom({ STREAM_LIMIT, streamsPerClient }: StreamLimits, size: number, own: number): void {
+  if (own >= streamsPerClient) {
+    const message = `This key has ${streamsPerClient} open subscriptions, the limit of one process.`
     throw new ApiError('RESOURCE_EXHAUSTED', message, { headers: { 'Retry-After': '1' } })
   }
   if (STREAM_LIMIT && size >= STREAM_LIMIT) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')

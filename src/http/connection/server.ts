@@ -7,15 +7,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
 import type { Config } from '../../config.ts'
 import { ApiError, type ErrorCode } from '../../errors.ts'
+import type { Limits } from '../../limits.ts'
 import type { KeptBytes } from '../kept-bytes.ts'
 import { Connection } from './connection.ts'
 import { messageClasses } from './messages.ts'
 import { createPacer, writeRejection } from './reject.ts'
 
-type ClientTimeouts = Pick<
-  Config,
-  'HEADERS_TIMEOUT_MS' | 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS' | 'STREAM_WRITE_TIMEOUT_MS'
->
+type ClientTimeouts = Pick<Config, 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS'> &
+  Pick<Limits, 'headersTimeoutMs' | 'writeTimeoutMs'>
 
 /** Of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
 const LISTEN_BACKLOG = 4_096
@@ -39,14 +38,14 @@ export type HttpServer = ReturnType<typeof createHttpServer>
 export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptBytes: KeptBytes, onRejected: OnRejected) {
   const server = createServer({
     ...messageClasses(app, (res) => keptBytes.holdUnread(res)),
-    headersTimeout: timeouts.HEADERS_TIMEOUT_MS,
+    headersTimeout: Math.min(timeouts.headersTimeoutMs, timeouts.REQUEST_TIMEOUT_MS),
     requestTimeout: timeouts.REQUEST_TIMEOUT_MS,
     keepAliveTimeout: timeouts.KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: 20, // so that few time out at once
     requireHostHeader: false,
   })
   // Cuts clients that do not read their response. A request that times out gets a response before.
-  server.timeout = Math.max(timeouts.STREAM_WRITE_TIMEOUT_MS, timeouts.REQUEST_TIMEOUT_MS + 5_000)
+  server.timeout = Math.max(timeouts.writeTimeoutMs, timeouts.REQUEST_TIMEOUT_MS + 5_000)
   const connections = new Map<Duplex, Connection>()
   const handle = app as unknown as Handle // Express types the callback only for its own requests
   let shuttingDown = false

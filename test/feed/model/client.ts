@@ -48,7 +48,7 @@ type Instance = ReturnType<typeof startInstance>
 export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
   const feed = createFeed(pool, { maxWaitMs: TIMEOUT_MS, onError() {} })
   const animals = wakeAfterCreate(createAnimals(createStatements(pool), createRunStatement(pool)), feed)
-  const limits = { STREAM_LIMIT: 0, STREAM_LIMIT_PER_KEY: 0 }
+  const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity }
   const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))
   const verify = () => {
     streams.endWithoutKey()

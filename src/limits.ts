@@ -1,0 +1,47 @@
+import type { Config } from './config.ts'
+
+/** What bounds clients and overload, beside the configuration. Times are in milliseconds. */
+const LIMITS = {
+  rateLimitWindowS: 60,
+  /** Failed authentications in a window of one IP address (IPv6: of one /64 network). */
+  failedAuthentications: 12_000,
+  /** New requests are shed while more requests wait for a connection or for the next batch, */
+  shedQueueLength: 1_000,
+  /** while one has waited longer for a connection, */
+  shedQueueMs: 500,
+  /** and while the event loop is further behind. */
+  shedLagMs: 500,
+  /** New requests of a client are shed while one of its requests has waited longer for a turn. */
+  turnWaitMs: 500,
+  /** How long the headers of a request may take to arrive, at most REQUEST_TIMEOUT_MS. */
+  headersTimeoutMs: 10_000,
+  /** Open subscriptions of one client and process. */
+  streamsPerClient: 5_000,
+  /** How long a client may take none of the data that waits for it; for responses at least REQUEST_TIMEOUT_MS and 5 seconds. */
+  writeTimeoutMs: 30_000,
+}
+
+/** The time of a statement (`lock_timeout` and `statement_timeout` of PostgreSQL), of its response, and of a connection. */
+type DatabaseTimeouts = Record<`${'lock' | 'statement' | 'query' | 'checkout'}TimeoutMs`, number>
+
+export type Limits = typeof LIMITS & DatabaseTimeouts
+
+/**
+ * The limits of a service. Those of the database are shares of HANDLER_TIMEOUT_MS, and inner ones expire before outer ones, so
+ * that the layer that knows the cause sends the response.
+ * @param changed other limits, for tests
+ */
+export function limitsOf(
+  { HANDLER_TIMEOUT_MS }: Pick<Config, 'HANDLER_TIMEOUT_MS'>,
+  changed: Partial<Limits> = {},
+): Limits {
+  const fifthMs = Math.floor(HANDLER_TIMEOUT_MS / 5)
+  return {
+    ...LIMITS,
+    lockTimeoutMs: fifthMs,
+    statementTimeoutMs: 2 * fifthMs,
+    queryTimeoutMs: 3 * fifthMs,
+    checkoutTimeoutMs: fifthMs,
+    ...changed,
+  }
+}

@@ -1,0 +1,11 @@
+import { runProgram } from '../../src/cli/program.ts'
+import { loadConfig } from '../../src/config.ts'
+import { describeEnvironment } from '../../src/environment.ts'
+import { runInstance } from '../../src/instance.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
+
+// The service as a program, with the limits of TEST_LIMITS, a JSON object.
+await runProgram(async (env) => {
+  const config = loadConfig(env)
+  await runInstance({ config, env, log: createLogger(config.LOG_LEVEL), limits: JSON.parse(env.TEST_LIMITS ?? '{}') })
+}, describeEnvironment)
