@@ -31,6 +31,9 @@ import { createMetrics } from './telemetry/metrics.ts'
 /** A host without a probe of `/readyz` learns of an outage, and of wrong settings, from the log. */
 const DATABASE_CHECK_MS = 60_000
 
+/** A request waits for open transactions for this part of its deadline, and says so when they have not ended. */
+const SETTLE_SHARE = 0.6
+
 /** Streams end within this part of the drain timeout. */
 const STREAM_DRAIN_SHARE = 0.8
 
@@ -93,9 +96,11 @@ export function createService(options: ServiceOptions) {
 
   const onReadError = logFailures(log, 'failed to read new animals')
   const feed = createFeed(pools.feedPool, {
-    maxWaitMs: config.HANDLER_TIMEOUT_MS,
+    maxWaitMs: config.HANDLER_TIMEOUT_MS * SETTLE_SHARE,
     onError: onReadError,
     onSequence(state) {
+      const seconds = Math.round(feed.reader.lagMs() / 1_000)
+      if (seconds >= 10) warnOnceAMinute('new animals wait for an open transaction', { seconds })
       const reason = sequenceProblemOf(state)
       if (reason) warnOnceAMinute('the sequence of ids must be repaired', { reason }, reason)
     },

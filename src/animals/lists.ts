@@ -9,6 +9,8 @@ export interface ListQuery extends Filter {
   olderThan?: bigint | undefined
   newerThan?: bigint | undefined
   backward?: boolean
+  /** With a `liveCursor`, which is of the primary: a replica may lack commits that are not on disk. */
+  onPrimary?: boolean
 }
 
 /** For each kind of filter the index that has the order of its lists: its columns, and their values, without the id's. */
@@ -63,11 +65,11 @@ type PageQuery = {
 
 export type List = ReturnType<typeof createList>
 
-export function createList({ batch }: Statements) {
+export function createList({ batch }: Statements, onReplicas = true) {
   const batchPages = (filter: keyof typeof KEYS, backward: boolean) =>
     batch({
       text: selectPages(filter, backward),
-      onReplicas: true,
+      onReplicas,
       toValues: (pages: PageQuery[]) => [JSON.stringify(pages.map((page, n) => ({ n, ...page })))],
       toOutputs(rows: (AnimalArrays & { n: number })[], pages) {
         const found = new Map(rows.map((row) => [row.n, toAnimals(row)]))

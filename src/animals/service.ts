@@ -14,13 +14,14 @@ export type Animals = ReturnType<typeof createAnimals>
  */
 export function createAnimals(statements: Statements, runCount: RunStatement) {
   const readList = createList(statements)
+  const readListOnPrimary = createList(statements, false)
   const byId = createLookup(statements)
   const insert = createInsert(statements)
   const insertOnce = createIdempotentInsert(statements)
 
   /** listPets (§4.1): one page, newest first in both directions. `hasMore` is in the direction of the query. */
   async function list(query: ListQuery): Promise<{ animals: Animal[]; hasMore: boolean }> {
-    const found = await readList(query)
+    const found = await (query.onPrimary ? readListOnPrimary : readList)(query)
     const animals = found.slice(0, query.limit)
     if (query.backward) animals.reverse()
     return { animals, hasMore: found.length > query.limit }

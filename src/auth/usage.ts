@@ -14,8 +14,9 @@ export function createUsage(prisma: PrismaClient) {
       const uses = pending
       pending = new Map()
       try {
+        // Not in the future, where it would stay after the clock of an instance was ahead.
         await prisma.$executeRaw`
-          UPDATE "public"."api_key" SET last_used_at = greatest(last_used_at, recorded.at)
+          UPDATE "public"."api_key" SET last_used_at = least(greatest(last_used_at, recorded.at), now())
           FROM unnest(${[...uses.keys()]}::bigint[], ${[...uses.values()]}::timestamptz[]) AS recorded (id, at)
           WHERE api_key.id = recorded.id`
       } catch (error) {

@@ -73,11 +73,12 @@ async function settle(run: RunStatement, maxWaitMs: number, fallback?: bigint): 
   const wait = waitForWriters(writers)
   while (!wait.isOver) {
     const waitedMs = performance.now() - startedAt
-    if (waitedMs > limitMs) {
+    const pauseMs = pauseAfter(waitedMs)
+    if (waitedMs + pauseMs > limitMs) {
       if (known !== undefined) return known
       throw new ApiError('UNAVAILABLE', 'A transaction that adds animals has not ended. Retry later.')
     }
-    await sleep(pauseAfter(waitedMs))
+    await sleep(pauseMs)
     wait.update(await readWriters(run))
   }
   return newest

@@ -134,5 +134,10 @@ describe('the usage of a key', () => {
     await usage.flush()
     const days = (await keys.list()).map(({ lastUsedAt }) => lastUsedAt?.toISOString().slice(0, 10))
     expect(days).toEqual(ids.map((_id, n) => (n ? '2026-01-02' : '2026-01-01')))
+    await service.database.pool.query("UPDATE api_key SET last_used_at = '2099-01-01'") // by a clock that was ahead
+    recordUses('2026-01-03')
+    await usage.flush()
+    const years = (await keys.list()).slice(1).map(({ lastUsedAt }) => lastUsedAt?.getFullYear())
+    expect(years).not.toContain(2099)
   })
 })

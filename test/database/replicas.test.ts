@@ -82,6 +82,17 @@ describe('reads of animals', () => {
     expect(await pageOf(service)).toEqual([id])
   })
 
+  test('are executed by the primary beside a liveCursor, which may be of a commit that is not on its disk', async ({
+    replication,
+    start,
+  }) => {
+    const service = await start()
+    await untilTheStandbyReads(service, replication)
+    const onPrimary = recordStatements(service)
+    for (let n = 0; n < 5; n++) await service.graphql('{ pets { liveCursor nodes { id } } }')
+    expect(readsOf(onPrimary)).toBe(5)
+  })
+
   test('succeed when the standby dies, and when it is back it executes them', async ({ replication, start }) => {
     const service = await start()
     const id = await create(service, 'Rex')

@@ -158,8 +158,9 @@ builder.queryFields((t) => ({
       return {
         page: lazy(async () => {
           // It is read before the page, so that no animal is between them. The field `liveCursor` has its error.
-          if (selectsField(info, 'liveCursor')) await settledId().catch(() => {})
-          return readPage(context, query)
+          const onPrimary = selectsField(info, 'liveCursor')
+          if (onPrimary) await settledId().catch(() => {})
+          return readPage(context, { ...query, onPrimary })
         }),
         count: lazy(() => deadline.run(() => animals.count(query))),
         liveCursor: async () => toCursor(await settledId(), filterKey(query)),
