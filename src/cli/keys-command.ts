@@ -64,7 +64,9 @@ function create({ name, scopes, expires }: { name?: string; scopes?: string; exp
     throw new OperatorError('--name takes 1 to 100 characters, no control characters.')
   const granted = Scope.array().safeParse(scopes?.split(',') ?? DEFAULT_SCOPES)
   if (!granted.success) throw new OperatorError(`--scopes takes one or more of ${Scope.options.join(',')}.`)
-  const expiresAt = expires === undefined ? undefined : new Date(Date.now() + toMs('--expires', expires))
+  const lifeMs = expires === undefined ? undefined : toMs('--expires', expires)
+  if (lifeMs === 0) throw new OperatorError('--expires takes at least 1m.')
+  const expiresAt = lifeMs === undefined ? undefined : new Date(Date.now() + lifeMs)
   const options = { scopes: [...new Set(granted.data)], expiresAt }
   return async (keys) => console.log(await keys.issue(name, options))
 }

@@ -118,6 +118,7 @@ describe('the keys command', () => {
     ],
     [['create', '--name', 'web', '--scopes', ''], /^--scopes takes /],
     [['create', '--name', 'web', '--expires', '2027-01-31'], /^--expires takes a duration: 30m, 24h, 90d\.$/m],
+    [['create', '--name', 'web', '--expires', '0d'], /^--expires takes at least 1m\.$/m],
     [['create', '--name', ''], /^--name takes 1 to 100 characters/],
     [[], /^A command is missing\./, USAGE],
     [['lst'], /^Unknown command: lst\./, USAGE],
