@@ -56,17 +56,24 @@ const NOT_EXECUTED_CODES = toSet(`NOT_CONNECTED P1000 P1001 P1003 P1011 P2034 P2
   ECONNREFUSED ENOTFOUND EPIPE EAI_AGAIN
   55P03 25006 25P04 40001 40P01 28P01 28000 3D000`)
 
-/** Classes of SQLSTATE: insufficient resources, operator intervention (timeouts, shutdown), system error. */
-const NOT_EXECUTED_CLASSES = /^(53|57|58)[0-9A-Z]{3}$/
-
 /** Prisma and Node, then SQLSTATE: the connection_exception class and statement_completion_unknown. */
 const CONNECTION_LOST_CODES = toSet(`P1008 P1017 ConnectionClosed SocketTimeout
   ECONNRESET ETIMEDOUT EHOSTUNREACH ENETUNREACH 08000 08003 08006 08007 40003`)
+
+const CODE_PATTERNS: [RegExp, DatabaseFailure][] = [
+  // Classes of SQLSTATE: insufficient resources, operator intervention (timeouts, shutdown), system error.
+  [/^(53|57|58)[0-9A-Z]{3}$/, 'not-executed'],
+  // Node and OpenSSL: a certificate was not accepted, so there was no connection.
+  [/CERT|CRL|SIGNATURE|^INVALID_(CA|PURPOSE)$/, 'not-executed'],
+  // Other failures of TLS, which may have been those of an open connection.
+  [/^(EPROTO$|ERR_(OSSL|SSL|TLS)_)/, 'connection-lost'],
+]
 
 /** Errors that have no code of their own. The first ones are of pg 8 and pg-pool 3. */
 const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^timeout exceeded when trying to connect$/, 'not-executed'],
   [/^timeout expired$/, 'not-executed'],
+  [/^The server does not support SSL connections$/, 'not-executed'],
   [/^Connection terminated/, 'connection-lost'],
   [/^Query read timeout$/, 'connection-lost'],
   [/^Client has encountered a connection error and is not queryable$/, 'not-executed'],
@@ -82,9 +89,11 @@ function toSet(words: string): Set<string> {
 /** Classifies an error of Prisma, its pg adapter or pg by its codes and those of its causes, the innermost first. */
 export function databaseFailure(error: unknown): DatabaseFailure | undefined {
   for (const { code, message } of flattenCauses(error)) {
-    if (code && (NOT_EXECUTED_CODES.has(code) || NOT_EXECUTED_CLASSES.test(code))) return 'not-executed'
+    if (code && NOT_EXECUTED_CODES.has(code)) return 'not-executed'
     if (code && CONNECTION_LOST_CODES.has(code)) return 'connection-lost'
-    const match = MESSAGE_PATTERNS.find(([pattern]) => pattern.test(message))
+    const match =
+      CODE_PATTERNS.find(([pattern]) => pattern.test(code ?? '')) ??
+      MESSAGE_PATTERNS.find(([pattern]) => pattern.test(message))
     if (match) return match[1]
   }
   return undefined

@@ -47,9 +47,11 @@ test('a write that PostgreSQL rejects is 503 in both APIs where certainly nothin
   expect(await (await service.send('/v1/pets')).text()).toBe('[]')
 })
 
-test('a write on an open connection whose host becomes unreachable is 504: the network cannot fail like this on one machine', () => {
-  const error = Object.assign(new Error('read EHOSTUNREACH'), { code: 'EHOSTUNREACH' })
-  expect(toApiError(error, { mayHaveExecuted: true })).toMatchObject(unknown)
+test('a write on an open connection whose host becomes unreachable, or whose TLS fails, is 504: the network cannot fail like this on one machine', () => {
+  for (const code of ['EHOSTUNREACH', 'EPROTO', 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC']) {
+    const error = Object.assign(new Error(`read ${code}`), { code })
+    expect(toApiError(error, { mayHaveExecuted: true }), code).toMatchObject(unknown)
+  }
 })
 
 /** A message of PostgreSQL's protocol. */
