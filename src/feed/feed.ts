@@ -5,7 +5,7 @@ import type { Animals } from '../animals/service.ts'
 import { createRunStatement, createStatements, type Pool } from '../database/statements.ts'
 import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
 import { createGapReader } from './gap-reader.ts'
-import { RecentAnimals } from './recent.ts'
+import type { RecentAnimals } from './recent.ts'
 import { createSequence, type SequenceState } from './sequence.ts'
 import { createSettledId } from './settled.ts'
 
@@ -46,7 +46,7 @@ export function createFeed(pool: Pool, { onError, ...options }: FeedOptions) {
         // If the state is older, all streams end; new ones have their cursors checked. A position may come while it is read.
         if (await wentBack({ ...state }, reading, hasFailed)) forget()
         hasFailed = false
-        state.recent ??= new RecentAnimals(await settled.find())
+        state.recent ??= await reader.begin(await settled.find())
         await readUntilCheck(state.recent, reading)
       } catch (error) {
         hasFailed = true // as in a failover or a restore

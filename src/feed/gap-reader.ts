@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { RunStatement } from '../database/statements.ts'
 import { type Animal, INT64_MAX } from '../animals/animal.ts'
 import { SELECT_LIST } from '../animals/queries.ts'
-import type { RecentAnimals } from './recent.ts'
+import { RecentAnimals } from './recent.ts'
 import { LAST_ID } from './sequence.ts'
 import { pauseAfter, readNewest, readWriters, waitForWriters } from './settled.ts'
 
@@ -57,16 +57,17 @@ export function createGapReader(run: RunStatement) {
     } while (rows.length === READ_SIZE)
   }
 
-  /** Whether the table still has the newest animals that were read: a database that went back has others, or none. */
-  async function isCurrent(recent?: RecentAnimals): Promise<boolean> {
-    const newest = recent?.newest(READ_SIZE) ?? []
-    if (!recent || !newest[0]) return true
-    return isDeepStrictEqual(await run<Animal>(SELECT_BETWEEN, [newest[0].id - 1n, recent.end]), newest)
+  /** @returns the animals below a settled id, so that there are some to compare after a failed read */
+  async function begin(settledId: bigint): Promise<RecentAnimals> {
+    const recent = new RecentAnimals(settledId - BigInt(READ_SIZE))
+    await readThrough(recent, settledId)
+    return recent
   }
 
   return {
+    begin,
     read,
-    isCurrent,
+    isCurrent: (recent?: RecentAnimals) => isCurrent(run, recent),
     reset: () => void (gap = undefined),
     get gapWaits() {
       return gapWaits
@@ -74,4 +75,11 @@ export function createGapReader(run: RunStatement) {
     /** For how long animals that are visible have been held back because of a gap, in milliseconds. */
     lagMs: () => (gap ? performance.now() - gap.sinceMs : 0),
   }
+}
+
+/** Whether the table still has the newest animals that were read: a database that went back has others, or none. */
+async function isCurrent(run: RunStatement, recent?: RecentAnimals): Promise<boolean> {
+  const newest = recent?.newest(READ_SIZE) ?? []
+  if (!recent || !newest[0]) return true
+  return isDeepStrictEqual(await run<Animal>(SELECT_BETWEEN, [newest[0].id - 1n, recent.end]), newest)
 }
