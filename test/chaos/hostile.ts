@@ -3,10 +3,11 @@ import { mintKey } from '../../src/auth/api-keys.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { atMost, definePart, type Defer, exactly, info, type Measurement, quantile } from './assertions.ts'
 import { type Client, createClient } from './client.ts'
-import { prepareDatabase, startCluster, type TestDatabase } from './cluster.ts'
+import { issueKey, prepareDatabase, startCluster, type TestDatabase } from './cluster.ts'
 import { atRate, openConnections } from './connections.ts'
 import { attackWithBytes } from './floods.ts'
 import { attackWithCounts } from './hostile-counts.ts'
+import { attackWithDocuments } from './hostile-documents.ts'
 import { connectionGroups, keepAliveMs, type SlowGroup, unreadRequests } from './hostile-clients.ts'
 import { type Instance, startInstance } from './instance.ts'
 
@@ -21,6 +22,8 @@ interface Sizes {
   /** How long other clients are measured during each attack, and their requests a second. */
   seconds: number
   rate: number
+  /** Connections whose bodies do not end. */
+  unfinished: number
 }
 
 /** Node looks for slow requests once a second, and this machine has other work. */
@@ -36,7 +39,7 @@ const UNREAD_MB = 100
  * work.
  */
 export const hostile = definePart(
-  { idle: 5_000, connections: 1_000, unread: 20, pipelined: 1_000, seconds: 16, rate: 100 },
+  { idle: 5_000, connections: 1_000, unread: 20, pipelined: 1_000, seconds: 16, rate: 100, unfinished: 8_000 },
   async (defer, sizes) => {
     const { url } = await startCluster(defer)
     return runHostileClients(defer, await prepareDatabase(url), sizes)
@@ -44,10 +47,10 @@ export const hostile = definePart(
 )
 
 async function runHostileClients(defer: Defer, { url, key }: TestDatabase, sizes: Sizes): Promise<Measurement[]> {
-  // Without load shedding: other clients are to be served, not rejected.
-  const env = { DATABASE_URL: url, KEEP_ALIVE_TIMEOUT_MS: keepAliveMs, limits: { shedLagMs: 600_000 } }
+  const env = { DATABASE_URL: url, KEEP_ALIVE_TIMEOUT_MS: keepAliveMs }
   const [service, control] = [await startInstance(defer, env), await startInstance(defer, env)]
-  const [client, controlClient] = [createClient(service.port, key), createClient(control.port, key)]
+  const otherKey = await issueKey(url)
+  const [client, controlClient] = [createClient(service.port, otherKey), createClient(control.port, otherKey)]
   defer(() => [client, controlClient].forEach((one) => one.close()))
   const attack: Attack = { service, sizes, measureOthers: () => measureOthers(client, controlClient, sizes) }
 
@@ -60,6 +63,7 @@ async function runHostileClients(defer: Defer, { url, key }: TestDatabase, sizes
     measurements.push(...(await attackUnread(attack, name, request)))
   measurements.push(...(await attackWithBytes(defer, service, client, sizes.seconds)))
   for (const flood of floods(service, key)) measurements.push(...(await attackWithFlood(attack, flood)))
+  measurements.push(...(await attackWithDocuments(defer, url, sizes)))
   measurements.push(...(await attackWithCounts(defer, url, sizes)))
   const after = await attack.measureOthers()
   return [
