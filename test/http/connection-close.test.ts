@@ -85,6 +85,24 @@ test('garbage in many pieces behind a request closes the connection after the re
   expect(warned).not.toHaveBeenCalled()
 })
 
+describe('a request with Upgrade: h2c is served', () => {
+  const upgrade = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n'
+
+  test('and closes the connection if another request has arrived with it, which the client repeats', async () => {
+    const text = await sendRaw(port, upgrade + get)
+    expect([statusesIn(text), /^Connection: close\r$/m.test(text)]).toEqual([[200], true])
+  })
+
+  test('and keeps the connection open for later requests', async () => {
+    const socket = connect(port, '127.0.0.1')
+    const received = collect(socket)
+    socket.write(upgrade)
+    await once(socket, 'data')
+    socket.write(`${get}GET /last HTTP/1.1\r\nHost: x\r\n\r\n`)
+    expect(statusesIn(await received)).toEqual([200, 200, 200])
+  })
+})
+
 test('a client that resets the connection after CONNECT does not affect others', async () => {
   const uncaught = vi.fn<() => void>()
   process.on('uncaughtExceptionMonitor', uncaught)

@@ -47,7 +47,17 @@ export class Connection {
       this.#inFlight.delete(res)
       if (!req.complete || (this.#isLast && !this.isServing)) this.close()
     })
+    if (this.#isFollowed(req)) this.closeAfterResponse()
     return true
+  }
+
+  /** Node serves a request with `Upgrade` (RFC 9110 §7.8) as any other, but loses what arrives with it behind its end. */
+  #isFollowed({ headers }: IncomingMessage): boolean {
+    if (headers.upgrade === undefined) return false
+    const { parser } = this.socket as { parser?: { getCurrentBuffer(): Buffer } | null } // of Node, not documented
+    const bytes = parser?.getCurrentBuffer() ?? Buffer.alloc(0)
+    const end = bytes.indexOf('\r\n\r\n') + 4 + Number(headers['content-length'] ?? 0)
+    return 'transfer-encoding' in headers || end !== bytes.length
   }
 
   /** Closes after the responses in progress; the last one says so if its headers are not sent. */
