@@ -1,14 +1,10 @@
 import { z } from 'zod'
 import { databaseFailure, isIdTaken, isLockTimeout, isSchemaOutdated, permissionDenied } from './database/errors.ts'
 
-export interface ErrorDefinition {
-  status: number
-  /** What it means to a client, for the API's documents. */
-  description: string
-  headers?: readonly string[]
-}
-
-/** Every error code (specification §7): Google's canonical codes (AIP-193) where one fits, else HTTP's own phrase. */
+/**
+ * Every error code (specification §7): Google's canonical codes (AIP-193) where one fits, else HTTP's own phrase. The
+ * description is for OpenAPI, and the message where nothing says more.
+ */
 export const ERRORS = {
   INVALID_ARGUMENT: {
     status: 400,
@@ -16,45 +12,28 @@ export const ERRORS = {
   },
   GRAPHQL_PARSE_FAILED: { status: 400, description: 'The GraphQL document has a syntax error or too many tokens.' },
   GRAPHQL_VALIDATION_FAILED: { status: 400, description: 'The document does not match the schema or exceeds a limit.' },
-  UNAUTHENTICATED: {
-    status: 401,
-    description: 'The API key or access token is missing or invalid.',
-    headers: ['WWW-Authenticate'],
-  },
-  PERMISSION_DENIED: {
-    status: 403,
-    description: 'The API key or access token lacks the required scope.',
-    headers: ['WWW-Authenticate'],
-  },
+  UNAUTHENTICATED: { status: 401, description: 'The API key or access token is missing or invalid.' },
+  PERMISSION_DENIED: { status: 403, description: 'The API key or access token lacks the required scope.' },
   NOT_FOUND: { status: 404, description: 'No animal has this id.' },
-  METHOD_NOT_ALLOWED: { status: 405, description: 'The resource does not support the method.', headers: ['Allow'] },
+  METHOD_NOT_ALLOWED: { status: 405, description: 'The resource does not support the method.' },
   NOT_ACCEPTABLE: { status: 406, description: 'No media type in `Accept` is supported.' },
   REQUEST_TIMEOUT: { status: 408, description: 'The request took too long to arrive.' },
-  ABORTED: {
-    status: 409,
-    description: 'A request with the same Idempotency-Key is in flight.',
-    headers: ['Retry-After'],
-  },
+  ABORTED: { status: 409, description: 'A request with the same Idempotency-Key is in flight.' },
   GONE: { status: 410, description: 'The operation was removed.' },
   PAYLOAD_TOO_LARGE: { status: 413, description: 'The body is larger than 64 KiB.' },
-  UNSUPPORTED_MEDIA_TYPE: {
-    status: 415,
-    description: 'The body is not application/json in UTF-8, or is compressed.',
-    headers: ['Accept-Post', 'Accept-Encoding'],
-  },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, description: 'The body is not application/json in UTF-8, or is compressed.' },
   EXPECTATION_FAILED: { status: 417, description: 'The only expectation supported is 100-continue.' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, description: 'The Idempotency-Key was used with another body.' },
   RESOURCE_EXHAUSTED: {
     status: 429,
     description:
       'The rate limit of the key is exceeded, or too many of its requests are incomplete (with the RateLimit headers), or too many authentications from one IP address have failed (without).',
-    headers: ['Retry-After'],
   },
   HEADERS_TOO_LARGE: { status: 431, description: 'The headers are larger than 16 KiB.' },
   INTERNAL: { status: 500, description: 'Internal error. The log has the cause.' },
-  UNAVAILABLE: { status: 503, description: 'The request was not executed: safe to retry.', headers: ['Retry-After'] },
+  UNAVAILABLE: { status: 503, description: 'The request was not executed: safe to retry.' },
   DEADLINE_EXCEEDED: { status: 504, description: 'Outcome of the write unknown: retry with the same Idempotency-Key.' },
-} as const satisfies Record<string, ErrorDefinition>
+} as const satisfies Record<string, { status: number; description: string }>
 
 export type ErrorCode = keyof typeof ERRORS
 

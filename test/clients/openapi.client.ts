@@ -13,6 +13,10 @@ const disabledRules = {
   'owasp:api4:2023-integer-limit': 'off',
   // The service does not allow cross-origin requests, so no response has Access-Control headers.
   'owasp:api8:2023-define-cors-origin': 'off',
+  // What any operation may have is said once: the headers in docs/rest-api.md, the errors as `default`.
+  'owasp:api4:2023-rate-limit': 'off',
+  'owasp:api4:2023-rate-limit-responses-429': 'off',
+  'owasp:api8:2023-define-error-responses-500': 'off',
 } as const
 
 describe('the OpenAPI document', () => {
@@ -26,19 +30,10 @@ describe('the OpenAPI document', () => {
     expect(await spectral({ extends: [[oas as RulesetDefinition, 'recommended']] })).toEqual([])
   })
 
-  test('has no problems with the OWASP rules of Spectral, except responses before rate limiting', async () => {
+  test('has no problems with the OWASP rules of Spectral', async () => {
     // The package declares its rules with the types of its own copy of Spectral.
-    const problems = await spectral({ extends: [[owasp as unknown as RulesetDefinition, 'all']], rules: disabledRules })
-    // Responses that are sent before rate limiting have no RateLimit headers. 408 of createPet may have them, since the
-    // application also sends it when the body times out.
-    const get = ['get.responses.401', 'get.responses.408', 'get.responses.417', 'get.responses.431']
-    const post = ['post.responses.401', 'post.responses.417', 'post.responses.431']
-    expect(problems.map(([code, , path]) => [code, path])).toEqual(
-      [
-        ...[...get, ...post].map((response) => `paths./pets.${response}`),
-        ...get.map((response) => `paths./pets/{petId}.${response}`),
-      ].map((path) => ['owasp:api4:2023-rate-limit', `${path}.headers`]),
-    )
+    const ruleset = owasp as unknown as RulesetDefinition
+    expect(await spectral({ extends: [[ruleset, 'all']], rules: disabledRules })).toEqual([])
   })
 })
 

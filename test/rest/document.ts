@@ -6,7 +6,7 @@ export const document = openapi({})
 
 interface Header {
   required?: boolean
-  schema: { type: string }
+  schema: { type: string; pattern: string }
 }
 export interface Schema {
   $ref?: string
@@ -32,24 +32,24 @@ export interface Parameter {
 }
 interface Operation {
   operationId: string
+  deprecated?: true
   parameters: Parameter[]
   requestBody?: {
     content: { 'application/json': { schema: Schema; examples: Record<string, { summary: string; value?: unknown }> } }
   }
   responses: Record<
     string,
-    { headers: Record<string, Header | { $ref: string }>; content?: Record<string, { schema: { $ref: string } }> }
+    { description: string; headers?: Record<string, Header>; content?: Record<string, { schema: { $ref: string } }> }
   >
 }
 export const paths = document['paths'] as Record<string, Record<string, Operation>>
-const components = document['components'] as { headers: Record<string, Header>; schemas: Record<string, Schema> }
+const { schemas } = document['components'] as { schemas: Record<string, Schema> }
 
 /** @returns the schema to which a reference refers */
-export const resolve = (schema: Schema): Schema => (schema.$ref ? find(components.schemas, schema.$ref) : schema)
-
-function find<T>(components: Record<string, T>, reference: string): T {
-  const found = components[reference.split('/').at(-1) ?? '']
-  if (!found) throw new Error(`Unresolved reference: ${reference}`)
+export function resolve(schema: Schema): Schema {
+  if (!schema.$ref) return schema
+  const found = schemas[schema.$ref.split('/').at(-1) ?? '']
+  if (!found) throw new Error(`Unresolved reference: ${schema.$ref}`)
   return found
 }
 
@@ -63,11 +63,36 @@ export function exampleOf({ name, schema, example }: Parameter): string {
   return String(value)
 }
 
-/** Headers of HTTP and of the CORS protocol itself. All others must be documented. */
+/** Headers of HTTP and of the CORS protocol itself. All others must be promised. */
 const TRANSPORT_HEADERS = [
   ...['date', 'connection', 'keep-alive', 'content-type', 'content-length', 'transfer-encoding', 'vary'],
   ...['access-control-allow-origin', 'access-control-expose-headers'],
 ]
+
+const text = (pattern: string, required = true): Header => ({ required, schema: { type: 'string', pattern } })
+
+/** The headers that docs/rest-api.md promises for every operation. */
+function commonHeaders(method: string, status: number): Record<string, Header> {
+  const challenge = [401, 403].includes(status)
+  const isBeforeRateLimit = [401, 417, 431].includes(status) || (status === 408 && method !== 'POST')
+  return {
+    'X-Request-Id': text('^[\\w.:-]{1,128}$'),
+    'Cache-Control': text(status < 400 && method !== 'POST' ? '^private, no-cache$' : '^no-store$'),
+    'X-Content-Type-Options': text('^nosniff$'),
+    ...(challenge && { 'WWW-Authenticate': text('^Bearer realm="petstore"') }),
+    ...([409, 429, 503].includes(status) && { 'Retry-After': text('^\\d{1,5}$') }),
+    ...(status === 415 && { 'Accept-Post': text('^application/json$'), 'Accept-Encoding': text('^identity$', false) }),
+    ...(!isBeforeRateLimit && { RateLimit: text('^"', false), 'RateLimit-Policy': text('^"', false) }),
+  }
+}
+
+/** The headers of every response of a deprecated operation, unless it is sent before the application sees the request. */
+function deprecationHeaders({ deprecated, responses }: Operation, status: number): Record<string, Header> {
+  if (!deprecated || [408, 431].includes(status)) return {}
+  const { ETag: _, ...headers } = responses[200]?.headers ?? {}
+  if (status !== 400) return headers
+  return Object.fromEntries(Object.entries(headers).map(([name, header]) => [name, { ...header, required: false }]))
+}
 
 const ajv = new Ajv2020({ strict: false, formats: { int32: true, int64: Number.isInteger } })
 const validators = new Map<string, ValidateFunction>()
@@ -87,7 +112,7 @@ export function validatorOf(name: string): ValidateFunction {
 }
 
 /**
- * Compares the status, the headers and the body of a REST response with the OpenAPI document.
+ * Compares a REST response with the OpenAPI document, and its headers also with the promises of docs/rest-api.md.
  * @returns the deviations, empty if the response conforms
  */
 export function deviations(method: string, path: string, response: Response, body: string): string[] {
@@ -95,11 +120,19 @@ export function deviations(method: string, path: string, response: Response, bod
   const operation = paths[template]?.[(method === 'HEAD' ? 'GET' : method).toLowerCase()]
   if (!operation) return []
   const label = `${method} ${template} ${response.status}`
-  const documented = operation.responses[response.status]
-  if (!documented) return [`${label}: not documented`]
+  const { default: other } = operation.responses
+  const documented = operation.responses[response.status] ?? other
+  if (!documented || (documented === other && !other.description.includes(String(response.status)))) {
+    return [`${label}: not documented`]
+  }
 
   const problems: string[] = []
-  for (const problem of headerDeviations(documented.headers, response.headers)) problems.push(`${label}: ${problem}`)
+  const headers = {
+    ...commonHeaders(method, response.status),
+    ...deprecationHeaders(operation, response.status),
+    ...documented.headers,
+  }
+  for (const problem of headerDeviations(headers, response.headers)) problems.push(`${label}: ${problem}`)
   const content = documented.content?.['application/json']
   if (!content || method === 'HEAD') return body ? [...problems, `${label}: an undocumented body`] : problems
   if (!response.headers.get('content-type')?.startsWith('application/json'))
@@ -110,15 +143,13 @@ export function deviations(method: string, path: string, response: Response, bod
 }
 
 /** @returns undocumented and invalid headers, and required headers that are missing */
-function headerDeviations(documented: Operation['responses'][string]['headers'], received: Headers): string[] {
+function headerDeviations(documented: Record<string, Header>, received: Headers): string[] {
   const documentedNames = new Set([...TRANSPORT_HEADERS, ...Object.keys(documented).map((name) => name.toLowerCase())])
   const undocumented = [...received.keys()].filter((name) => !documentedNames.has(name))
-  const invalid = Object.entries(documented).flatMap(([name, header]) => {
-    const { required, schema } = '$ref' in header ? find(components.headers, header.$ref) : header
+  const invalid = Object.entries(documented).flatMap(([name, { required, schema }]) => {
     const value = received.get(name)
     if (value === null) return required ? [`required header ${name} is missing`] : []
-    const valid = ajv.validate(schema, schema.type === 'integer' ? Number(value) : value)
-    return valid ? [] : [`header ${name}: ${ajv.errorsText()}`]
+    return ajv.validate(schema, value) ? [] : [`header ${name}: ${ajv.errorsText()}`]
   })
   return [...undocumented.map((name) => `header ${name} is not documented`), ...invalid]
 }

@@ -28,7 +28,8 @@ export const ErrorBody = z.object({
 
 /** A cursor with the example of PetStatus as its filter, so that all examples of listPets work together. */
 export const CURSOR_EXAMPLE = toCursor(42n, 'available')
-export const ETAG_EXAMPLE = '"PZ2xM0kWq8Yt1nQd7vRb4c"'
+const ETAG_EXAMPLE = '"PZ2xM0kWq8Yt1nQd7vRb4c"'
+export const ETAG = header('Changes when the body does; for `If-None-Match`.', ETAG_EXAMPLE, '^"[A-Za-z0-9_-]+"$')
 export const NEW_REX = { name: 'Rex', categoryId: 7, status: 'available' }
 export const NEW_TOM = { name: 'Tom', categoryId: 7 }
 export const REX = { id: 42, ...NEW_REX }
@@ -48,6 +49,11 @@ export const ConditionalHeaders = z.object({
 
 export function json(schema: string, examples: Json): Json {
   return { 'application/json': { schema: ref('schemas', schema), examples } }
+}
+
+/** A header of a success, which every one that documents it has. */
+export function header(description: string, example: string, pattern = '^.+$') {
+  return { description, required: true, schema: { type: 'string', pattern, maxLength: 2048 }, example }
 }
 
 export function ref(kind: string, name: string): Json {

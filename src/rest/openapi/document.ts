@@ -1,8 +1,8 @@
 import { Animal, NewPet, PAGE_SIZE, PetStatus } from '../../animals/animal.ts'
+import { type ErrorCode, ERRORS } from '../../errors.ts'
 import { OPERATIONS } from '../pets.ts'
 import type { PublicUrls } from '../operation.ts'
-import { ErrorBody, type Json, ref, toParameters, toSchema } from './components.ts'
-import { HEADER_COMPONENTS, toErrorResponses } from './responses.ts'
+import { ErrorBody, json, type Json, ref, toParameters, toSchema } from './components.ts'
 
 /** Version of the interface (specification §9), which differs from that of the service. */
 const INTERFACE_VERSION = '1.0.0'
@@ -51,27 +51,38 @@ export function openapi({ PRODUCTION_URL, STAGING_URL, OIDC_ISSUER }: PublicUrls
         },
         Error: toSchema(ErrorBody, 'Every error has this body.'),
       },
-      headers: HEADER_COMPONENTS,
     },
   }
 }
 
 function toPaths(): Json {
   const paths: Record<string, Json> = {}
-  for (const operation of OPERATIONS) {
-    const { path, method, parameters, document } = operation
-    const responses = { ...document.responses, ...toErrorResponses(operation) }
+  for (const { path, method, parameters, errors, document } of OPERATIONS) {
+    const responses = { ...document.responses, ...toErrorResponses(errors) }
     const tags = [path.split('/')[1]]
     paths[path] = { ...paths[path], [method]: { tags, ...document, parameters: toParameters(parameters), responses } }
   }
   return paths
 }
 
+/** By status: 401, the errors of the operation's own, and `default` for those that any operation may have. */
+function toErrorResponses(errors: ErrorCode[]): Json {
+  const own = ['UNAUTHENTICATED' as const, ...errors].map((code) => [ERRORS[code].status, toResponse(code)])
+  const others = 'Any other error: 403, 408, 417, 429, 431, 500 or 503; `code` says which.'
+  return { ...Object.fromEntries(own), default: { ...toResponse('UNAVAILABLE'), description: others } }
+}
+
+function toResponse(code: ErrorCode): Json {
+  const { status, description } = ERRORS[code]
+  const value = { code, message: description, status }
+  return { description, content: json('Error', { error: { summary: code, value } }) }
+}
+
 const introduction = `List, add and fetch animals. Every request needs an API key or an access token.
 
 **Errors** are \`{"code","message","status"}\`; \`status\` repeats the HTTP status. Switch on \`code\`. \`503\`: the
 request was not executed; retry after \`Retry-After\` seconds. \`504\`: the outcome of the write is unknown; retry with
-the same \`Idempotency-Key\`.
+the same \`Idempotency-Key\`. Every response has \`X-Request-Id\`: quote it in support requests.
 
 **Conditional requests**: send the \`ETag\` of a read in \`If-None-Match\` to get \`304\` without a body while it has not
 changed. \`If-Match\` is ignored on reads, where only range requests use it (RFC 9110 §13.1.1), which this API does not

@@ -4,9 +4,8 @@ import { IDEMPOTENCY_HOURS, IdempotencyKey } from '../../animals/idempotency.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
 import { sendJson, toJson } from '../../http/json.ts'
 import { callerOf } from '../../http/request.ts'
-import { json, NEW_REX, NEW_TOM, REX } from '../openapi/components.ts'
+import { header, json, NEW_REX, NEW_TOM, REX } from '../openapi/components.ts'
 import type { Operation } from '../operation.ts'
-import { headers } from '../openapi/responses.ts'
 
 const Headers = z.object({
   'Idempotency-Key': IdempotencyKey.optional().meta({
@@ -55,7 +54,13 @@ export const createPet: Operation = {
     responses: {
       201: {
         description: 'The animal was added, by this request or by an earlier one with the same key.',
-        headers: headers('Location', 'Idempotent-Replayed'),
+        headers: {
+          Location: header('The new animal, relative to the URL of the request.', '/v1/pets/42', '^(/v1/)?pets/\\d+$'),
+          'Idempotent-Replayed': {
+            ...header('An earlier request with the same key added the animal.', 'true', '^true$'),
+            required: false,
+          },
+        },
         content: json('Animal', { rex: { summary: 'The new animal', value: REX } }),
       },
     },

@@ -6,8 +6,7 @@ import { sendCacheable, toCacheable } from '../../http/cacheable.ts'
 import { toJson } from '../../http/json.ts'
 import { callerOf } from '../../http/request.ts'
 import { DEPRECATION, SUNSET, SUNSET_AT, SUNSET_DATE } from '../deprecation.ts'
-import { ConditionalHeaders, json, REX } from '../openapi/components.ts'
-import { DEPRECATION_HEADERS, headers } from '../openapi/responses.ts'
+import { ConditionalHeaders, ETAG, header, json, REX } from '../openapi/components.ts'
 import { type Operation, type PublicUrls, referenceBase } from '../operation.ts'
 
 const Path = z.object({ petId: Int64.meta({ description: 'Identifier of the animal.', example: REX.id }) })
@@ -15,6 +14,13 @@ const Path = z.object({ petId: Int64.meta({ description: 'Identifier of the anim
 /** The list is the replacement that the specification names; only GraphQL returns one animal by its id. */
 const REPLACEMENT =
   'For one animal use the GraphQL query `pet(id:)` at /graphql, for lists GET /v1/pets with a status filter.'
+
+const headers = {
+  ETag: ETAG,
+  Deprecation: header('Since when the operation is deprecated (RFC 9745).', DEPRECATION, '^@\\d+$'),
+  Sunset: header('When the operation will be removed (RFC 8594).', SUNSET),
+  Link: header('The `successor-version` (RFC 5829).', '</v1/pets>; rel="successor-version"'),
+}
 
 /** It responds 410 from the sunset date on (specification §4.3). */
 export const getPet: Operation = {
@@ -42,10 +48,10 @@ export const getPet: Operation = {
     responses: {
       200: {
         description: 'The animal.',
-        headers: headers('ETag', ...DEPRECATION_HEADERS),
+        headers,
         content: json('Animal', { rex: { summary: 'An animal', value: REX } }),
       },
-      304: { description: 'The animal has not changed.', headers: headers('ETag', ...DEPRECATION_HEADERS) },
+      304: { description: 'The animal has not changed.', headers },
     },
   },
 }

@@ -5,8 +5,7 @@ import { parseCursor, toCursor } from '../../animals/cursor.ts'
 import { createCoalescer } from '../../coalesce.ts'
 import { type CacheableResponse, sendCacheable, toCacheable } from '../../http/cacheable.ts'
 import { toJson } from '../../http/json.ts'
-import { ConditionalHeaders, CURSOR_EXAMPLE, json, REX, TOM } from '../openapi/components.ts'
-import { headers } from '../openapi/responses.ts'
+import { ConditionalHeaders, CURSOR_EXAMPLE, ETAG, header, json, REX, TOM } from '../openapi/components.ts'
 import type { Operation } from '../operation.ts'
 
 const NO_REPEAT = 'must not be repeated'
@@ -30,6 +29,14 @@ const Query = z.object({
       examples: [CURSOR_EXAMPLE],
     }),
 })
+
+const headers = {
+  ETag: ETAG,
+  Link: header(
+    '`next` and `first` (RFC 8288), relative to the URL of the request.',
+    `</v1/pets?limit=20&status=available&cursor=${CURSOR_EXAMPLE}>; rel="next"`,
+  ),
+}
 
 export const listPets: Operation = {
   method: 'get',
@@ -62,13 +69,13 @@ export const listPets: Operation = {
     responses: {
       200: {
         description: 'The page.',
-        headers: headers('Link', 'ETag'),
+        headers,
         content: json('Pets', {
           animals: { summary: 'Two animals, the second without a status', value: [REX, TOM] },
           none: { summary: 'No animal matches the filter', value: [] },
         }),
       },
-      304: { description: 'The page has not changed.', headers: headers('Link', 'ETag') },
+      304: { description: 'The page has not changed.', headers },
     },
   },
 }
