@@ -32,11 +32,21 @@ declare module 'node:http' {
   }
 }
 
+/**
+ * Clients send at most some hundred characters. To compare thousands of media types with those of the service takes
+ * milliseconds, before the client has a turn and also without a key.
+ */
+const MAX_ACCEPT_LENGTH = 1_000
+
 /** Sets the request id (the client's own if it is well-formed), the deadline, and the headers of every response. */
 export function beginRequest(req: Request, res: Response, handlerTimeoutMs: number): void {
   const given = req.headers['x-request-id']
   req.id = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
   req.deadline = new Deadline(handlerTimeoutMs)
+  // A server may disregard what a client accepts (RFC 9110 §12.4.1).
+  for (const name of ['accept', 'accept-encoding']) {
+    if (Number(req.headers[name]?.length) > MAX_ACCEPT_LENGTH) delete req.headers[name]
+  }
   res.setHeader('X-Request-Id', req.id)
   res.setHeader('Cache-Control', 'no-store')
   res.setHeader('X-Content-Type-Options', 'nosniff')

@@ -38,6 +38,7 @@ describe('errors before execution have the negotiated media type', () => {
     { Accept: 'application/json', type: 'application/json' },
     { Accept: '*/*', type: 'application/json' },
     { Accept: 'image/png', type: 'application/json' },
+    { Accept: 'image/png,'.repeat(101), type: 'application/json' }, // disregarded: too long
   ])('Accept: $Accept', async ({ Accept, type }, { service }) => {
     for (const Authorization of ['', `Bearer ${service.key}`]) {
       const headers = { Authorization, Accept, 'Content-Type': 'text/plain' }
