@@ -74,7 +74,10 @@ function toCaller(issuer: string, { sub, exp = 0, scope, scp }: JWTPayload): Cal
   }
 }
 
-/** @returns finds the key of a token. Unlike jose's remote key set, it keeps known keys while the issuer is away */
+/**
+ * @returns finds the key of a token. jose's remote key set (6.2) has no cool-down after a failure, and rejects a token with an
+ *   unknown key during a cool-down; with these two around it, it is no shorter
+ */
 function createFindKey(issuer: string, onError: (error: unknown) => void): JWTVerifyGetKey {
   let findKnown: JWTVerifyGetKey | undefined
   let fetching: Promise<JWTVerifyGetKey> | undefined

@@ -22,7 +22,8 @@ const LOCALHOST = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 /**
  * Lets pages of other origins read responses, errors included (Fetch standard, CORS protocol). Never with
- * Access-Control-Allow-Credentials: clients authenticate by a header that their script sets, not by cookies.
+ * Access-Control-Allow-Credentials: clients authenticate by a header that their script sets, not by cookies. The package
+ * `cors` (2.8.6) treats every OPTIONS as a preflight, and allows methods and headers to origins that are not allowed.
  */
 export function allowOrigins(origins: AllowedOrigins, req: Request, res: Response): void {
   // Also without Origin: a cache must not give that response to a page.
