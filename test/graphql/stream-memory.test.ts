@@ -27,6 +27,7 @@ test('an open stream keeps neither the document nor the variables of its request
     document: (await measure((n) => ({ query: `${query} # ${n} ${padding}` }))) - small,
     variables: (await measure(() => ({ query, variables: { padding } }))) - small,
   }
+  expect(await (await service.send('/metrics')).text()).toContain(`\npetstore_streams ${4 * STREAMS}\n`)
   expect(kept.document).toBeLessThan(padding.length / 2)
   expect(kept.variables).toBeLessThan(padding.length / 2)
 })
