@@ -40,7 +40,9 @@ test('every statement costs the same in a large table as in a small one, for a r
       if (!/FROM "public"\."animal"\s+WHERE/.test(text) || text.includes('INSERT')) continue
       const isPage = text.includes('LIMIT')
       const scan = { parent: isPage ? 'Limit' : undefined, index: indexOf(text), filter: undefined }
-      expect(scansIn(JSON.parse(plan)[0].Plan), text).toEqual([scan])
+      const scans = scansIn(JSON.parse(plan)[0].Plan) // the feed reads the last id, too, if the sequence has none
+      expect(scans.slice(0, 1), text).toEqual([scan])
+      expect(new Set(scans.map(({ index }) => index)).size, text).toBe(1)
       expect(plan, text).not.toContain('Sort"')
     }
     for (const { text, values } of sent) {
@@ -54,9 +56,6 @@ test('a page reads few blocks of a large table, whatever the filter, the bounds 
   await growTables(service, SMALL)
   const pages = (await executeAll(service)).filter(({ text }) => text.includes('AS page'))
   await growTables(service, LARGE)
-  // Category 2 has 5,000 animals without a status, which follow the sold ones in an index that begins with the category.
-  await service.database.pool.query(`
-    INSERT INTO animal (name, category_id) SELECT 'x', 2 FROM generate_series(1, 5000); ANALYZE animal`)
   // Animals without a status follow the sold ones in an index that begins with the category.
   await service.database.pool.query(`
     INSERT INTO animal (name, category_id) SELECT 'x', 2 FROM generate_series(1, 50000);

@@ -13,10 +13,10 @@ export const GENEROUS_TIMEOUTS = {
 /** Limits of every service that a test starts in its process: two cores are shared by the tests. */
 export const GENEROUS_LIMITS = {
   headersTimeoutMs: 120_000,
-  lockTimeoutMs: 20_000,
-  statementTimeoutMs: 30_000,
-  queryTimeoutMs: 40_000,
-  checkoutTimeoutMs: 40_000,
+  lockTimeoutMs: 60_000,
+  statementTimeoutMs: 70_000,
+  queryTimeoutMs: 80_000,
+  checkoutTimeoutMs: 80_000,
   shedQueueLength: Infinity,
   shedQueueMs: Infinity,
   shedLagMs: Infinity,
