@@ -38,11 +38,11 @@ test('every statement costs the same in a large table as in a small one, for a r
       expect(cost, `${text}\n${plan}`).toBeLessThan((small.get(text) ?? 0) + 100)
       expect(plan, text).not.toContain('"JIT"')
       if (!/FROM "public"\."animal"\s+WHERE/.test(text) || text.includes('INSERT')) continue
-      const isPage = text.includes('LIMIT')
+      const isPage = /LIMIT|max\(id\)/.test(text)
       const scan = { parent: isPage ? 'Limit' : undefined, index: indexOf(text), filter: undefined }
-      const scans = scansIn(JSON.parse(plan)[0].Plan) // the feed reads the last id, too, if the sequence has none
-      expect(scans.slice(0, 1), text).toEqual([scan])
-      expect(new Set(scans.map(({ index }) => index)).size, text).toBe(1)
+      // If the sequence has no last id, the feed reads that of the table, with a scan of its own.
+      const scans = scansIn(JSON.parse(plan)[0].Plan).map((one) => JSON.stringify(one))
+      expect([...new Set(scans)], text).toEqual([JSON.stringify(scan)])
       expect(plan, text).not.toContain('Sort"')
     }
     for (const { text, values } of sent) {

@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers'
+import type pg from 'pg'
 import { describe, expect } from 'vitest'
 import { docsScript } from '../support/assets.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
@@ -10,9 +11,13 @@ async function expectShed(response: Response): Promise<void> {
   expect(JSON.stringify(await response.json())).toContain('"UNAVAILABLE"')
 }
 
-/** The test databases are clones: a table has the same oid in all of them. */
-const BLOCKED = `SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
-  WHERE relation = 'animal'::regclass AND NOT granted AND datname = current_database()`
+/** The pages that wait for the lock. Within a transaction, PostgreSQL shows the activity that it has shown first. */
+async function countBlockedPages(client: pg.Client): Promise<number> {
+  await client.query('SELECT pg_stat_clear_snapshot()')
+  const { rowCount } = await client.query(`SELECT FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND query LIKE '%AS page%' AND datname = current_database()`)
+  return rowCount ?? 0
+}
 
 /** Runs `work` while a lock blocks every connection of the pool and one request more than the limit waits. */
 async function whileQueueFull(service: TestService, queueLength: number, work: () => Promise<void>): Promise<void> {
@@ -24,7 +29,7 @@ async function whileQueueFull(service: TestService, queueLength: number, work: (
     const sendNext = () => sent.push(service.send(`/v1/pets?limit=${sent.length + 1}`))
     for (let busy = 1; busy <= pool.options.max; busy++) {
       sendNext()
-      await waitUntil(async () => Number((await client.query(BLOCKED)).rowCount) >= busy)
+      await waitUntil(async () => (await countBlockedPages(client)) >= busy)
     }
     for (let waiting = 1; waiting <= queueLength + 1; waiting++) {
       sendNext()
