@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { type GraphQLError, OperationTypeNode } from 'graphql'
+import { type GraphQLError, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
 import { consumeQuota } from '../auth/rate-limit.ts'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
 import { createCoalescer } from '../coalesce.ts'
@@ -14,6 +14,9 @@ import type { GraphQLContext } from './schema/builder.ts'
 import { lazy } from './schema/connection.ts'
 import { createSubscribe, type SubscribeDependencies, type Subscription } from './subscription/subscribe.ts'
 import type { TrustedDocuments } from './trusted-documents.ts'
+
+/** Shorter executions are not charged in advance, so that many of them share statements. In milliseconds. */
+const LONG_EXECUTION_MS = 1
 
 export type Result = Executed & Pick<Prepared, 'cost'>
 
@@ -39,6 +42,8 @@ export function createExecute({ trusted, keyLimiter, turns, ...dependencies }: E
   const prepare = createPrepare(engine, trusted, Math.min(limits.cost, keyLimiter?.points ?? limits.cost))
   const subscribe = createSubscribe(dependencies)
   const coalesce = createCoalescer<Executed>()
+  /** What the last execution of an operation took until it waited for the database, in milliseconds. */
+  const lastMs = new WeakMap<OperationDefinitionNode, number>()
 
   async function executeIn(
     prepared: Prepared,
@@ -56,8 +61,15 @@ export function createExecute({ trusted, keyLimiter, turns, ...dependencies }: E
     }
     // Query results depend only on the text of the request, so identical requests may share one execution. It has no
     // caller and its own deadline; each of the requests waits until its own deadline.
-    const shared = () =>
-      turns.charge(caller.clientId, () => executeIn(prepared, { deadline: req.deadline.fork(), caller: undefined }))
+    const shared = () => {
+      const beganMs = performance.now()
+      const executed = executeIn(prepared, { deadline: req.deadline.fork(), caller: undefined })
+      lastMs.set(prepared.operation, performance.now() - beganMs)
+      return executed
+    }
+    // It begins in a later turn. In this one, many requests with a document that is known could begin.
+    const expectedMs = lastMs.get(prepared.operation) ?? 0
+    if (expectedMs > LONG_EXECUTION_MS) turns.charge(caller.clientId, expectedMs)
     return req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, shared))
   }
 

@@ -54,7 +54,9 @@ export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependen
     }
     const result = await turns.run(req, res, work, bytes?.length)
     if ('stream' in result) return sendStream(req, res, result, dependencies)
-    turns.charge(callerOf(req).clientId, () => send(result, req, res))
+    const beganMs = performance.now()
+    send(result, req, res)
+    turns.charge(callerOf(req).clientId, performance.now() - beganMs)
   }
 
   const trace = tracer ? [traceOperations(tracer)] : []

@@ -76,8 +76,9 @@ export class Turns {
   }
 
   /** Charges synchronous work to the client whose request has led to it: its next request waits for it. */
-  charge<T>(clientId: bigint, work: () => T): T {
-    return this.#measure(this.#clientOf(clientId), work)
+  charge(clientId: bigint, ms: number): void {
+    this.#clientOf(clientId).usedMs += ms
+    if (!this.#isScheduled) this.#schedule()
   }
 
   #clientOf(clientId: bigint): Client {

@@ -34,6 +34,22 @@ test('another key does not wait for all documents of a key that sends many', asy
   expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 400))
 })
 
+test('another key does not wait for all executions of a document that was executed before', async ({ service }) => {
+  const otherKey = await service.keys.issue('other')
+  const fields = Array.from({ length: 60 }, (_, n) => `a${n}: pet(id: $id) { id }`).join(' ')
+  const query = `${'\n'.repeat(900)} query ($id: ID = 1) { ${fields} }`
+  // Each is another request, which shares no execution. None of its arguments can be coerced.
+  const bodyOf = (n: number) => ({ query, variables: { id: null, n } })
+  await service.postGraphQL(bodyOf(-1))
+  const [last, ...sockets] = await connectAll(service, CONNECTIONS + 1)
+  let completed = 0
+  const sent = sockets.map((socket, n) => post(socket, '/graphql', service.key, bodyOf(n)).finally(() => completed++))
+  const other = await post(last, '/v1/pets', otherKey, { name: 'Rex', categoryId: 1 })
+  expect(statusesIn(other)).toEqual([201])
+  expect(completed).toBeLessThan(CONNECTIONS / 6)
+  expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 200))
+})
+
 test('requests of a key whose requests wait too long are 503, those of other keys are served', async ({ service }) => {
   const bounded = await service.startPeer({ limits: { turnWaitMs: 0 } })
   const otherKey = await service.keys.issue('other')
