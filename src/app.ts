@@ -17,13 +17,13 @@ import type { LoadShedder } from './http/load-shedding.ts'
 import { addReadRoute, createRouteOf, redirectTrailingSlash } from './http/router.ts'
 import { addAssetRoutes } from './http/static.ts'
 import { beginRequest } from './http/request.ts'
-import { traceRequests } from './http/tracing.ts'
 import { addDocsRoutes } from './rest/docs/route.ts'
 import type { OperationDependencies } from './rest/operation.ts'
 import { deprecateGetPet } from './rest/operations/get-pet.ts'
 import { addPetRoutes, OPERATIONS } from './rest/pets.ts'
 import { observeRequests } from './telemetry/access-log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
+import type { RecordSpan } from './telemetry/tracing.ts'
 
 interface AppDependencies extends AuthenticateDependencies, OperationDependencies, GraphQLRouterDependencies {
   config: Config
@@ -32,6 +32,7 @@ interface AppDependencies extends AuthenticateDependencies, OperationDependencie
   health: Health
   metrics: Metrics
   log: Logger
+  recordSpan?: RecordSpan | undefined
 }
 
 const ROUTES = [
@@ -91,10 +92,10 @@ export function createApp(deps: AppDependencies): Express {
 }
 
 /** What is done for every request, before its route is known. */
-function addCommonSteps(app: Express, { config, log, metrics, tracer }: AppDependencies): void {
+function addCommonSteps(app: Express, { config, log, metrics, recordSpan }: AppDependencies): void {
   const { CORS_ORIGINS, HANDLER_TIMEOUT_MS } = config
   const routeOf = createRouteOf(ROUTES)
-  const observe = observeRequests(log, metrics)
+  const observe = observeRequests(log, metrics, recordSpan)
   const deprecate = deprecateGetPet(config)
 
   app.use((req, res, next) => {
@@ -103,10 +104,6 @@ function addCommonSteps(app: Express, { config, log, metrics, tracer }: AppDepen
     observe(req, res)
     if (CORS_ORIGINS) allowOrigins(CORS_ORIGINS, req, res)
     deprecate(req, res)
-    next()
-  })
-  if (tracer) app.use(traceRequests(tracer))
-  app.use((req, res, next) => {
     validateRequestHead(req)
     if (CORS_ORIGINS && respondToPreflight(req, res, routeOf)) return
     if (!redirectTrailingSlash(req, res)) next()

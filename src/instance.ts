@@ -11,7 +11,7 @@ import { version } from './project.ts'
 import { createService, type Service, type ServiceOptions } from './service.ts'
 import { onSignals } from './signals.ts'
 import { createThrottledLog } from './telemetry/logger.ts'
-import { startConfiguredTracing } from './telemetry/tracing-config.ts'
+import { startTracing } from './telemetry/tracing.ts'
 
 interface InstanceOptions extends Pick<ServiceOptions, 'config' | 'log' | 'limits'> {
   env: NodeJS.ProcessEnv
@@ -36,7 +36,7 @@ export async function runInstance(options: InstanceOptions): Promise<void> {
 async function start({ config, env, log, limits }: InstanceOptions, wait: LockWait): Promise<() => Promise<void>> {
   const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
   const trusted = mode === 'off' || !file ? undefined : { mode, byHash: await readManifest(file) }
-  const tracing = await startConfiguredTracing(env, log)
+  const tracing = await startTracing(env, log)
   const databaseServer = await openDatabaseServer(config, () =>
     log.error('the embedded PostgreSQL has stopped: start the service again'),
   )
@@ -48,7 +48,7 @@ async function start({ config, env, log, limits }: InstanceOptions, wait: LockWa
       databaseUrl: databaseServer.url,
       log,
       trusted,
-      tracer: tracing?.tracer,
+      recordSpan: tracing?.recordSpan,
     })
     stopService = service.stop
     const devKey = databaseServer.embedded

@@ -1,4 +1,3 @@
-import type { Tracer } from '@opentelemetry/api'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './animals/idempotency.ts'
 import { createAnimals } from './animals/service.ts'
@@ -27,6 +26,7 @@ import { createErrorLog, logFailures } from './telemetry/error-log.ts'
 import { observeRejections } from './telemetry/access-log.ts'
 import { createThrottledLog } from './telemetry/logger.ts'
 import { createMetrics } from './telemetry/metrics.ts'
+import type { RecordSpan } from './telemetry/tracing.ts'
 
 /** A host without a probe of `/readyz` learns of an outage, and of wrong settings, from the log. */
 const DATABASE_CHECK_MS = 60_000
@@ -43,7 +43,7 @@ export interface ServiceOptions {
   log: Logger
   /** Any GraphQL document is accepted by default. */
   trusted?: TrustedDocuments | undefined
-  tracer?: Tracer | undefined
+  recordSpan?: RecordSpan | undefined
   /** The clock of API keys, access tokens and deprecation. Tests have one of their own. */
   now?: (() => Date) | undefined
   /** Limits that tests change. */
@@ -56,7 +56,7 @@ export type Service = ReturnType<typeof createService>
 // oxlint-disable-next-line max-lines-per-function -- creates the parts, one after the other
 export function createService(options: ServiceOptions) {
   const { config, databaseUrl, log, trusted = TRUSTED_DOCUMENTS_OFF } = options
-  const { tracer, now = () => new Date() } = options
+  const { recordSpan, now = () => new Date() } = options
   const limits = limitsOf(config, options.limits)
   let stopping: Promise<void> | undefined
 
@@ -65,7 +65,6 @@ export function createService(options: ServiceOptions) {
     config,
     limits,
     databaseUrl,
-    tracer,
     onReplicaExcluded: (details) =>
       warnOnceAMinute('replica excluded for up to a second, reading from the primary', details, details.reason),
   })
@@ -144,7 +143,7 @@ export function createService(options: ServiceOptions) {
     log,
     logError,
     trusted,
-    tracer,
+    recordSpan,
     recordUse,
     recordDeprecatedCall: ({ keyPrefix }) => metrics.recordDeprecatedCall(keyPrefix),
     now,

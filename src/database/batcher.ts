@@ -1,7 +1,5 @@
-import { type Context, context } from '@opentelemetry/api'
 import pg from 'pg'
 import { databaseFailure } from './errors.ts'
-import { traceShared } from './tracing.ts'
 
 /** How long a batch waits for the previous one, in milliseconds: a statement that hangs delays no other. */
 const MAX_WAIT_MS = 100
@@ -14,8 +12,6 @@ type Execute<Input, Output> = (take: () => Input[]) => Promise<Output[]>
 
 interface Waiter<Input, Output> {
   input: Input
-  /** Of the request, for its trace. */
-  context: Context
   resolve(output: Output): void
   reject(error: unknown): void
 }
@@ -48,7 +44,7 @@ export class Batcher<Input, Output> {
 
   execute(input: Input): Promise<Output> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ input, context: context.active(), resolve, reject })
+      this.#waiting.push({ input, resolve, reject })
       this.#schedule()
     })
   }
@@ -58,18 +54,17 @@ export class Batcher<Input, Output> {
       const uncovered = this.#waiting.length - this.#unsent * MAX_BATCH_SIZE
       const mayWait = uncovered < MAX_BATCH_SIZE && this.#unsent + this.#inFlight.size > 0
       if (uncovered <= 0 || mayWait) return
-      const first = this.#waiting[this.#unsent * MAX_BATCH_SIZE]
       this.#unsent += 1
-      const send = () => void this.#sendNext(first?.context ?? context.active())
+      const send = () => void this.#sendNext()
       // Under load after all requests that have arrived: they are one batch. A client alone does not wait for a turn.
       if (this.#latestSize > 1) setImmediate(send)
       else send()
     }
   }
 
-  async #sendNext(parent: Context): Promise<void> {
+  async #sendNext(): Promise<void> {
     const newest = this.#waiting.at(-1)
-    const failed = await this.#send(parent, (isConnected) => {
+    const failed = await this.#send((isConnected) => {
       this.#unsent -= 1
       // A failed checkout fails the inputs that were waiting when it began, not those that have arrived since.
       const waited = isConnected ? this.#waiting.length : this.#waiting.findIndex((waiter) => waiter === newest) + 1
@@ -77,16 +72,13 @@ export class Batcher<Input, Output> {
     })
     this.#schedule()
     for (const waiter of failed) {
-      await this.#send(waiter.context, () => [waiter])
+      await this.#send(() => [waiter])
       this.#schedule() // what arrived meanwhile waits for this statement, too
     }
   }
 
   /** Sends one statement. @returns the inputs to execute again, each alone */
-  async #send(
-    parent: Context,
-    takeWaiters: (isConnected: boolean) => Waiter<Input, Output>[],
-  ): Promise<Waiter<Input, Output>[]> {
+  async #send(takeWaiters: (isConnected: boolean) => Waiter<Input, Output>[]): Promise<Waiter<Input, Output>[]> {
     let batch: Waiter<Input, Output>[] | undefined
     let timer: NodeJS.Timeout | undefined
     const take = () => {
@@ -100,9 +92,8 @@ export class Batcher<Input, Output> {
       }, MAX_WAIT_MS).unref()
       return taken.map(({ input }) => input)
     }
-    const sharedBy = () => batch?.map((waiter) => waiter.context) ?? []
     try {
-      const outputs = await traceShared(parent, sharedBy, () => this.#execute(take))
+      const outputs = await this.#execute(take)
       batch?.forEach(({ resolve }, n) => resolve(outputs[n] as Output)) // as long as the batch
       return []
     } catch (error) {

@@ -1,14 +1,11 @@
-import { context, type Tracer } from '@opentelemetry/api'
 import pg from 'pg'
 import type { Limits } from '../limits.ts'
 import { ConnectionUnavailableError, UnreplicatedError } from './errors.ts'
-import { tracedClient } from './tracing.ts'
 
 export interface PoolOptions {
   url: string
   size: number
   timeouts: Pick<Limits, `${'checkout' | 'lock' | 'statement' | 'query'}TimeoutMs`>
-  tracer?: Tracer | undefined
 }
 
 /**
@@ -23,8 +20,7 @@ const SYNC_WAIT = 'SyncRepWaitForLSN'
 type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void
 
 /**
- * pg's pool that also measures the wait for a connection, reports a failed checkout as ConnectionUnavailableError, and
- * keeps the trace context of the request that waits.
+ * pg's pool that also measures the wait for a connection and reports a failed checkout as ConnectionUnavailableError.
  */
 export class Pool extends pg.Pool {
   /** When each of the requests that wait for a connection began to wait, oldest first. */
@@ -75,19 +71,16 @@ export class Pool extends pg.Pool {
     }
     const waiter = { sinceMs: performance.now() }
     this.#waiters.add(waiter)
-    // pg's pool calls back in the context of the request that returned the connection.
-    const resume = context.bind(context.active(), callback)
     return super.connect((error, client, done) => {
       this.#waiters.delete(waiter)
-      resume(error && new ConnectionUnavailableError(error), client, done)
+      callback(error && new ConnectionUnavailableError(error), client, done)
     })
   }
 }
 
 /** The pool connects when it is first used. */
-export function createPool({ url, size, timeouts, tracer }: PoolOptions): Pool {
+export function createPool({ url, size, timeouts }: PoolOptions): Pool {
   const pool = new Pool({
-    ...(tracer && { Client: tracedClient(tracer) }),
     connectionString: url,
     max: size,
     connectionTimeoutMillis: timeouts.checkoutTimeoutMs,

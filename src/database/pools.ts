@@ -10,7 +10,7 @@ import { createStatements } from './statements.ts'
 /** One connection for new animals, and one for subscriptions that read older ones. */
 const FEED_POOL_SIZE = 2
 
-interface PoolsOptions extends Pick<PoolOptions, 'tracer'> {
+interface PoolsOptions {
   config: Config
   limits: Limits
   databaseUrl: string
@@ -23,13 +23,13 @@ interface PoolsOptions extends Pick<PoolOptions, 'tracer'> {
  * it; one for each replica and for the primary's WAL position. They connect when they are first used.
  */
 export function createPools(options: PoolsOptions) {
-  const { config, limits, databaseUrl, tracer } = options
-  const common = { url: databaseUrl, timeouts: limits, tracer }
+  const { config, limits, databaseUrl } = options
+  const common = { url: databaseUrl, timeouts: limits }
   const replication = createReplication(options, common)
   const database = createDatabase({ ...common, size: config.DATABASE_POOL_SIZE }, replication.replicas)
   const feedPool = createPool({ ...common, size: FEED_POOL_SIZE })
   // A saturated pool does not make the instance unready, and delays no verification of streams' keys.
-  const readinessPool = createPool({ ...common, size: 1, tracer: undefined })
+  const readinessPool = createPool({ ...common, size: 1 })
   const others = [feedPool, readinessPool, ...replication.pools]
   return {
     database,
@@ -46,7 +46,7 @@ function createReplication({ config, onReplicaExcluded }: PoolsOptions, common: 
   const { DATABASE_REPLICA_URLS: urls = [], DATABASE_POOL_SIZE: size } = config
   const hosts = new Map(urls.map((url) => [createPool({ ...common, url, size }), new URL(url).host]))
   const pools = [...hosts.keys()]
-  const positionPool = createPool({ ...common, size: 1, tracer: undefined })
+  const positionPool = createPool({ ...common, size: 1 })
   const onExcluded = (reason: string, pool?: Pool) => onReplicaExcluded({ reason, host: pool && hosts.get(pool) })
   return { replicas: createReplicas({ pools, positionPool, onExcluded }), pools: [...pools, positionPool] }
 }

@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { context, ROOT_CONTEXT } from '@opentelemetry/api'
 import { createList } from '../animals/lists.ts'
 import type { Animals } from '../animals/service.ts'
 import { createRunStatement, createStatements, type Pool } from '../database/statements.ts'
@@ -67,8 +66,7 @@ export function createFeed(pool: Pool, { onError, ...options }: FeedOptions) {
   function listen(onNewAnimals: () => void, after: bigint): () => void {
     followers.add(onNewAnimals)
     if (after > state.newest) state.newest = after
-    // Outside the context of the request: its span is not the parent of the statements.
-    loop ??= context.with(ROOT_CONTEXT, readWhileFollowed)
+    loop ??= readWhileFollowed()
     return () => void followers.delete(onNewAnimals)
   }
 

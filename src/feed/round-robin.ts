@@ -1,5 +1,4 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
-import { context } from '@opentelemetry/api'
 
 /** Clients take turns with one piece of work each, however much of one client waits. */
 export function createRoundRobin() {
@@ -22,8 +21,7 @@ export function createRoundRobin() {
   return <T>(clientId: bigint, work: () => Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
       const queue = queues.get(clientId) ?? []
-      // In the context of the client's request: its span is the parent of the statements.
-      queue.push(context.bind(context.active(), () => work().then(resolve, reject)))
+      queue.push(() => work().then(resolve, reject))
       queues.set(clientId, queue)
       if (!isRunning) void run()
     })

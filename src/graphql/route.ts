@@ -1,4 +1,3 @@
-import type { Tracer } from '@opentelemetry/api'
 import { type IRouter, type Request, type Response, Router } from 'express'
 import { parseBody, receiveBody } from '../http/body.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
@@ -12,19 +11,16 @@ import { createExecute, type ExecuteDependencies, type Result } from './execute.
 import { paramsOf } from './params.ts'
 import { printedSchema } from './schema/index.ts'
 import { sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
-import { traceOperations } from './tracing.ts'
 
 export interface GraphQLRouterDependencies extends ExecuteDependencies, SendStreamDependencies {
   keptBytes: KeptBytes
-  /** Creates a span for each operation; none without a tracer. */
-  tracer?: Tracer | undefined
 }
 
 /** A response whose media type is negotiated. */
 type NegotiatedResponse = Response<unknown, { mediaType: string }>
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
-export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependencies): Router {
+export function graphqlRouter(dependencies: GraphQLRouterDependencies): Router {
   const { turns } = dependencies
   const execute = createExecute(dependencies)
 
@@ -59,12 +55,11 @@ export function graphqlRouter({ tracer, ...dependencies }: GraphQLRouterDependen
     turns.charge(callerOf(req).clientId, performance.now() - beganMs)
   }
 
-  const trace = tracer ? [traceOperations(tracer)] : []
   const router = Router({ strict: true, caseSensitive: true })
   router
     .route('/')
-    .get(trace, respond)
-    .post(trace, respond)
+    .get(respond)
+    .post(respond)
     .all(allowMethods('GET', 'HEAD', 'POST'))
   router.use(notFound)
   return router

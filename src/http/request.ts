@@ -20,8 +20,6 @@ declare module 'express-serve-static-core' {
     /** The response is a stream: how many events it has sent, when it began, in milliseconds, and why it has ended. */
     stream?: { readonly events: number; readonly beganMs: number; readonly endReason: string | undefined }
     errorCode?: ErrorCode
-    /** The span of the request (W3C Trace Context); undefined without tracing. */
-    traceparent?: string
   }
 }
 

@@ -2,10 +2,8 @@ import type { Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { createThrottledLog } from './logger.ts'
 import type { Metrics } from './metrics.ts'
+import { type RecordSpan, TRACEPARENT } from './tracing.ts'
 import type { RejectedRequest } from '../http/connection/server.ts'
-
-/** W3C Trace Context §3.2: ids of zeros and version ff are invalid. */
-const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
 
 /** nginx's status for a client that closed the connection before the response. */
 const CLIENT_CLOSED_REQUEST = 499
@@ -16,12 +14,12 @@ const UNAUTHENTICATED_INTERVAL_MS = 1_000
 const PROBES = new Set(['/livez', '/readyz'])
 
 /**
- * Logs and measures each request when its response is complete or its client has disconnected. Of the URL only
+ * Logs, measures and traces each request when its response is complete or its client has disconnected. Of the URL only
  * the route template is recorded: so API keys are not logged, and each metric has few time series.
  */
-export function observeRequests(log: Logger, metrics: Metrics): (req: Request, res: Response) => void {
+export function observeRequests(log: Logger, metrics: Metrics, recordSpan: RecordSpan = () => undefined) {
   const logUnauthenticated = createThrottledLog(log, UNAUTHENTICATED_INTERVAL_MS, 'info')
-  return (req, res) => {
+  return (req: Request, res: Response): void => {
     res.once('close', () => {
       const { id: requestId, method, operation, errorCode: code, deadline, caller, headers, stream } = req
       const route = req.routeTemplate
@@ -30,10 +28,9 @@ export function observeRequests(log: Logger, metrics: Metrics): (req: Request, r
       const seconds = (stream?.beganMs ?? ms) / 1000
       metrics.observe({ route, method, operation: operation?.type, status, code, seconds })
       const client = status === 401 || status === 429 ? req.ip : undefined
-      const received = TRACEPARENT.test(String(headers.traceparent)) ? headers.traceparent : undefined
       const details = {
         requestId,
-        traceparent: req.traceparent ?? received,
+        traceparent: recordSpan(req, res) ?? TRACEPARENT.exec(String(headers.traceparent))?.[0],
         key: caller?.keyPrefix,
         subject: caller?.subject,
         client,

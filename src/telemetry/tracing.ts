@@ -1,70 +1,80 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { context, diag, DiagLogLevel, propagation } from '@opentelemetry/api'
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core'
-import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
-import { BasicTracerProvider, BatchSpanProcessor, ConsoleSpanExporter } from '@opentelemetry/sdk-trace-base'
-import { SimpleSpanProcessor, type SpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api'
+import type { Request, Response } from 'express'
 import type { Logger } from 'pino'
+import { ERRORS } from '../errors.ts'
 import { version } from '../project.ts'
-import { redactKeys, createThrottledLog } from './logger.ts'
-import { type Exporter, TRACING_STOP_TIMEOUT_MS } from './tracing-config.ts'
+import { createThrottledLog } from './logger.ts'
 
-interface TracingOptions {
-  exporters: Exporter[]
-  log: Logger
-  /** Processors instead of those of the exporters, for tests. */
-  processors?: SpanProcessor[]
-}
+/** How long shutdown waits for the last spans to be sent, in milliseconds. */
+export const TRACING_STOP_TIMEOUT_MS = 2_000
 
-/**
- * Starts the OpenTelemetry SDK, which reads most OTEL_* variables itself: sampler, resource, limits, batches, collector.
- * Import this module only to trace: loading the SDK makes Node track a context for every promise.
- */
-export async function startTracing(options: TracingOptions) {
-  const warnThrottled = createThrottledLog(options.log, 60_000)
+/** Trace id, parent id and flags (W3C Trace Context §3.2: ids of zeros and version ff are invalid). */
+export const TRACEPARENT = /^(?!ff)[\da-f]{2}-((?!0{32})[\da-f]{32})-((?!0{16})[\da-f]{16})-([\da-f]{2})$/
+
+/** Starts tracing if it is on. OpenTelemetry's SDK is loaded only then. It reads the other OTEL_* variables itself. */
+export async function startTracing(env: NodeJS.ProcessEnv, log: Logger) {
+  const exporters = exportersOf(env)
+  if (!exporters.length) return undefined
+  const sdk = await import('@opentelemetry/sdk-trace-base')
+  const resources = await import('@opentelemetry/resources')
+  const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-proto')
+  const warnThrottled = createThrottledLog(log, 60_000)
   const warn = (err: unknown) => warnThrottled('span export failed', { err })
-  const noop = () => {}
-  setGlobalErrorHandler(warn)
-  const logger = { error: warn, warn, info: noop, debug: noop, verbose: noop }
-  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-  propagation.setGlobalPropagator(new W3CTraceContextPropagator())
-
-  const provider = new BasicTracerProvider({
-    resource: defaultResource()
-      .merge(resourceFromAttributes({ 'service.name': 'pet-store', 'service.version': version }))
-      .merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [redactingProcessor, ...(options.processors ?? (await createProcessors(options.exporters)))],
-  })
+  diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN)
+  const spanProcessors = []
+  for (const name of exporters) {
+    if (name === 'otlp') spanProcessors.push(new sdk.BatchSpanProcessor(new OTLPTraceExporter()))
+    else if (name === 'console') spanProcessors.push(new sdk.SimpleSpanProcessor(new sdk.ConsoleSpanExporter()))
+    else log.warn(`OTEL_TRACES_EXPORTER: ${name} is not supported`)
+  }
+  const own = resources.resourceFromAttributes({ 'service.name': 'pet-store', 'service.version': version })
+  const defaults = resources.defaultResource().merge(own)
+  const resource = defaults.merge(resources.detectResources({ detectors: [resources.envDetector] }))
+  const provider = new sdk.BasicTracerProvider({ resource, spanProcessors })
   return {
-    tracer: provider.getTracer('pet-store', version),
+    recordSpan: createRecordSpan(provider.getTracer('pet-store', version)),
     /** Sends the remaining spans. Gives up after a timeout, so that a collector cannot prevent the shutdown. */
-    async stop(): Promise<void> {
-      await Promise.race([provider.shutdown().catch(warn), sleep(TRACING_STOP_TIMEOUT_MS)])
-    },
+    stop: () => Promise.race([provider.shutdown().catch(warn), sleep(TRACING_STOP_TIMEOUT_MS)]),
   }
 }
 
-function createProcessors(exporters: Exporter[]): Promise<SpanProcessor[]> {
-  return Promise.all(
-    exporters.map(async (exporter) => {
-      if (exporter === 'console') return new SimpleSpanProcessor(new ConsoleSpanExporter())
-      const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-proto')
-      return new BatchSpanProcessor(new OTLPTraceExporter())
-    }),
-  )
+/** Tracing is on if an exporter or the URL of a collector is set and the SDK is not disabled. */
+function exportersOf(env: NodeJS.ProcessEnv): string[] {
+  const read = (...names: string[]) => names.map((name) => env[name]?.trim()).find(Boolean)
+  if (read('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return []
+  const endpoint = read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT')
+  const names = (read('OTEL_TRACES_EXPORTER') ?? (endpoint ? 'otlp' : 'none')).split(',')
+  return names.map((name) => name.trim()).filter((name) => name !== 'none')
 }
 
-/** Redacts API keys in attributes: paths and operation names come from clients, which may put anything there. */
-const redactingProcessor: SpanProcessor = {
-  onStart() {},
-  onEnding(span) {
-    for (const [name, value] of Object.entries(span.attributes)) {
-      if (typeof value === 'string' && redactKeys(value) !== value) span.setAttribute(name, redactKeys(value))
+export type RecordSpan = ReturnType<typeof createRecordSpan>
+
+/** @returns records a request that has ended, and returns the traceparent of its span, if the route has spans */
+export function createRecordSpan(tracer: Tracer) {
+  return (req: Request, res: Response): string | undefined => {
+    const { routeTemplate: route, method, operation, deadline, errorCode } = req
+    if (['/livez', '/readyz', '/metrics'].includes(route)) return undefined
+    const [, traceId = '', spanId = '', flags] = TRACEPARENT.exec(String(req.headers.traceparent)) ?? []
+    // Empty ids are ignored. tracestate is, too: vendors may put anything there, and this service calls no other one.
+    const client = { traceId, spanId, traceFlags: Number(`0x${flags}`), isRemote: true }
+    const parent = trace.setSpanContext(ROOT_CONTEXT, client)
+    const isDisconnected = !res.writableFinished && !req.stream // the client ends a stream by closing the connection
+    const attributes = {
+      'http.request.method': method,
+      'http.route': route === 'other' ? undefined : route,
+      'http.response.status_code': res.headersSent ? res.statusCode : undefined,
+      'graphql.operation.type': operation?.type,
+      'graphql.operation.name': operation?.name, // chosen by the client; keys in it are redacted
+      'error.type': isDisconnected ? 'client_disconnected' : errorCode,
+      'petstore.database_ms': deadline.databaseMs,
     }
-  },
-  onEnd() {},
-  forceFlush: () => Promise.resolve(),
-  shutdown: () => Promise.resolve(),
+    const startTime = Date.now() - deadline.elapsedMs
+    const name = route === 'other' ? method : `${method} ${route}`
+    const span = tracer.startSpan(name, { kind: SpanKind.SERVER, startTime, attributes }, parent)
+    if (isDisconnected || (errorCode && ERRORS[errorCode].status >= 500)) span.setStatus({ code: SpanStatusCode.ERROR })
+    span.end()
+    const own = span.spanContext()
+    return `00-${own.traceId}-${own.spanId}-0${own.traceFlags}` // the SDK sets no other flag than that of sampling
+  }
 }

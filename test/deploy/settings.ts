@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { Environment } from '../../src/environment.ts'
-import { TRACING_STOP_TIMEOUT_MS } from '../../src/telemetry/tracing-config.ts'
+import { TRACING_STOP_TIMEOUT_MS } from '../../src/telemetry/tracing.ts'
 
 export const pathOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 

@@ -1,26 +1,38 @@
-import { context, diag, propagation } from '@opentelemetry/api'
-import { globalErrorHandler } from '@opentelemetry/core'
+import { diag } from '@opentelemetry/api'
 import { pino } from 'pino'
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { startTracing } from '../../src/telemetry/tracing.ts'
+import { collectLog } from '../support/output.ts'
 
-test('export failures are logged at most once per minute', async () => {
-  context.disable() // which another file of this process may have set
-  propagation.disable()
-  vi.useFakeTimers({ toFake: ['setTimeout'] })
-  const lines: Record<string, unknown>[] = []
-  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
-  await startTracing({ exporters: [], log })
-  for (let i = 0; i < 10; i++) globalErrorHandler(new Error('connect ECONNREFUSED'))
-  diag.warn('dropped some')
-  diag.info('all is well')
-  const first = { level: 40, msg: 'span export failed', err: { message: 'connect ECONNREFUSED' }, count: 1 }
-  expect(lines).toMatchObject([first])
-  vi.advanceTimersByTime(59_000)
-  expect(lines).toHaveLength(1)
-  vi.advanceTimersByTime(2_000)
-  expect(lines).toMatchObject([first, { msg: 'span export failed', err: 'dropped some', count: 10 }])
-  globalErrorHandler(new Error('again'))
-  expect(lines).toHaveLength(2)
-  vi.useRealTimers()
+const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }
+
+/** Starts tracing, and stops it. @returns whether it is on, and what was logged */
+async function start(env: NodeJS.ProcessEnv) {
+  diag.disable() // which another file of this process may have set
+  const log = collectLog()
+  const tracing = await startTracing(env, pino({}, log))
+  await tracing?.stop()
+  return { isOn: tracing !== undefined, messages: log.lines.map(({ msg }) => msg) }
+}
+
+describe('the standard OTEL_* variables enable tracing', () => {
+  test.for([
+    [{}, false],
+    [endpoint, true],
+    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:1/v1/traces' }, true],
+    [{ OTEL_TRACES_EXPORTER: 'otlp' }, true],
+    [{ OTEL_TRACES_EXPORTER: 'console, otlp' }, true],
+    [{ ...endpoint, OTEL_TRACES_EXPORTER: 'none' }, false],
+    [{ ...endpoint, OTEL_SDK_DISABLED: 'TRUE' }, false],
+    [{ ...endpoint, OTEL_SDK_DISABLED: '' }, true],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_EXPORTER: ' ' }, false],
+    [{ OTEL_SERVICE_NAME: 'pets', OTEL_TRACES_SAMPLER: 'always_on' }, false],
+  ] as const)('%j: %j', async ([env, isOn]) => {
+    expect(await start(env)).toEqual({ isOn, messages: [] })
+  })
+})
+
+test('an exporter that is not supported is ignored, with a warning that names it', async () => {
+  const messages = ['OTEL_TRACES_EXPORTER: zipkin is not supported']
+  expect(await start({ OTEL_TRACES_EXPORTER: 'zipkin,otlp' })).toEqual({ isOn: true, messages })
 })
