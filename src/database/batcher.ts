@@ -4,7 +4,7 @@ import { databaseFailure } from './errors.ts'
 /** How long a batch waits for the previous one, in milliseconds: a statement that hangs delays no other. */
 const MAX_WAIT_MS = 100
 
-/** Maximum number of inputs of one statement: a slow trigger must not take it beyond its timeout. */
+/** Maximum number of inputs of one statement by default: a slow trigger must not take it beyond its timeout. */
 export const MAX_BATCH_SIZE = 25
 
 /** @param take returns the inputs; call it once, when there is a connection to send them */
@@ -26,6 +26,7 @@ interface Waiter<Input, Output> {
  */
 export class Batcher<Input, Output> {
   readonly #execute: Execute<Input, Output>
+  readonly #maxSize: number
   readonly #waiting: Waiter<Input, Output>[] = []
   #latestSize = 0
   /** Number of batches that wait for a connection. */
@@ -33,8 +34,9 @@ export class Batcher<Input, Output> {
   /** The batches that were sent less than MAX_WAIT_MS ago and have not ended. */
   readonly #inFlight = new Set<Waiter<Input, Output>[]>()
 
-  constructor(execute: Execute<Input, Output>) {
+  constructor(execute: Execute<Input, Output>, maxSize = MAX_BATCH_SIZE) {
     this.#execute = execute
+    this.#maxSize = maxSize
   }
 
   /** Inputs that wait and that the queue of the pool does not count: it counts one for each batch. */
@@ -51,8 +53,8 @@ export class Batcher<Input, Output> {
 
   #schedule(): void {
     for (;;) {
-      const uncovered = this.#waiting.length - this.#unsent * MAX_BATCH_SIZE
-      const mayWait = uncovered < MAX_BATCH_SIZE && this.#unsent + this.#inFlight.size > 0
+      const uncovered = this.#waiting.length - this.#unsent * this.#maxSize
+      const mayWait = uncovered < this.#maxSize && this.#unsent + this.#inFlight.size > 0
       if (uncovered <= 0 || mayWait) return
       this.#unsent += 1
       const send = () => void this.#sendNext()
@@ -68,7 +70,7 @@ export class Batcher<Input, Output> {
       this.#unsent -= 1
       // A failed checkout fails the inputs that were waiting when it began, not those that have arrived since.
       const waited = isConnected ? this.#waiting.length : this.#waiting.findIndex((waiter) => waiter === newest) + 1
-      return this.#waiting.splice(0, Math.min(MAX_BATCH_SIZE, waited))
+      return this.#waiting.splice(0, Math.min(this.#maxSize, waited))
     })
     this.#schedule()
     for (const waiter of failed) {

@@ -12,6 +12,9 @@ interface BatchStatement<Input, Row, Output> {
   text: string
   /** Whether replicas execute it, if there are any. */
   onReplicas?: boolean
+  maxSize?: number
+  /** Begins a transaction for the statement, with settings of its own. */
+  begin?: string
   toValues(inputs: Input[]): unknown[]
   /** @returns an output for each input, in the same order */
   toOutputs(rows: Row[], inputs: Input[]): Output[]
@@ -43,10 +46,15 @@ export function createStatements(pool: Pool, replicas?: Replicas) {
   return {
     /** @returns a function that executes the statement once for all of its callers that wait, see Batcher */
     batch<Input, Row, Output>(statement: BatchStatement<Input, Row, Output>) {
-      const { text, onReplicas, toValues, toOutputs } = statement
+      const { text, onReplicas, maxSize, begin, toValues, toOutputs } = statement
       const batcher = new Batcher<Input, Output>(async (take) => {
         let inputs: Input[] | undefined
-        const execute = (client: pg.PoolClient) => client.query<never>(prepared(text, toValues((inputs ??= take()))))
+        const execute = async (client: pg.PoolClient) => {
+          if (begin) await client.query(begin)
+          const result = await client.query<never>(prepared(text, toValues((inputs ??= take()))))
+          if (begin) await client.query('COMMIT')
+          return result
+        }
         if (onReplicas && replicas?.isAvailable()) {
           inputs = take() // before the replica's position is compared: none of them may be younger
           const result = await replicas.read(execute)
@@ -54,7 +62,7 @@ export function createStatements(pool: Pool, replicas?: Replicas) {
         }
         const { rows } = await retryOnce(() => pool.withConnection(execute))
         return toOutputs(rows, inputs ?? [])
-      })
+      }, maxSize)
       waitingCounts.push(() => batcher.waitingCount)
       return (input: Input) => batcher.execute(input)
     },
