@@ -9,15 +9,7 @@ import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import { usedHeapBytes } from '../support/heap.ts'
 import { collect, parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
-import { app, createShortTimeoutServer, get, head, listenForFile, slow } from './short-timeouts.ts'
-
-/** Longer than the timeout of a test. */
-const NO_TIMEOUTS = {
-  headersTimeoutMs: 600_000,
-  REQUEST_TIMEOUT_MS: 600_000,
-  KEEP_ALIVE_TIMEOUT_MS: 600_000,
-  writeTimeoutMs: 600_000,
-}
+import { app, createShortTimeoutServer, get, head, listenForFile, NO_TIMEOUTS, slow } from './short-timeouts.ts'
 
 const port = await listenForFile()
 

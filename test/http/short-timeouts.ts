@@ -14,6 +14,15 @@ export const times = {
   KEEP_ALIVE_TIMEOUT_MS: 1_500,
   writeTimeoutMs: 1_500,
 }
+
+/** Longer than the timeout of a test. */
+export const NO_TIMEOUTS = {
+  headersTimeoutMs: 600_000,
+  REQUEST_TIMEOUT_MS: 600_000,
+  KEEP_ALIVE_TIMEOUT_MS: 600_000,
+  writeTimeoutMs: 600_000,
+}
+
 const keptBytes = new KeptBytes()
 export const app = express()
 app.post('/', async (req, res) => {
@@ -36,8 +45,8 @@ export function createShortTimeoutServer(timeouts = times): HttpServer {
 }
 
 /** Starts a server that is closed after the tests of the file. @returns its port */
-export function listenForFile(): Promise<number> {
-  const server = createShortTimeoutServer()
+export function listenForFile(timeouts = times): Promise<number> {
+  const server = createShortTimeoutServer(timeouts)
   afterAll(() => server.close(0, 0))
   return server.listen(0, '127.0.0.1')
 }
