@@ -5,13 +5,13 @@ const LIMITS = {
   rateLimitWindowS: 60,
   /** Failed authentications in a window of one IP address (IPv6: of one /64 network). */
   failedAuthentications: 12_000,
-  /** New requests are shed while more requests wait for a connection or for the next batch, */
+  /** New requests are shed while more requests than this wait for a connection or for the next batch. */
   shedQueueLength: 1_000,
-  /** while one has waited longer for a connection, */
+  /** New requests are shed while one has waited longer than this for a connection. */
   shedQueueMs: 500,
-  /** and while the event loop is further behind. */
+  /** New requests are shed while the event loop is further behind than this. */
   shedLagMs: 500,
-  /** New requests of a client are shed while one of its requests has waited longer for a turn. */
+  /** New requests of a client are shed while one of its requests has waited longer than this for a turn. */
   turnWaitMs: 500,
   /** How long the headers of a request may take to arrive, at most REQUEST_TIMEOUT_MS. */
   headersTimeoutMs: 10_000,
