@@ -34,7 +34,7 @@ export const floods: [title: string, query: string, message: RegExp][] = [
   ['mutations', `mutation { ${times(301, (i) => `a${i}`)} }`, /expanded is 301; the limit is 300/],
   ['depth', `${times(250, () => '{ a')}${'}'.repeat(250)}`, /Cannot query field/],
   ['variables', `query (${times(51, (i) => `$v${i}: Int`)}) { __typename }`, /variables is 51; the limit is 50/],
-  ['lines', `{ __typename ${'\n'.repeat(1_000)} }`, /lines is 1001; the limit is 1000/],
+  ['lines', `{ __typename ${'\n'.repeat(500)} }`, /lines is 501; the limit is 500/],
   ['directives', `{ pets { totalCount ${times(100, () => '@skip(if: false)')} } }`, /can only be used once/],
   ['unknown directives', `{ __typename ${times(200, (i) => `@d${i}`)} }`, /Unknown directive/],
   [
