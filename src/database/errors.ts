@@ -104,9 +104,12 @@ export function isSchemaOutdated(error: unknown): boolean {
   return flattenCauses(error).some(({ code }) => ['P2021', 'P2022', '42P01', '42703'].includes(code ?? ''))
 }
 
-/** Whether the sequence gave an id that a row has already, because it was not moved after an import, for example. */
+/**
+ * Whether the sequence gave an id that a row has already, because it was not moved after an import, for example. A partition
+ * has an index of its own, and PostgreSQL translates the message around its name.
+ */
 export function isIdTaken(error: unknown): boolean {
-  return flattenCauses(error).some(({ code, message }) => code === '23505' && message.includes('"animal_pkey"'))
+  return flattenCauses(error).some(({ code, message }) => code === '23505' && /\banimal\w*_pkey\b/.test(message))
 }
 
 /** @returns PostgreSQL's message if the role of the connection lacks a right (SQLSTATE insufficient_privilege) */
