@@ -111,13 +111,16 @@ function createPause() {
 }
 
 /**
- * Whether the database went back to an older state: it never assigned what clients have or the feed has read, or has other
- * animals. What was settled is forgotten, too.
+ * Whether the database went back to an older state: it never assigned what clients have or the feed has read, or it has
+ * other animals, which are compared after a failed read and when the sequence was restarted. What was settled is forgotten,
+ * too.
  */
 async function wentBack({ recent, newest }: FeedState, reading: Reading, hasFailed: boolean): Promise<boolean> {
-  const { last, highest } = await reading.sequence.read()
+  const { last, highest, file } = await reading.sequence.read()
   const isOlder = highest < newest || last < (recent?.end ?? 0n)
-  if (!isOlder && (!hasFailed || (await reading.reader.isCurrent(recent)))) return false
+  const mayBeOlder = hasFailed || file !== reading.sequenceFile
+  reading.sequenceFile = file // a comparison that fails is repeated, as after every failed read
+  if (!isOlder && (!mayBeOlder || (await reading.reader.isCurrent(recent)))) return false
   reading.settled.forget()
   return true
 }
@@ -131,6 +134,7 @@ function createReading(pool: Pool, { maxWaitMs, onSequence = () => {} }: Omit<Fe
     reader: createGapReader(run),
     settled: createSettledId(run, maxWaitMs),
     sequence: createSequence(run, onSequence),
+    sequenceFile: undefined as number | undefined, // known after the first read
     ...createPause(),
   }
 }

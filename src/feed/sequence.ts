@@ -14,7 +14,8 @@ export const LAST_ID = `coalesce((SELECT last_value FROM ${SEQUENCE}), (SELECT m
 /** The sequence has ids that were rolled back or deleted. The table has ids that were imported with their rows. */
 const READ_SEQUENCE = `
   SELECT ${LAST_ID} AS last, greatest((SELECT max(id) FROM "public"."animal"), last_value, 0) AS highest,
-    cache_size AS "cacheSize", pg_is_in_recovery() AS "isStandby"
+    cache_size AS "cacheSize", pg_relation_filenode('"public"."animal_id_seq"') AS file,
+    pg_is_in_recovery() AS "isStandby"
   FROM ${SEQUENCE}`
 
 /** What the feed assumes of the sequence: no row has an id above `last`, and `cacheSize` is 1. */
@@ -23,6 +24,8 @@ export interface SequenceState {
   /** Every id that the database has assigned is at most this one: a crash or a failover skips a few. */
   highest: bigint
   cacheSize: bigint
+  /** The number of its file, another one after a restart of the sequence (ALTER SEQUENCE, TRUNCATE … RESTART IDENTITY). */
+  file?: number
 }
 
 /** @throws ApiError UNAVAILABLE for the row of a standby */

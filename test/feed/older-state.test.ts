@@ -110,6 +110,29 @@ const RESTARTED = {
   'setval to a lower id': "SELECT setval('animal_id_seq', 2)",
 }
 
+test('a restarted sequence that has given as many ids again ends a stream, too', async ({ service }) => {
+  const stream = await openStream(service, { query: NEW })
+  await create(service, 5)
+  await stream.received(5)
+  await sql(
+    service,
+    `BEGIN; TRUNCATE animal RESTART IDENTITY CASCADE;
+    INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 9) AS n; COMMIT`,
+  )
+  await waitUntil(() => stream.ended)
+  expect(stream.text).toContain('begin with a new page')
+})
+
+test('a sequence that is altered, as its CACHE, ends no stream', async ({ service }) => {
+  const stream = await openStream(service, { query: NEW })
+  await create(service, 5)
+  await sql(service, 'ALTER SEQUENCE animal_id_seq CACHE 20; ALTER SEQUENCE animal_id_seq CACHE 1')
+  await sleep(2_500) // the sequence is read once a second
+  await create(service)
+  await stream.received(6)
+  expect(stream.ended).toBeFalsy()
+})
+
 test.for(Object.entries(RESTARTED))('%s beneath a stream ends it', async ([, change], { service }) => {
   const stream = await openStream(service, { query: NEW })
   await create(service, 5)
