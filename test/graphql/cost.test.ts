@@ -8,7 +8,7 @@ import { ApiError } from '../../src/errors.ts'
 import { analyze } from '../../src/graphql/analysis.ts'
 import { createEngine } from '../../src/graphql/engine.ts'
 import { Execution } from '../../src/graphql/executor.ts'
-import { checkLimits } from '../../src/graphql/limits.ts'
+import { checkLimits, limits } from '../../src/graphql/limits.ts'
 import { invalidVariables } from '../../src/graphql/variables.ts'
 import { schema } from '../../src/graphql/schema/index.ts'
 import { Deadline } from '../../src/http/deadline.ts'
@@ -128,7 +128,8 @@ test(
         members,
         fc.array(request, { minLength: 3, maxLength: 3 }),
         async (query, last, inputs) => {
-          const parsed = engine.parse(query)
+          const parsed = parse(query)
+          fc.pre(Number(parsed.tokenCount) <= limits.tokens)
           fc.pre(validate(schema, parsed, RULES).length === 0)
           const { context, counts } = createStore(last)
           const reference = createStore(last)
