@@ -13,7 +13,7 @@ import { type Limits, limitsOf } from './limits.ts'
 import { createPools } from './database/pools.ts'
 import { type DatabaseState, readDatabaseState } from './database/readiness.ts'
 import { createStatements } from './database/statements.ts'
-import { createFeed, wakeAfterCreate } from './feed/feed.ts'
+import { createFeed } from './feed/feed.ts'
 import { sequenceProblemOf } from './feed/sequence.ts'
 import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
@@ -94,7 +94,7 @@ export function createService(options: ServiceOptions) {
   const turns = new Turns(keptBytes, limits)
 
   const onReadError = logFailures(log, 'failed to read new animals')
-  const feed = createFeed(pools.feedPool, {
+  const feed = createFeed(createStatements(pools.feedPool), {
     maxWaitMs: config.HANDLER_TIMEOUT_MS * SETTLE_SHARE,
     onError: onReadError,
     onSequence(state) {
@@ -104,7 +104,7 @@ export function createService(options: ServiceOptions) {
       if (reason) warnOnceAMinute('the sequence of ids must be repaired', { reason }, reason)
     },
   })
-  const animals = wakeAfterCreate(createAnimals(database.statements, database.runCount), feed)
+  const animals = createAnimals(database.statements, database.runCount, feed.wake)
   const isDatabaseAway = () =>
     readState()
       .then(({ problem }) => problem !== undefined)

@@ -11,8 +11,9 @@ export type Animals = ReturnType<typeof createAnimals>
  * The operations on animals, for both APIs. They validate ids and idempotency keys; callers validate other inputs.
  * Concurrent requests share statements.
  * @param runCount executes one at a time, on a connection of its own
+ * @param onCreate called after each `create`, even if it failed: it may have been executed
  */
-export function createAnimals(statements: Statements, runCount: RunStatement) {
+export function createAnimals(statements: Statements, runCount: RunStatement, onCreate = () => {}) {
   const readList = createList(statements)
   const readListOnPrimary = createList(statements, false)
   const byId = createLookup(statements)
@@ -46,6 +47,8 @@ export function createAnimals(statements: Statements, runCount: RunStatement) {
       return { animal: await insert(pet), replayed: false }
     } catch (error) {
       throw toApiError(error, { mayHaveExecuted: true })
+    } finally {
+      onCreate()
     }
   }
 

@@ -6,8 +6,6 @@ import type { Pool } from './pool.ts'
 import { prepared } from './prepared.ts'
 import type { Replicas } from './replicas.ts'
 
-export type { Pool }
-
 interface BatchStatement<Input, Row, Output> {
   text: string
   /** Whether replicas execute it, if there are any. */
@@ -28,22 +26,20 @@ const RETRY_JITTER_MS = 20
 /** @returns the rows of one prepared statement; the caller names their type */
 export type RunStatement = <Row>(text: string, values: unknown[]) => Promise<Row[]>
 
-export function createRunStatement(pool: Pool): RunStatement {
-  return async <Row>(text: string, values: unknown[]) => {
-    const execute = (client: pg.PoolClient) => client.query(prepared(text, values))
-    const { rows } = await retryOnce(() => pool.withConnection(execute))
-    return rows as Row[] // as the text selects them
-  }
-}
-
 /**
  * Executes statements that are prepared once per connection, which takes 20 to 50 % of the CPU time of the same query
  * through Prisma. Values are parameters, so there are few texts, and PostgreSQL's generic plan fits every execution.
  */
 export function createStatements(pool: Pool, replicas?: Replicas) {
   const waitingCounts: (() => number)[] = []
+  const run: RunStatement = async <Row>(text: string, values: unknown[]) => {
+    const execute = (client: pg.PoolClient) => client.query(prepared(text, values))
+    const { rows } = await retryOnce(() => pool.withConnection(execute))
+    return rows as Row[] // as the text selects them
+  }
 
   return {
+    run,
     /** @returns a function that executes the statement once for all of its callers that wait, see Batcher */
     batch<Input, Row, Output>(statement: BatchStatement<Input, Row, Output>) {
       const { text, onReplicas, maxSize, begin, toValues, toOutputs } = statement

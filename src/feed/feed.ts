@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { createList } from '../animals/lists.ts'
-import type { Animals } from '../animals/service.ts'
-import { createRunStatement, createStatements, type Pool } from '../database/statements.ts'
+import type { Statements } from '../database/statements.ts'
 import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
 import { createGapReader } from './gap-reader.ts'
 import type { RecentAnimals } from './recent.ts'
@@ -32,8 +31,8 @@ export type Feed = ReturnType<typeof createFeed>
  * New animals, in order of id, without a gap: see docs/decisions/0025-the-table-is-the-log.md. They are read while there
  * are followers, in one loop for all of them.
  */
-export function createFeed(pool: Pool, { onError, ...options }: FeedOptions) {
-  const reading = createReading(pool, options)
+export function createFeed(statements: Statements, { onError, ...options }: FeedOptions) {
+  const reading = createReading(statements, options)
   const { followers, reader, settled, sequence, pause, wake } = reading
   let state: FeedState = { newest: 0n }
   let loop: Promise<void> | undefined
@@ -77,7 +76,7 @@ export function createFeed(pool: Pool, { onError, ...options }: FeedOptions) {
      */
     settledId: async () => state.recent?.end ?? settled.find(),
     requireAssigned: sequence.requireAssigned,
-    follow: createFollow({ list: createList(createStatements(pool)), listen, state: () => state, onError }),
+    follow: createFollow({ list: createList(statements), listen, state: () => state, onError }),
     /** Reads the state of the sequence, unless streams are open, which do it once a second. */
     checkSequence: () => void (loop ?? sequence.read().catch(() => {})), // the failure of a probe has its own reason
     /** Reads at once, because this process has added an animal. */
@@ -90,11 +89,6 @@ export function createFeed(pool: Pool, { onError, ...options }: FeedOptions) {
       await loop
     },
   }
-}
-
-/** The operations on animals. Each create wakes the feed, even if it failed: it may have been executed. */
-export function wakeAfterCreate(animals: Animals, { wake }: Feed): Animals {
-  return { ...animals, create: (...args) => animals.create(...args).finally(wake) }
 }
 
 function createPause() {
@@ -127,8 +121,7 @@ async function wentBack({ recent, newest }: FeedState, reading: Reading, hasFail
 
 type Reading = ReturnType<typeof createReading>
 
-function createReading(pool: Pool, { maxWaitMs, onSequence = () => {} }: Omit<FeedOptions, 'onError'>) {
-  const run = createRunStatement(pool)
+function createReading({ run }: Statements, { maxWaitMs, onSequence = () => {} }: Omit<FeedOptions, 'onError'>) {
   return {
     followers: new Set<() => void>(),
     reader: createGapReader(run),

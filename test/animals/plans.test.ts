@@ -10,7 +10,7 @@ import { RecentAnimals } from '../../src/feed/recent.ts'
 import { readWriters } from '../../src/feed/settled.ts'
 import { createKeyLookup, toKeyHash } from '../../src/auth/key-lookup.ts'
 import { prepared } from '../../src/database/prepared.ts'
-import { createRunStatement } from '../../src/database/statements.ts'
+import { createStatements } from '../../src/database/statements.ts'
 import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
 import { givenUrl } from '../support/postgres.ts'
 import { recordStatements, type Statement } from '../support/statements.ts'
@@ -146,7 +146,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
   const sent = recordStatements(service)
 
   const list = createList(statements)
-  const run = createRunStatement(pool)
+  const { run } = createStatements(pool)
   const state = { recent: new RecentAnimals(newest), newest }
   const follow = createFollow({ list, listen: () => () => {}, state: () => state, onError: expect.unreachable })
   for (const status of [...PetStatus.options, undefined]) {

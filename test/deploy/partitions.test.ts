@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import { migrate } from '../../src/database/migrate.ts'
-import { createRunStatement } from '../../src/database/statements.ts'
 import { readWriters } from '../../src/feed/settled.ts'
 import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
 
@@ -51,7 +50,7 @@ test('a migration that creates an index finds the one of a partitioned table', a
 
 test('on partitions an open insert holds the lock that subscriptions wait for', async ({ service }) => {
   await service.database.pool.query(partition)
-  const run = createRunStatement(service.database.pool)
+  const { run } = service.database.statements
   await withClient(async (client) => {
     await client.query(`BEGIN; INSERT INTO animal (name, category_id) VALUES ('Rex', 1)`)
     expect(await readWriters(run)).toHaveLength(1)

@@ -6,6 +6,7 @@ import type { Animal, PetStatus } from '../../src/animals/animal.ts'
 import { createFeed, type Feed } from '../../src/feed/feed.ts'
 import { RECENT_SIZE } from '../../src/feed/recent.ts'
 import type { Pool } from '../../src/database/pool.ts'
+import { createStatements } from '../../src/database/statements.ts'
 import { type TestService, testWithService } from '../support/harness.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
@@ -20,7 +21,8 @@ function createTools({ database, databaseUrl }: TestService, ends: (() => unknow
       const sent = { count: 0 }
       const client = { query: (config: pg.QueryConfig) => (sent.count++, query(config)) }
       const pool = { ...client, withConnection: (work: (one: typeof client) => unknown) => work(client) }
-      const feed = createFeed(pool as unknown as Pool, { maxWaitMs: 100_000, onError }) // all that it uses of a pool
+      const statements = createStatements(pool as unknown as Pool) // all that it uses of a pool
+      const feed = createFeed(statements, { maxWaitMs: 100_000, onError })
       ends.push(() => feed.stop())
       return { feed, sent }
     },

@@ -3,9 +3,9 @@ import type { Request, Response } from 'express'
 import { execute, type OperationDefinitionNode, parse } from 'graphql'
 import type { Animal } from '../../../src/animals/animal.ts'
 import { createAnimals } from '../../../src/animals/service.ts'
-import { createRunStatement, createStatements } from '../../../src/database/statements.ts'
+import { createStatements } from '../../../src/database/statements.ts'
 import { ApiError } from '../../../src/errors.ts'
-import { createFeed, wakeAfterCreate } from '../../../src/feed/feed.ts'
+import { createFeed } from '../../../src/feed/feed.ts'
 import { schema } from '../../../src/graphql/schema/index.ts'
 import { createStreams, VERIFY_MS } from '../../../src/graphql/subscription/streams.ts'
 import { createSubscribe } from '../../../src/graphql/subscription/subscribe.ts'
@@ -46,8 +46,9 @@ type Instance = ReturnType<typeof startInstance>
 
 /** An instance of the service without HTTP. */
 export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
-  const feed = createFeed(pool, { maxWaitMs: TIMEOUT_MS, onError() {} })
-  const animals = wakeAfterCreate(createAnimals(createStatements(pool), createRunStatement(pool)), feed)
+  const statements = createStatements(pool)
+  const feed = createFeed(statements, { maxWaitMs: TIMEOUT_MS, onError() {} })
+  const animals = createAnimals(statements, statements.run, feed.wake)
   const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity }
   const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))
   const verify = () => {
