@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { databaseFailure, isIdTaken, isLockTimeout, isSchemaOutdated, permissionDenied } from './database/errors.ts'
+import { databaseFailure, isIdTaken, isLockTimeout, isSchemaOutdated, permissionDenied } from './database/failures.ts'
 
 /**
  * Every error code (specification §7): Google's canonical codes (AIP-193) where one fits, else HTTP's own phrase. The

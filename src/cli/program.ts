@@ -1,4 +1,4 @@
-import { databaseFailure, isSchemaOutdated, permissionDenied, reasonOf } from '../database/errors.ts'
+import { databaseFailure, isSchemaOutdated, permissionDenied, reasonOf } from '../database/failures.ts'
 import { OperatorError } from '../operator-error.ts'
 import { redactKeys } from '../telemetry/logger.ts'
 

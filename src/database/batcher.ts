@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { databaseFailure } from './errors.ts'
+import { databaseFailure } from './failures.ts'
 
 /** How long a batch waits for the previous one, in milliseconds: a statement that hangs delays no other. */
 const MAX_WAIT_MS = 100

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import type { Pool } from './pool.ts'
-import { prepared } from './prepared.ts'
+import { toPreparedStatement } from './prepared-statement.ts'
 import type { RunStatement } from './statements.ts'
 
 /** A read that took longer than this, in milliseconds, is executed after those that did not. */
@@ -88,7 +88,7 @@ export function createLongReads(pool: Pool): RunStatement {
 
   return async <Row>(text: string, values: unknown[]) => {
     const key = `${text} ${values.join()}`
-    const { rows } = waiting.get(key) ?? wait(key, prepared(text, values))
+    const { rows } = waiting.get(key) ?? wait(key, toPreparedStatement(text, values))
     return (await rows) as Row[] // as the text selects them
   }
 }

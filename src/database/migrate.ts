@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { PROJECT } from '../project.ts'
-import { isSchemaOutdated } from './errors.ts'
+import { isSchemaOutdated } from './failures.ts'
 import type { Prisma, PrismaClient } from './generated/client.ts'
 
 const PRISMA_DIR = fileURLToPath(new URL('prisma/', PROJECT))

@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { Config } from '../config.ts'
 import { OperatorError } from '../operator-error.ts'
 import { type EmbeddedPostgres, useEmbeddedPostgres } from './embedded.ts'
-import { reasonOf } from './errors.ts'
+import { reasonOf } from './failures.ts'
 
 export type DatabaseServer = EmbeddedPostgres & { embedded: boolean }
 

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import type { Limits } from '../limits.ts'
-import { ConnectionUnavailableError, UnreplicatedError } from './errors.ts'
+import { ConnectionUnavailableError, UnreplicatedError } from './failures.ts'
 
 export interface PoolOptions {
   url: string

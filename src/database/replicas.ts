@@ -1,9 +1,9 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { Batcher } from './batcher.ts'
-import { reasonOf } from './errors.ts'
+import { reasonOf } from './failures.ts'
 import type { Pool } from './pool.ts'
-import { prepared } from './prepared.ts'
+import { toPreparedStatement } from './prepared-statement.ts'
 
 /** How long a read may take, in milliseconds, before it is executed on the primary, too. */
 const MAX_READ_MS = 50
@@ -92,7 +92,7 @@ function createPositionReader(positionPool: Pool, onFailure: (reason: string) =>
   const batcher = new Batcher<void, Position>((take) =>
     positionPool.withConnection(async (client) => {
       const waiting = take() // before the position is read
-      const { rows } = await client.query<Position>(prepared(READ_PRIMARY, []))
+      const { rows } = await client.query<Position>(toPreparedStatement(READ_PRIMARY, []))
       const primary = rows[0] as Position // a SELECT without FROM has one row
       if (!primary.is_durable) throw new Error('synchronous_commit is off on the primary')
       return waiting.map(() => primary)
@@ -155,7 +155,7 @@ export function createReplicas({ pools, positionPool, onExcluded }: ReplicasOpti
     return pool.withConnection(async (client) => {
       for (;;) {
         // Both at the same time: a standby keeps what it has replayed.
-        const replica = client.query<Position>(prepared(READ_REPLICA, []))
+        const replica = client.query<Position>(toPreparedStatement(READ_REPLICA, []))
         const [primary, { rows }] = await Promise.all([position, replica])
         if (!primary || attempt.isOver) return undefined
         if (await hasReplayed(primary, rows[0], () => readPosition(attempt))) break

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Batcher } from './batcher.ts'
-import { isSerializationFailure } from './errors.ts'
+import { isSerializationFailure } from './failures.ts'
 import type { Pool } from './pool.ts'
-import { prepared } from './prepared.ts'
+import { toPreparedStatement } from './prepared-statement.ts'
 import type { Replicas } from './replicas.ts'
 
 interface BatchStatement<Input, Row, Output> {
@@ -33,7 +33,7 @@ export type RunStatement = <Row>(text: string, values: unknown[]) => Promise<Row
 export function createStatements(pool: Pool, replicas?: Replicas) {
   const waitingCounts: (() => number)[] = []
   const run: RunStatement = async <Row>(text: string, values: unknown[]) => {
-    const execute = (client: pg.PoolClient) => client.query(prepared(text, values))
+    const execute = (client: pg.PoolClient) => client.query(toPreparedStatement(text, values))
     const { rows } = await retryOnce(() => pool.withConnection(execute))
     return rows as Row[] // as the text selects them
   }
@@ -47,7 +47,7 @@ export function createStatements(pool: Pool, replicas?: Replicas) {
         let inputs: Input[] | undefined
         const execute = async (client: pg.PoolClient) => {
           if (begin) await client.query(begin)
-          const result = await client.query<never>(prepared(text, toValues((inputs ??= take()))))
+          const result = await client.query<never>(toPreparedStatement(text, toValues((inputs ??= take()))))
           if (begin) await client.query('COMMIT')
           return result
         }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { reasonOf } from '../database/errors.ts'
+import { reasonOf } from '../database/failures.ts'
 import type { ApiError } from '../errors.ts'
 import { createThrottledLog } from './logger.ts'
 

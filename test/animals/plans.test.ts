@@ -9,7 +9,7 @@ import { createInsert, createLookup } from '../../src/animals/queries.ts'
 import { RecentAnimals } from '../../src/feed/recent.ts'
 import { readWriters } from '../../src/feed/settled.ts'
 import { createKeyLookup, toKeyHash } from '../../src/auth/key-lookup.ts'
-import { prepared } from '../../src/database/prepared.ts'
+import { toPreparedStatement } from '../../src/database/prepared-statement.ts'
 import { createStatements } from '../../src/database/statements.ts'
 import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
 import { givenUrl } from '../support/postgres.ts'
@@ -114,7 +114,7 @@ test('PostgreSQL plans pages, lookups and claims of keys once', async ({ service
   const sent = (await executeAll(service)).filter(({ text }) => /json_agg|WHERE id = ANY|pg_try_advisory/.test(text))
   await withClient(async (client) => {
     for (const { text, values } of sent) {
-      for (let use = 0; use < 7; use++) await client.query(prepared(text, values))
+      for (let use = 0; use < 7; use++) await client.query(toPreparedStatement(text, values))
     }
     const { rows } = await client.query('SELECT statement, generic_plans FROM pg_prepared_statements')
     expect(rows).toHaveLength(10)

@@ -6,7 +6,7 @@ import { builder, type GraphQLContext, type Types } from './builder.ts'
 import { pageSizeOf, toInt64, toListQuery } from './list-query.ts'
 import { type ConnectionPage, type Edge, lazy, PageInfo, selectsField } from './connection.ts'
 
-export const INT64 = 'an int64 in decimal digits'
+export const DECIMAL_INT64 = 'an int64 in decimal digits'
 const NAME_SIZE = `${NAME_LENGTH.min} to ${NAME_LENGTH.max} characters`
 
 export const Status = builder.enumType('PetStatus', {
@@ -33,10 +33,10 @@ const PET_FIELDS: Record<keyof NewPet, PetField> = {
   categoryId: {
     output: (t) =>
       t.id({
-        description: `The category that the animal belongs to: ${INT64}.`,
+        description: `The category that the animal belongs to: ${DECIMAL_INT64}.`,
         resolve: ({ categoryId }) => categoryId.toString(),
       }),
-    input: (t) => t.id({ required: true, description: `The category: ${INT64}.` }),
+    input: (t) => t.id({ required: true, description: `The category: ${DECIMAL_INT64}.` }),
     toContract: toInt64,
   },
   status: {
@@ -53,7 +53,7 @@ function mapPetFields<T>(select: (field: PetField, name: keyof NewPet) => T): Re
 export const AnimalType = builder.objectRef<Animal>('Animal').implement({
   description: 'An animal offered in the pet store.',
   fields: (t) => ({
-    id: t.id({ description: `Assigned by the service: ${INT64}.`, resolve: ({ id }) => id.toString() }),
+    id: t.id({ description: `Assigned by the service: ${DECIMAL_INT64}.`, resolve: ({ id }) => id.toString() }),
     ...mapPetFields(({ output }) => output(t)),
   }),
 })
@@ -136,7 +136,7 @@ builder.queryFields((t) => ({
       'Animals, newest first, in pages: forward with first and after, backward with last and before. A page of n costs n. Error INVALID_ARGUMENT for a size out of range, or for a cursor from another list.',
     args: {
       status: t.arg({ type: Status, description: 'Only animals with this status.' }),
-      categoryId: t.arg.id({ description: `Only animals of this category: ${INT64}.` }),
+      categoryId: t.arg.id({ description: `Only animals of this category: ${DECIMAL_INT64}.` }),
       first: t.arg.int({
         description: `Page size from the start, ${PAGE_SIZE.min} to ${PAGE_SIZE.max}; ${PAGE_SIZE.default} without \`first\` and \`last\`.`,
       }),

@@ -1,7 +1,7 @@
 import type { Animal } from '../../animals/animal.ts'
 import { filterKey, parseCursor, toCursor } from '../../animals/cursor.ts'
 import { invalidArgument } from '../../errors.ts'
-import { AnimalEdge, INT64, Status } from './animal.ts'
+import { AnimalEdge, DECIMAL_INT64, Status } from './animal.ts'
 import { builder, type GraphQLContext } from './builder.ts'
 import type { Edge } from './connection.ts'
 import { FilterArgs } from './list-query.ts'
@@ -26,7 +26,7 @@ builder.subscriptionFields((t) => ({
           'Only animals that were added after this cursor: a `cursor` of this subscription, or a `liveCursor`. Without it: from now on. The header `Last-Event-ID` takes precedence.',
       }),
       status: t.arg({ type: Status, description: 'Only animals with this status.' }),
-      categoryId: t.arg.id({ description: `Only animals of this category: ${INT64}.` }),
+      categoryId: t.arg.id({ description: `Only animals of this category: ${DECIMAL_INT64}.` }),
     },
     extensions: { cost: 10, scope: 'pets:read' },
     subscribe: (_root, args, context) => subscribeToCreated(args, context),

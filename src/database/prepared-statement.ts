@@ -11,7 +11,7 @@ const types = {
 const names = new Map<string, string>()
 
 /** A statement that is prepared once per connection. */
-export function prepared(text: string, values: unknown[]): pg.QueryConfig {
+export function toPreparedStatement(text: string, values: unknown[]): pg.QueryConfig {
   const name = names.get(text) ?? `petstore_${hash('sha256', text).slice(0, 32)}`
   names.set(text, name)
   return { name, text, values, types: types as pg.CustomTypesConfig } // pg's type wants any
