@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { developmentKey } from './auth/api-keys.ts'
 import type { Config } from './config.ts'
 import { databaseFailure } from './database/failures.ts'
-import { type LockWait, migrate, seed, withMigrationLock } from './database/migrate.ts'
+import { type LockWait, migrate } from './database/migrate.ts'
 import { openDatabaseServer } from './database/open.ts'
+import { prepareDevelopmentDatabase } from './development.ts'
 import { readManifest } from './graphql/trusted-documents.ts'
 import { OperatorError } from './operator-error.ts'
 import { version } from './project.ts'
@@ -77,21 +77,6 @@ async function start({ config, env, log, limits }: InstanceOptions, wait: LockWa
 function toListenError(error: NodeJS.ErrnoException, { HOST, PORT }: Config): OperatorError {
   const inUse = 'the port is in use: set another one, or stop the process that uses it'
   return new OperatorError(`PORT ${PORT}, HOST ${HOST}: ${error.code === 'EADDRINUSE' ? inUse : error.message}`)
-}
-
-/** Migrates and seeds the embedded database. @returns the development key */
-async function prepareDevelopmentDatabase(
-  url: string,
-  { database, keys }: Service,
-  config: Config,
-  wait: LockWait,
-): Promise<string> {
-  if (config.MIGRATE_ON_START) await migrate(url, wait)
-  const prepare = async () => {
-    await seed(database.prisma)
-    return developmentKey(keys, config.DATA_DIR)
-  }
-  return withMigrationLock(url, prepare, wait)
 }
 
 function startupBanner(port: number, devKey: string | undefined, { DATA_DIR, TRUSTED_DOCUMENTS }: Config): string {

@@ -14,6 +14,7 @@ const SRC = join(ROOT, 'src')
 const LAYERS = [
   ['main.ts'],
   ['cli/', 'instance.ts'],
+  ['development.ts'],
   ['service.ts'],
   ['app.ts'],
   ['pages/', 'rest/', 'graphql/', 'telemetry/access-log.ts'],

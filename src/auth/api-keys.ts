@@ -1,6 +1,4 @@
 import { hash, randomBytes } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { z } from 'zod'
 import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
@@ -17,7 +15,7 @@ export const Scope = z.enum(['pets:read', 'pets:write', 'metrics:read'])
 export type Scope = z.infer<typeof Scope>
 
 /** The scopes of a client of the APIs. Metrics are for operators: they show the key prefixes of all clients. */
-export const DEFAULT_SCOPES: Scope[] = ['pets:read', 'pets:write']
+export const DEFAULT_SCOPES = Scope.exclude(['metrics:read']).options
 
 export interface Caller {
   /** Undefined for an access token. */
@@ -96,21 +94,6 @@ function validAt(at: Date) {
 
 function toKeyRow(key: string) {
   return { prefix: keyPrefix(key), hash: new Uint8Array(hashKey(key)) }
-}
-
-/**
- * Returns the key of the development database from `DATA_DIR/dev-key` (mode 0600), which lets the README's curl commands
- * work unchanged. Issues a new one when there is none or the database does not know it.
- */
-export async function developmentKey(keys: ApiKeys, dataDir: string): Promise<string> {
-  const file = join(dataDir, 'dev-key')
-  const stored = (await readFile(file, 'utf8').catch(() => '')).trim()
-  if (await keys.isValid(stored)) return stored
-  const key = await keys.issue('development', { scopes: Scope.options })
-  await writeFile(file, `${key}\n`, { mode: 0o600 }).catch((error: Error) => {
-    throw new OperatorError(`DATA_DIR: the development key cannot be written: ${error.message}`)
-  })
-  return key
 }
 
 export function mintKey(): string {

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { PROJECT } from '../project.ts'
 import { isSchemaOutdated } from './failures.ts'
-import type { Prisma, PrismaClient } from './generated/client.ts'
 
 const PRISMA_DIR = fileURLToPath(new URL('prisma/', PROJECT))
 
@@ -124,11 +123,4 @@ export async function withMigrationLock<T>(
   } finally {
     await client.end()
   }
-}
-
-/** Inserts the sample animals into an empty table. */
-export async function seed(prisma: PrismaClient): Promise<void> {
-  if (await prisma.animal.findFirst({ select: { id: true } })) return
-  const json = readFileSync(join(PRISMA_DIR, 'sample-animals.json'), 'utf8')
-  await prisma.animal.createMany({ data: JSON.parse(json) as Prisma.AnimalCreateManyInput[] }) // this repository's file
 }

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Scope } from './auth/api-keys.ts'
+import type { Config } from './config.ts'
+import type { Prisma, PrismaClient } from './database/generated/client.ts'
+import { type LockWait, migrate, withMigrationLock } from './database/migrate.ts'
+import { OperatorError } from './operator-error.ts'
+import { PROJECT } from './project.ts'
+import type { Service } from './service.ts'
+
+/** Migrates and seeds the embedded database. @returns the development key */
+export async function prepareDevelopmentDatabase(
+  url: string,
+  { database, keys }: Service,
+  config: Config,
+  wait: LockWait,
+): Promise<string> {
+  if (config.MIGRATE_ON_START) await migrate(url, wait)
+  const prepare = async () => {
+    await seed(database.prisma)
+    return developmentKey(keys, config.DATA_DIR)
+  }
+  return withMigrationLock(url, prepare, wait)
+}
+
+/** Inserts the sample animals into an empty table. */
+async function seed(prisma: PrismaClient): Promise<void> {
+  if (await prisma.animal.findFirst({ select: { id: true } })) return
+  const json = readFileSync(new URL('prisma/sample-animals.json', PROJECT), 'utf8')
+  await prisma.animal.createMany({ data: JSON.parse(json) as Prisma.AnimalCreateManyInput[] }) // this repository's file
+}
+
+/**
+ * Returns the key of the development database from `DATA_DIR/dev-key` (mode 0600), which lets the README's curl commands
+ * work unchanged. Issues a new one when there is none or the database does not know it.
+ */
+async function developmentKey(keys: Service['keys'], dataDir: string): Promise<string> {
+  const file = join(dataDir, 'dev-key')
+  const stored = (await readFile(file, 'utf8').catch(() => '')).trim()
+  if (await keys.isValid(stored)) return stored
+  const key = await keys.issue('development', { scopes: Scope.options })
+  await writeFile(file, `${key}\n`, { mode: 0o600 }).catch((error: Error) => {
+    throw new OperatorError(`DATA_DIR: the development key cannot be written: ${error.message}`)
+  })
+  return key
+}
