@@ -19,8 +19,7 @@ import { addAssetRoutes } from './http/static.ts'
 import { beginRequest } from './http/request.ts'
 import { addDocsRoutes } from './rest/docs/docs-routes.ts'
 import type { OperationDependencies } from './rest/operation.ts'
-import { deprecateGetPet } from './rest/operations/get-pet.ts'
-import { addPetRoutes, OPERATIONS } from './rest/pets.ts'
+import { addPetRoutes, OPERATIONS, toRouteHeaders } from './rest/pets.ts'
 import { observeRequests } from './telemetry/access-log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 import type { RecordSpan } from './telemetry/tracing.ts'
@@ -76,11 +75,6 @@ export function createApp(deps: AppDependencies): Express {
   app.use('/graphql', graphqlErrorHandler(logError))
 
   addHealthRoutes(app, health)
-  app.use(['/docs', '/openapi.json', '/schema.graphql', '/assets'], loadShedder.shedForLag)
-  app.get('/', homePage())
-  addAssetRoutes(app)
-  addDocsRoutes(app, config)
-  addSchemaRoute(app)
   app.use('/metrics', async (req, _res, next) => {
     await authenticate(req)
     requireScope(req, 'metrics:read')
@@ -88,6 +82,11 @@ export function createApp(deps: AppDependencies): Express {
   })
   addReadRoute(app, '/metrics', (_req, res) => metrics.send(res))
 
+  app.use(loadShedder.shedForLag) // operators' routes above are served under overload, too
+  app.get('/', homePage())
+  addAssetRoutes(app)
+  addDocsRoutes(app, config)
+  addSchemaRoute(app)
   return app.use(notFound, errorHandler(logError))
 }
 
@@ -96,14 +95,15 @@ function addCommonSteps(app: Express, { config, log, metrics, recordSpan }: AppD
   const { CORS_ORIGINS, HANDLER_TIMEOUT_MS } = config
   const routeOf = createRouteOf(ROUTES)
   const observe = observeRequests(log, metrics, recordSpan)
-  const deprecate = deprecateGetPet(config)
+  const routeHeaders = toRouteHeaders(config)
 
   app.use((req, res, next) => {
     beginRequest(req, res, HANDLER_TIMEOUT_MS)
     req.routeTemplate = routeOf(req.path)
     observe(req, res)
     if (CORS_ORIGINS) allowOrigins(CORS_ORIGINS, req, res)
-    deprecate(req, res)
+    const headers = routeHeaders.get(req.routeTemplate)
+    if (headers) res.setHeaders(headers)
     validateRequestHead(req)
     if (CORS_ORIGINS && respondToPreflight(req, res, routeOf)) return
     if (!redirectTrailingSlash(req, res)) next()

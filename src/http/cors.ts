@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Config } from '../config.ts'
+import { METHODS } from './router.ts'
 
 type AllowedOrigins = NonNullable<Config['CORS_ORIGINS']>
 
@@ -45,7 +46,7 @@ export function respondToPreflight(req: Request, res: Response, routeOf: (path: 
   if (routeOf(req.path.replace(/(?<=.)\/$/, '')) === 'other') return false
   // For an origin that is not allowed, the absence of Access-Control-Allow-Origin says so.
   if (res.hasHeader('Access-Control-Allow-Origin')) {
-    res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST')
+    res.setHeader('Access-Control-Allow-Methods', METHODS.join(', '))
     res.setHeader('Access-Control-Allow-Headers', ALLOWED_HEADERS)
     res.setHeader('Access-Control-Max-Age', MAX_AGE_S)
   }

@@ -36,6 +36,12 @@ declare module 'node:http' {
  */
 const MAX_ACCEPT_LENGTH = 1_000
 
+/** The headers of every response beside its `X-Request-Id`, also of one that is not the app's. */
+export const COMMON_HEADERS = new Map([
+  ['Cache-Control', 'no-store'],
+  ['X-Content-Type-Options', 'nosniff'],
+])
+
 /** Sets the request id (the client's own if it is well-formed), the deadline, and the headers of every response. */
 export function beginRequest(req: Request, res: Response, handlerTimeoutMs: number): void {
   const given = req.headers['x-request-id']
@@ -45,9 +51,7 @@ export function beginRequest(req: Request, res: Response, handlerTimeoutMs: numb
   for (const name of ['accept', 'accept-encoding']) {
     if (Number(req.headers[name]?.length) > MAX_ACCEPT_LENGTH) delete req.headers[name]
   }
-  res.setHeader('X-Request-Id', req.id)
-  res.setHeader('Cache-Control', 'no-store')
-  res.setHeader('X-Content-Type-Options', 'nosniff')
+  res.setHeader('X-Request-Id', req.id).setHeaders(COMMON_HEADERS)
 }
 
 export function callerOf(req: Request): Caller {

@@ -2,6 +2,14 @@ import { posix } from 'node:path'
 import type { IRouter, Request, RequestHandler, Response } from 'express'
 import { ApiError } from '../errors.ts'
 
+/** What the routes handle, each some of them, beside OPTIONS. */
+export const METHODS = ['GET', 'HEAD', 'POST']
+
+/** The value of `Allow`: every route handles OPTIONS. */
+export function allow(methods: string[]): string {
+  return [...methods, 'OPTIONS'].join(', ')
+}
+
 /** Adds a resource that can only be read. */
 export function addReadRoute(app: IRouter, path: string, handler: RequestHandler): void {
   app.route(path).get(handler).all(allowMethods('GET', 'HEAD'))
@@ -9,7 +17,7 @@ export function addReadRoute(app: IRouter, path: string, handler: RequestHandler
 
 /** The last handler of a route. Responds 204 to OPTIONS and 405 to methods without a handler, both with `Allow`. */
 export function allowMethods(...methods: string[]): RequestHandler {
-  const allowed = [...methods, 'OPTIONS'].join(', ')
+  const allowed = allow(methods)
   return (req: Request, res: Response) => {
     if (req.method === 'OPTIONS') {
       res.status(204).setHeader('Allow', allowed).end()

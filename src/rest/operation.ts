@@ -26,6 +26,8 @@ export interface Operation {
   parameters: { path?: z.ZodObject; query?: z.ZodObject; header?: z.ZodObject }
   /** The codes of its own errors, beside those that any operation may have. */
   errors: ErrorCode[]
+  /** Headers of every response of its route, whatever the status. */
+  toHeaders?(base: string): Record<string, string>
   document: {
     operationId: string
     summary: string

@@ -10,6 +10,15 @@ import { listPets } from './operations/list-pets.ts'
 /** The operations of the REST API. A fixed path stands before one with a parameter that it would match. */
 export const OPERATIONS: Operation[] = [listPets, createPet, getPet]
 
+/** By route, the headers of all of its responses. */
+export function toRouteHeaders(config: PublicUrls): Map<string, Map<string, string>> {
+  const routes = new Map<string, Map<string, string>>()
+  for (const { path, toHeaders } of OPERATIONS) {
+    if (toHeaders) routes.set(`/v1${path}`, new Map(Object.entries(toHeaders(referenceBase(config, path)))))
+  }
+  return routes
+}
+
 /** The routes of the REST API (specification §4), below `/v1`. */
 export function addPetRoutes(app: Express, config: PublicUrls, dependencies: OperationDependencies): void {
   for (const path of new Set(OPERATIONS.map((operation) => operation.path))) {

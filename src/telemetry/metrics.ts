@@ -1,6 +1,7 @@
 import type { Response } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { RateLimiter } from '../auth/rate-limiter.ts'
+import { METHODS } from '../http/router.ts'
 import { version } from '../project.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
@@ -21,7 +22,7 @@ export interface MetricSources {
 
 type Counts = Readonly<Record<string, number>>
 
-const TRACKED_METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
+const TRACKED_METHODS = new Set([...METHODS, 'OPTIONS'])
 
 interface Observation {
   route: string

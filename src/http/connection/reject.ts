@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ApiError } from '../../errors.ts'
+import { COMMON_HEADERS } from '../request.ts'
 
 /** Runs many actions in order, five in each millisecond, so that requests are served in between. */
 export function createPacer(): (action: () => void) => void {
@@ -21,8 +22,7 @@ export function writeRejection(socket: Socket, { body, status, headers }: ApiErr
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(json),
     'X-Request-Id': requestId,
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
+    ...Object.fromEntries(COMMON_HEADERS),
     ...headers,
     Connection: 'close',
   }

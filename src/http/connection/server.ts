@@ -9,6 +9,7 @@ import type { Config } from '../../config.ts'
 import { ApiError, type ErrorCode } from '../../errors.ts'
 import type { Limits } from '../../limits.ts'
 import type { KeptBytes } from '../kept-bytes.ts'
+import { allow, METHODS } from '../router.ts'
 import { Connection } from './connection.ts'
 import { messageClasses } from './messages.ts'
 import { createPacer, writeRejection } from './reject.ts'
@@ -113,8 +114,10 @@ function handleFailures(server: Server, connections: Map<Duplex, Connection>, on
   }
 
   server.on('connect', (_req, socket) => {
-    const headers = { Allow: 'GET, HEAD, POST, OPTIONS' }
-    fail(socket, new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers }))
+    fail(
+      socket,
+      new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers: { Allow: allow(METHODS) } }),
+    )
   })
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
     if (code === 'ECONNRESET') socket.destroy()

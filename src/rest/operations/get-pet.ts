@@ -1,4 +1,3 @@
-import type { Request, Response } from 'express'
 import { z } from 'zod'
 import { Int64 } from '../../animals/animal.ts'
 import { ApiError } from '../../errors.ts'
@@ -7,7 +6,7 @@ import { toJson } from '../../http/json.ts'
 import { callerOf } from '../../http/request.ts'
 import { DEPRECATION, SUNSET, SUNSET_AT, SUNSET_DATE } from '../deprecation.ts'
 import { ConditionalHeaders, ETAG, header, json, REX } from '../openapi/components.ts'
-import { type Operation, type PublicUrls, referenceBase } from '../operation.ts'
+import type { Operation } from '../operation.ts'
 
 const Path = z.object({ petId: Int64.meta({ description: 'Identifier of the animal.', example: REX.id }) })
 
@@ -29,6 +28,7 @@ export const getPet: Operation = {
   scope: 'pets:read',
   parameters: { path: Path, header: ConditionalHeaders },
   errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'GONE'],
+  toHeaders: (base) => ({ Deprecation: DEPRECATION, Sunset: SUNSET, Link: `<${base}pets>; rel="successor-version"` }),
   createHandler({ animals, now, recordDeprecatedCall }) {
     return async (req, res) => {
       if (now() >= SUNSET_AT) {
@@ -54,16 +54,4 @@ export const getPet: Operation = {
       304: { description: 'The animal has not changed.', headers },
     },
   },
-}
-
-/** Adds Deprecation, Sunset and the successor link (RFC 5829) to every response of getPet, whatever its status. */
-export function deprecateGetPet(config: PublicUrls): (req: Request, res: Response) => void {
-  const link = `<${referenceBase(config, getPet.path)}pets>; rel="successor-version"`
-  const route = `/v1${getPet.path}`
-  return (req, res) => {
-    if (req.routeTemplate !== route) return
-    res.setHeader('Deprecation', DEPRECATION)
-    res.setHeader('Sunset', SUNSET)
-    res.setHeader('Link', link)
-  }
 }
