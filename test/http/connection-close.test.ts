@@ -9,7 +9,7 @@ import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import { usedHeapBytes } from '../support/heap.ts'
 import { collect, parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
-import { app, createShortTimeoutServer, get, head, listenForFile, NO_TIMEOUTS, slow } from './short-timeouts.ts'
+import { createShortTimeoutServer, get, head, listenForFile, NO_TIMEOUTS, routes, slow } from './short-timeouts.ts'
 
 const port = await listenForFile()
 
@@ -49,7 +49,7 @@ describe.concurrent('bytes after the last response of a connection have no effec
   test.for(halves)('%s', async ([title, first, second, status], { expect }) => {
     const served = vi.fn<() => void>()
     const path = `/late/${halves.findIndex(([other]) => other === title)}`
-    app.get(path, served)
+    routes.get(path, served)
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     const received = collect(socket)
     socket.write(first.replace('/late', path))
@@ -111,7 +111,7 @@ test('a client that resets the connection after CONNECT does not affect others',
 
 test('of what a client sends after its last response little is read', async () => {
   const requests = vi.fn<(req: IncomingMessage) => void>()
-  app.post('/rejected', (req, res) => {
+  routes.post('/rejected', (req, res) => {
     requests(req)
     res.status(401).end()
   })

@@ -5,7 +5,7 @@ import type { Caller } from '../../src/auth/api-keys.ts'
 import { testWithService } from '../support/harness.ts'
 import { parseResponse } from '../support/raw-http.ts'
 import { waitFor } from '../support/timeouts.ts'
-import { app, listenForFile, NO_TIMEOUTS } from './short-timeouts.ts'
+import { events, listenForFile, NO_TIMEOUTS, routes } from './short-timeouts.ts'
 
 // A busy machine takes longer than the short timeouts.
 const port = await listenForFile(NO_TIMEOUTS)
@@ -21,20 +21,20 @@ const body = JSON.stringify({ ...pet, query: '{ __typename }' })
   .padEnd(64 * 1024 - 1)
 const MAX_BODIES = 128
 
-app.get('/of-key/:id', (req, res) => {
+routes.get('/of-key/:id', (req, res) => {
   const caller: Pick<Caller, 'clientId'> = { clientId: BigInt(req.params.id) }
   req.caller = caller as Caller // only its client counts
   res.end('x'.repeat(req.params.id === '0' ? SIZE : SIZE + 1_000_000))
-  app.emit('waits')
+  events.emit('waits')
 })
 
-app.get('/gone', (req, res) => {
+routes.get('/gone', (req, res) => {
   req.caller = { clientId: 1n } as Caller // only its client counts
   res.once('close', () => {
     res.set('Content-Length', String(SIZE)).status(304).end()
-    app.emit('ended without client')
+    events.emit('ended without client')
   })
-  app.emit('begun')
+  events.emit('begun')
 })
 
 test('beyond what may wait for the clients of a key, the response that has waited longest is cut, and no other', async () => {
@@ -55,10 +55,10 @@ test('beyond what may wait for all clients, a response of the key for which most
 
 test('a response to a client that has gone does not count', async () => {
   const first = await requestAndWait('/of-key/1')
-  const ended = once(app, 'ended without client')
+  const ended = once(events, 'ended without client')
   const gone = connect(port, '127.0.0.1')
   gone.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\nGET /gone HTTP/1.1\r\nHost: x\r\n\r\n')
-  await once(app, 'begun')
+  await once(events, 'begun')
   gone.resetAndDestroy()
   await ended
   expect(await receive(first)).toBeGreaterThan(SIZE)
@@ -156,7 +156,7 @@ function statuses(uploads: Upload[]): number[] {
 
 /** Sends a request and reads no response. @returns when the response waits */
 async function requestAndWait(path: string): Promise<Socket> {
-  const waits = once(app, 'waits')
+  const waits = once(events, 'waits')
   const socket = connect(port, '127.0.0.1').pause()
   onTestFinished(() => void socket.destroy())
   socket.on('error', () => {}) // reset by the server

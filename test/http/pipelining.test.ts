@@ -7,17 +7,17 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MAX_IN_FLIGHT } from '../../src/http/connection/connection.ts'
 import { testWithSharedService } from '../support/harness.ts'
 import { collect, sendRaw, statusesIn } from '../support/raw-http.ts'
-import { app, createShortTimeoutServer, listenForFile } from './short-timeouts.ts'
+import { createShortTimeoutServer, events, listenForFile, routes } from './short-timeouts.ts'
 
 const port = await listenForFile()
 
 /** Called with each request for /held, whose response is sent when the app emits `release`. */
 const held = vi.fn<(req: IncomingMessage, res: ServerResponse) => void>()
-app.all('/held', (req, res) => {
+routes.all('/held', (req, res) => {
   held(req, res)
-  app.once('release', () => res.json('held'))
+  events.once('release', () => res.json('held'))
 })
-app.get('/unread', (_req, res) => void res.end(Buffer.alloc(5_000_000)))
+routes.get('/unread', (_req, res) => void res.end(Buffer.alloc(5_000_000)))
 
 beforeEach(() => void held.mockClear())
 
@@ -59,7 +59,7 @@ test('of a thousand pipelined requests as many as may be in flight are served, t
   const parsed = countParsed()
   const received = collect(open(hold.repeat(1_000)))
   await vi.waitUntil(() => held.mock.calls.length > 0)
-  app.emit('release')
+  events.emit('release')
   const responses = (await received).split('"held"').slice(0, -1)
   expect(responses.map((response) => /^Connection: close\r$/m.test(response))).toEqual(
     Array.from({ length: MAX_IN_FLIGHT }, (_, n) => n === MAX_IN_FLIGHT - 1),
@@ -85,7 +85,7 @@ test('a graceful shutdown completes the requests in progress, and executes none 
   const closed = server.close(0, 10_000)
   client.write(hold)
   await sendRaw(port, last)
-  app.emit('release')
+  events.emit('release')
   await closed
   expect(await received).toMatch(
     /^HTTP\/1\.1 200 OK\r\n[^]*"held"HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*"held"$/,

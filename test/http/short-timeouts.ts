@@ -1,4 +1,5 @@
-import express from 'express'
+import { EventEmitter } from 'node:events'
+import express, { Router } from 'express'
 import { afterAll } from 'vitest'
 import type { Caller } from '../../src/auth/api-keys.ts'
 import { errorHandler } from '../../src/http/error-handler.ts'
@@ -24,23 +25,28 @@ export const NO_TIMEOUTS = {
 }
 
 const keptBytes = new KeptBytes()
-export const app = express()
-app.post('/', async (req, res) => {
+export const events = new EventEmitter()
+export const routes = Router()
+routes.post('/', async (req, res) => {
   req.deadline = new Deadline(0) // not used
   req.caller = { clientId: 0n } as Caller // only its client counts
   parseBody(req, await receiveBody(req, res, keptBytes))
   setTimeout(() => res.status(201).json(req.body), 30) // simulates the database
 })
-app.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))
-app.get('/slow', (_req, res) => void setTimeout(() => res.json('slow'), 2_100))
-app.get('/last', (_req, res) => void res.set('Connection', 'close').json('last'))
-app.get('/large', (_req, res) => {
-  res.once('close', () => app.emit('large closed'))
+routes.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))
+routes.get('/slow', (_req, res) => void setTimeout(() => res.json('slow'), 2_100))
+routes.get('/last', (_req, res) => void res.set('Connection', 'close').json('last'))
+routes.get('/large', (_req, res) => {
+  res.once('close', () => events.emit('large closed'))
   res.end(Buffer.alloc(50_000_000))
 })
-app.use(errorHandler(() => {}))
 
 export function createShortTimeoutServer(timeouts = times): HttpServer {
+  // A server extends the classes of its app, so that an app of two would count each response twice.
+  const app = express().use(
+    routes,
+    errorHandler(() => {}),
+  )
   return createHttpServer(app, timeouts, keptBytes, () => {})
 }
 

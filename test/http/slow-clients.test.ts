@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { type ConnectionGroup, openConnections } from '../chaos/connections.ts'
 import { parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
-import { app, get, head, listenForFile, times } from './short-timeouts.ts'
+import { events, get, head, listenForFile, times } from './short-timeouts.ts'
 
 const port = await listenForFile()
 
@@ -68,7 +68,7 @@ test.concurrent('a client that does not read its response is closed after the re
   const socket = connect(port, '127.0.0.1', () => socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n'))
   socket.pause()
   const startedAt = performance.now()
-  await new Promise((resolve) => app.once('large closed', resolve))
+  await new Promise((resolve) => events.once('large closed', resolve))
   expect(performance.now() - startedAt).toBeGreaterThan(times.REQUEST_TIMEOUT_MS)
   socket.destroy()
 })
