@@ -1,6 +1,5 @@
 import { parse as parseQuery } from 'node:querystring'
 import express, { type Express } from 'express'
-import type { Logger } from 'pino'
 import { type AuthenticateDependencies, createAuthenticate, requireScope } from './auth/authenticate.ts'
 import { consumeQuota } from './auth/rate-limit.ts'
 import type { RateLimiter } from './auth/rate-limiter.ts'
@@ -20,9 +19,8 @@ import { beginRequest } from './http/request.ts'
 import { addDocsRoutes } from './rest/docs/docs-routes.ts'
 import type { OperationDependencies } from './rest/operation.ts'
 import { addPetRoutes, OPERATIONS, toRouteHeaders } from './rest/pets.ts'
-import { observeRequests } from './telemetry/access-log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
-import type { RecordSpan } from './telemetry/tracing.ts'
+import type { Observe } from './telemetry/observation.ts'
 
 interface AppDependencies extends AuthenticateDependencies, OperationDependencies, GraphQLRouterDependencies {
   config: Config
@@ -30,9 +28,11 @@ interface AppDependencies extends AuthenticateDependencies, OperationDependencie
   loadShedder: LoadShedder
   health: Health
   metrics: Metrics
-  log: Logger
-  recordSpan?: RecordSpan | undefined
+  observe: Observe
 }
+
+/** nginx's status for a client that closed the connection before the response. */
+const CLIENT_CLOSED_REQUEST = 499
 
 const ROUTES = [
   ...OPERATIONS.map(({ path }) => `/v1${path}`),
@@ -42,7 +42,7 @@ const ROUTES = [
 
 /** The steps of each request and the routes, in the order in which a request passes them. */
 export function createApp(deps: AppDependencies): Express {
-  const { config, health, keyLimiter, loadShedder, logError, metrics, trusted } = deps
+  const { config, health, keyLimiter, loadShedder, observe, metrics, trusted } = deps
   const authenticate = createAuthenticate(deps)
   const graphql = graphqlRouter(deps)
 
@@ -72,7 +72,7 @@ export function createApp(deps: AppDependencies): Express {
     if (keyLimiter) consumeQuota(keyLimiter, req, res, 1)
     graphql(req, res, next)
   })
-  app.use('/graphql', graphqlErrorHandler(logError))
+  app.use('/graphql', graphqlErrorHandler(observe))
 
   addHealthRoutes(app, health)
   app.use('/metrics', async (req, _res, next) => {
@@ -87,20 +87,22 @@ export function createApp(deps: AppDependencies): Express {
   addAssetRoutes(app)
   addDocsRoutes(app, config)
   addSchemaRoute(app)
-  return app.use(notFound, errorHandler(logError))
+  return app.use(notFound, errorHandler(observe))
 }
 
 /** What is done for every request, before its route is known. */
-function addCommonSteps(app: Express, { config, log, metrics, recordSpan }: AppDependencies): void {
+function addCommonSteps(app: Express, { config, observe }: AppDependencies): void {
   const { CORS_ORIGINS, HANDLER_TIMEOUT_MS } = config
   const routeOf = createRouteOf(ROUTES)
-  const observe = observeRequests(log, metrics, recordSpan)
   const routeHeaders = toRouteHeaders(config)
 
   app.use((req, res, next) => {
     beginRequest(req, res, HANDLER_TIMEOUT_MS)
     req.routeTemplate = routeOf(req.path)
-    observe(req, res)
+    res.once('close', () => {
+      const status = res.headersSent ? res.statusCode : CLIENT_CLOSED_REQUEST
+      observe({ type: 'request', req, res, status })
+    })
     if (CORS_ORIGINS) allowOrigins(CORS_ORIGINS, req, res)
     const headers = routeHeaders.get(req.routeTemplate)
     if (headers) res.setHeaders(headers)

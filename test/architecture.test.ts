@@ -17,7 +17,7 @@ const LAYERS = [
   ['development.ts'],
   ['service.ts'],
   ['app.ts'],
-  ['pages/', 'rest/', 'graphql/', 'telemetry/access-log.ts'],
+  ['pages/', 'rest/', 'graphql/'],
   ['telemetry/metrics.ts'],
   ['auth/authenticate.ts'],
   ['auth/rate-limit.ts'],
@@ -25,12 +25,12 @@ const LAYERS = [
   ['feed/'],
   ['animals/', 'auth/'],
   ['telemetry/'],
-  ['errors.ts', 'coalesce.ts'],
+  ['errors.ts'],
   ['database/'],
   ['limits.ts'],
   ['config.ts'],
   ['environment.ts'],
-  ['operator-error.ts', 'project.ts', 'signals.ts'],
+  ['coalesce.ts', 'operator-error.ts', 'project.ts', 'signals.ts'],
 ]
 
 const WEB = /^(express|graphql|graphql-yoga|@pothos\/.*|node:http)$/

@@ -3,11 +3,9 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { ReadableStream } from 'node:stream/web'
 import type { JWTPayload, JWTVerifyGetKey } from 'jose' // loaded at the first token
-import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
-import { logFailures } from '../telemetry/error-log.ts'
-import { createThrottledLog } from '../telemetry/logger.ts'
+import type { Observe } from '../telemetry/observation.ts'
 import { type Caller, DEFAULT_SCOPES } from './api-keys.ts'
 
 /** Only asymmetric ones: with HS256 the issuer's public key would be the secret (RFC 8725 §2.1). */
@@ -30,10 +28,9 @@ const FETCH_TIMEOUT_MS = 3_000
  * @returns verifies an access token (RFC 9068, RFC 8725): its caller, or undefined for one that is not valid. It throws
  *   ApiError UNAVAILABLE while the token's key is unknown and cannot be fetched. Without an issuer: undefined
  */
-export function createVerifyToken({ OIDC_ISSUER, OIDC_AUDIENCE }: Config, log: Logger, now: () => Date) {
+export function createVerifyToken({ OIDC_ISSUER, OIDC_AUDIENCE }: Config, observe: Observe, now: () => Date) {
   if (!OIDC_ISSUER || !OIDC_AUDIENCE) return undefined
-  const findKey = createFindKey(OIDC_ISSUER, logFailures(log, 'failed to fetch the keys of OIDC_ISSUER'))
-  const logRejected = createThrottledLog(log, 60_000, 'info')
+  const findKey = createFindKey(OIDC_ISSUER, observe)
   const options = {
     algorithms: ALGORITHMS,
     issuer: OIDC_ISSUER,
@@ -51,8 +48,8 @@ export function createVerifyToken({ OIDC_ISSUER, OIDC_AUDIENCE }: Config, log: L
     } catch (error) {
       if (error instanceof ApiError) throw error
       const { claim, code, message } = error as Error & { claim?: string; code?: string } // jose's, or the one above
-      const reason = claim ?? code ?? message // the messages of jose may contain what a client has sent
-      logRejected('access token rejected', { reason }, reason)
+      // The messages of jose may contain what a client has sent.
+      observe({ type: 'token-rejected', reason: claim ?? code ?? message })
       return undefined
     }
   }
@@ -78,7 +75,7 @@ function toCaller(issuer: string, { sub, exp = 0, scope, scp }: JWTPayload): Cal
  * @returns finds the key of a token. jose's remote key set (6.2) has no cool-down after a failure, and rejects a token with an
  *   unknown key during a cool-down; with these two around it, it is no shorter
  */
-function createFindKey(issuer: string, onError: (error: unknown) => void): JWTVerifyGetKey {
+function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
   let findKnown: JWTVerifyGetKey | undefined
   let fetching: Promise<JWTVerifyGetKey> | undefined
   let beganAtMs = -Infinity
@@ -91,7 +88,8 @@ function createFindKey(issuer: string, onError: (error: unknown) => void): JWTVe
       fetchedAtMs = performance.now()
       return findKnown
     } catch (error) {
-      onError((error as Error).cause ?? error) // that of fetch says only that it failed
+      // The error of fetch says only that it failed.
+      observe({ type: 'issuer-failed', error: (error as Error).cause ?? error })
       throw notVerifiable(COOL_DOWN_MS)
     } finally {
       fetching = undefined

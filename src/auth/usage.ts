@@ -1,13 +1,14 @@
 import type { PrismaClient } from '../database/generated/client.ts'
+import type { Caller } from './api-keys.ts'
 
 /** Flush interval in milliseconds: a killed process loses at most this much usage. */
 export const USAGE_FLUSH_MS = 60_000
 
 /** Records the last use of keys in memory; a background job writes it to the database. */
-export function createUsage(prisma: PrismaClient) {
+export function createUsage(prisma: PrismaClient, now: () => Date) {
   let pending = new Map<bigint, Date>()
   return {
-    recordUse: (keyId: bigint, at: Date): void => void pending.set(keyId, at),
+    recordUse: ({ keyId }: Pick<Caller, 'keyId'>): void => void (keyId && pending.set(keyId, now())),
     /** Writes what was recorded since the last flush. What cannot be written is kept for the next one. */
     async flush(): Promise<void> {
       if (!pending.size) return

@@ -10,12 +10,17 @@ import { createStatements } from './statements.ts'
 /** One connection for new animals, and one for subscriptions that read older ones. */
 const FEED_POOL_SIZE = 2
 
+/** Why a replica is excluded for a while, and its host; without a host, all of them. */
+export interface ExcludedReplica {
+  reason: string
+  host: string | undefined
+}
+
 interface PoolsOptions {
   config: Config
   limits: Limits
   databaseUrl: string
-  /** Receives why a replica is excluded for a while, and its host; without a host, all of them. */
-  onReplicaExcluded: (details: { reason: string; host: string | undefined }) => void
+  observe(event: { type: 'replica-excluded'; replica: ExcludedReplica }): void
 }
 
 /**
@@ -42,12 +47,13 @@ export function createPools(options: PoolsOptions) {
 }
 
 /** A pool for each replica, and one connection to the primary for its position. */
-function createReplication({ config, onReplicaExcluded }: PoolsOptions, common: Omit<PoolOptions, 'size'>) {
+function createReplication({ config, observe }: PoolsOptions, common: Omit<PoolOptions, 'size'>) {
   const { DATABASE_REPLICA_URLS: urls = [], DATABASE_POOL_SIZE: size } = config
   const hosts = new Map(urls.map((url) => [createPool({ ...common, url, size }), new URL(url).host]))
   const pools = [...hosts.keys()]
   const positionPool = createPool({ ...common, size: 1 })
-  const onExcluded = (reason: string, pool?: Pool) => onReplicaExcluded({ reason, host: pool && hosts.get(pool) })
+  const onExcluded = (reason: string, pool?: Pool) =>
+    observe({ type: 'replica-excluded', replica: { reason, host: pool && hosts.get(pool) } })
   return { replicas: createReplicas({ pools, positionPool, onExcluded }), pools: [...pools, positionPool] }
 }
 

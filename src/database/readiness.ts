@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { createCoalescer } from '../coalesce.ts'
 import { pendingMigrations } from './migrate.ts'
 
 /** What a database that responds says of itself. */
@@ -29,7 +30,13 @@ const READ_SETTINGS = `
 
 type SettingsRow = DatabaseState & { readOnly: boolean; missingRights: string[] }
 
-export async function readDatabaseState(database: { query: pg.Pool['query'] }): Promise<DatabaseState> {
+/** @returns reads the state of the database, once for all callers that wait. Rejects when it is not available */
+export function createReadState(database: { query: pg.Pool['query'] }): () => Promise<DatabaseState> {
+  const coalesce = createCoalescer<DatabaseState>()
+  return () => coalesce('state', () => readDatabaseState(database))
+}
+
+async function readDatabaseState(database: { query: pg.Pool['query'] }): Promise<DatabaseState> {
   const { rows } = await database.query(READ_SETTINGS)
   const [{ readOnly, missingRights, ...settings }] = rows as [SettingsRow] // a SELECT without FROM has one row
   if (missingRights.length) {

@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { createList } from '../animals/lists.ts'
 import type { Statements } from '../database/statements.ts'
+import type { Observe } from '../telemetry/observation.ts'
 import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
 import { createGapReader } from './gap-reader.ts'
 import type { RecentAnimals } from './recent.ts'
-import { createSequence, type SequenceState } from './sequence.ts'
+import { createSequence, sequenceProblemOf } from './sequence.ts'
 import { createSettledId } from './settled.ts'
 
 /** The least pause between two reads, in milliseconds, however many animals this process adds. */
@@ -19,10 +20,7 @@ const CHECK_MS = 1_000
 interface FeedOptions {
   /** How long to wait for transactions to find a settled id, in milliseconds. */
   maxWaitMs: number
-  /** Called for each read that failed, which is repeated. */
-  onError(error: unknown): void
-  /** Called once a second while there are followers, and after `checkSequence`. */
-  onSequence?(state: SequenceState): void
+  observe: Observe
 }
 
 export type Feed = ReturnType<typeof createFeed>
@@ -31,8 +29,9 @@ export type Feed = ReturnType<typeof createFeed>
  * New animals, in order of id, without a gap: see docs/decisions/0025-the-table-is-the-log.md. They are read while there
  * are followers, in one loop for all of them.
  */
-export function createFeed(statements: Statements, { onError, ...options }: FeedOptions) {
+export function createFeed(statements: Statements, options: FeedOptions) {
   const reading = createReading(statements, options)
+  const onError = (error: unknown) => options.observe({ type: 'feed-failed', error })
   const { followers, reader, settled, sequence, pause, wake } = reading
   let state: FeedState = { newest: 0n }
   let loop: Promise<void> | undefined
@@ -121,12 +120,15 @@ async function wentBack({ recent, newest }: FeedState, reading: Reading, hasFail
 
 type Reading = ReturnType<typeof createReading>
 
-function createReading({ run }: Statements, { maxWaitMs, onSequence = () => {} }: Omit<FeedOptions, 'onError'>) {
+function createReading({ run }: Statements, { maxWaitMs, observe }: FeedOptions) {
+  const reader = createGapReader(run)
   return {
     followers: new Set<() => void>(),
-    reader: createGapReader(run),
+    reader,
     settled: createSettledId(run, maxWaitMs),
-    sequence: createSequence(run, onSequence),
+    sequence: createSequence(run, (state) =>
+      observe({ type: 'sequence-read', lagMs: reader.lagMs(), problem: sequenceProblemOf(state) }),
+    ),
     sequenceFile: undefined as number | undefined, // known after the first read
     ...createPause(),
   }

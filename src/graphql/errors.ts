@@ -3,15 +3,15 @@ import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { errorHandler, recordError } from '../http/error-handler.ts'
 import { sendJson } from '../http/json.ts'
-import type { LogError } from '../telemetry/error-log.ts'
+import type { Observe } from '../telemetry/observation.ts'
 import { cleanMessage, GraphQLRequestError } from './request-errors.ts'
 import { sendSingleResult } from './subscription/send-stream.ts'
 import { findTransport, isNamed } from './subscription/transports.ts'
 
 /** Sends errors from before the execution as a GraphQL response. Those of graphql-js are about the arguments. */
-export function graphqlErrorHandler(logError: LogError): ErrorRequestHandler {
+export function graphqlErrorHandler(observe: Observe): ErrorRequestHandler {
   const sendError = errorHandler(
-    logError,
+    observe,
     ({ code, message, status }) => ({ errors: [{ message, extensions: { code, status } }] }),
     (req) => accepted(req) || 'application/json',
   )
@@ -19,7 +19,7 @@ export function graphqlErrorHandler(logError: LogError): ErrorRequestHandler {
     const rejected = thrown instanceof GraphQLError ? new GraphQLRequestError('INVALID_ARGUMENT', thrown) : thrown
     if (!(rejected instanceof GraphQLRequestError)) return void sendError(thrown, req, res, next)
     const { code, errors } = rejected
-    const formatted = errors.map((error) => toGraphQLError(error, code, logError, req))
+    const formatted = errors.map((error) => toGraphQLError(error, code, observe, req))
     const mediaType: string = res.locals.mediaType // negotiated before
     // Clients that name application/json expect a request error as 200 (GraphQL over HTTP, section 6.4.1).
     if (mediaType !== 'application/json' || !isNamed(req, mediaType)) res.status(rejected.status)
@@ -56,13 +56,13 @@ const MAX_LOCATIONS = 10
 export function toGraphQLError(
   error: GraphQLError,
   code: ErrorCode | undefined,
-  logError: LogError,
+  observe: Observe,
   req: Request,
 ): GraphQLFormattedError {
   const { locations, path, originalError: thrown } = error
   const isRequestError = code && !(thrown instanceof ApiError)
   const mapped = isRequestError ? new ApiError(code, cleanMessage(error.message)) : toApiError(thrown)
-  recordError(logError, mapped, req)
+  recordError(observe, mapped, req)
   const { fields } = mapped
   const extensions = { code: mapped.code, status: mapped.status, ...(fields && { fields }) }
   const shown = locations?.slice(0, MAX_LOCATIONS)

@@ -25,7 +25,7 @@ export function graphqlRouter(dependencies: GraphQLRouterDependencies): Router {
   const execute = createExecute(dependencies)
 
   function toJson({ cost, dataJson, errors }: Result, req: Request): string {
-    const formatted = errors?.map((error) => toGraphQLError(error, undefined, dependencies.logError, req))
+    const formatted = errors?.map((error) => toGraphQLError(error, undefined, dependencies.observe, req))
     const members = formatted ? `"errors":${JSON.stringify(formatted)},` : ''
     const extensions = req.headers['graphql-cost'] === undefined ? '' : `,"extensions":${JSON.stringify({ cost })}`
     return `{${members}"data":${dataJson()}${extensions}}`

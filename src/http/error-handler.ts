@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express'
 import { ApiError, toApiError } from '../errors.ts'
-import type { LogError } from '../telemetry/error-log.ts'
+import type { Observe } from '../telemetry/observation.ts'
 import { sendJson } from './json.ts'
 
 export const notFound: RequestHandler = () => {
@@ -9,13 +9,13 @@ export const notFound: RequestHandler = () => {
 
 /** The last handler of an API: sends the error in that API's format. */
 export function errorHandler(
-  logError: LogError,
+  observe: Observe,
   formatBody: (error: ApiError) => unknown = ({ body }) => body,
   mediaType: (req: Request) => string = () => 'application/json',
 ): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     const error = toApiError(thrown)
-    recordError(logError, error, req)
+    recordError(observe, error, req)
     if (res.headersSent) return next(thrown)
     res.status(error.status)
     for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
@@ -24,7 +24,7 @@ export function errorHandler(
   }
 }
 
-export function recordError(logError: LogError, error: ApiError, req: Request): void {
+export function recordError(observe: Observe, error: ApiError, req: Request): void {
   req.errorCode ??= error.code
-  logError(error, req.id)
+  observe({ type: 'error', error, requestId: req.id })
 }

@@ -1,11 +1,12 @@
 import type { Request, Response } from 'express'
 import type { z } from 'zod'
 import type { Animals } from '../animals/service.ts'
-import type { Caller, Scope } from '../auth/api-keys.ts'
+import type { Scope } from '../auth/api-keys.ts'
 import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Turns } from '../http/turns.ts'
 import type { KeptBytes } from '../http/kept-bytes.ts'
+import type { Observe } from '../telemetry/observation.ts'
 import type { Json } from './openapi/components.ts'
 
 export interface OperationDependencies {
@@ -13,8 +14,7 @@ export interface OperationDependencies {
   animals: Animals
   turns: Turns
   now(): Date
-  /** Operators see in it which clients of getPet must migrate before the sunset date. */
-  recordDeprecatedCall(caller: Caller): void
+  observe: Observe
 }
 
 /** An operation of the REST API. Its route, its authorization and its part of the OpenAPI document follow from this. */

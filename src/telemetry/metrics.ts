@@ -1,8 +1,8 @@
-import type { Response } from 'express'
+import type { Request, Response } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { RateLimiter } from '../auth/rate-limiter.ts'
 import { METHODS } from '../http/router.ts'
 import { version } from '../project.ts'
+import type { Observation } from './observation.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
 export interface MetricSources {
@@ -16,31 +16,21 @@ export interface MetricSources {
     reader: { gapWaits: number; lagMs(): number }
     sequence(): { last: bigint; highest: bigint; cacheSize: bigint }
   }
-  keyLimiter: RateLimiter | undefined
-  failedAuthLimiter: RateLimiter
+  keyLimiter: { counts: { rejected: number } } | undefined
+  failedAuthLimiter: { counts: { rejected: number } }
 }
 
 type Counts = Readonly<Record<string, number>>
 
 const TRACKED_METHODS = new Set([...METHODS, 'OPTIONS'])
 
-interface Observation {
-  route: string
-  method: string
-  operation: string | undefined
-  status: number
-  code: string | undefined
-  seconds: number
-}
-
 export type Metrics = ReturnType<typeof createMetrics>
 
 /** The Prometheus metrics of the service. Labels have few values: route templates instead of paths, for example. */
-export function createMetrics(sources: MetricSources) {
+export function createMetrics() {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  registerSources(registry, sources)
   const durations = new Histogram({
     name: 'petstore_request_duration_seconds',
     help: 'Time from the headers of a request to the end of its response. operation is the type of the GraphQL operation.',
@@ -61,15 +51,22 @@ export function createMetrics(sources: MetricSources) {
     registers,
   })
 
+  function observeRequest(req: Request, status: number): void {
+    const { routeTemplate: route, operation, errorCode: code, deadline, stream } = req
+    const method = TRACKED_METHODS.has(req.method) ? req.method : 'other'
+    const ms = stream?.beganMs ?? deadline.elapsedMs
+    durations.observe({ route, method, operation: operation?.type ?? '', status }, ms / 1_000)
+    if (code) errors.inc({ route, code })
+  }
+
   return {
-    observe({ route, method: name, operation = '', status, code, seconds }: Observation): void {
-      const method = TRACKED_METHODS.has(name) ? name : 'other'
-      durations.observe({ route, method, operation, status }, seconds)
-      if (code) errors.inc({ route, code })
+    observe(event: Observation): void {
+      if (event.type === 'request') observeRequest(event.req, event.status)
+      else if (event.type === 'request-rejected') errors.inc({ route: 'other', code: event.rejected.code })
+      else if (event.type === 'deprecated-call') deprecatedCalls.inc({ key_prefix: event.keyPrefix })
     },
-    /** Counts a request that was rejected before it reached the application. */
-    observeRejection: (code: string): void => errors.inc({ route: 'other', code }),
-    recordDeprecatedCall: (keyPrefix: string): void => deprecatedCalls.inc({ key_prefix: keyPrefix }),
+    /** Adds what is read when the metrics are scraped. */
+    addSources: (sources: MetricSources): void => registerSources(registry, sources),
     async send(res: Response): Promise<void> {
       res.setHeader('Content-Type', registry.contentType)
       res.send(await registry.metrics())

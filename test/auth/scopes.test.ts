@@ -120,14 +120,16 @@ describe('the usage of a key', () => {
     for (let n = 0; n < 20; n++) await keys.issue(`key ${n}`)
     const ids = (await service.database.prisma.apiKey.findMany({ where: { id: { gt: 0 } } })).map(({ id }) => id)
     const { database } = await service.startPeer({ limits: { lockTimeoutMs: 100 } })
-    const usage = createUsage(database.prisma)
-    const recordUses = (date: string) => ids.slice(1).forEach((id) => usage.recordUse(id, new Date(date)))
-    usage.recordUse(ids[0] ?? expect.unreachable(), new Date('2026-01-01'))
-    recordUses('2026-01-01')
+    let date = '2026-01-01'
+    const usage = createUsage(database.prisma, () => new Date(date))
+    const recordUses = () => ids.slice(1).forEach((keyId) => usage.recordUse({ keyId }))
+    usage.recordUse({ keyId: ids[0] })
+    recordUses()
+    date = '2026-01-02'
     await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE api_key IN SHARE MODE')
       const failed = expect(usage.flush()).rejects.toThrow()
-      recordUses('2026-01-02')
+      recordUses()
       await failed
       await client.query('ROLLBACK')
     }, databaseOf(service))
@@ -135,7 +137,8 @@ describe('the usage of a key', () => {
     const days = (await keys.list()).map(({ lastUsedAt }) => lastUsedAt?.toISOString().slice(0, 10))
     expect(days).toEqual(ids.map((_id, n) => (n ? '2026-01-02' : '2026-01-01')))
     await service.database.pool.query("UPDATE api_key SET last_used_at = '2099-01-01'") // by a clock that was ahead
-    recordUses('2026-01-03')
+    date = '2026-01-03'
+    recordUses()
     await usage.flush()
     const years = (await keys.list()).slice(1).map(({ lastUsedAt }) => lastUsedAt?.getFullYear())
     expect(years).not.toContain(2099)

@@ -22,7 +22,10 @@ function createTools({ database, databaseUrl }: TestService, ends: (() => unknow
       const client = { query: (config: pg.QueryConfig) => (sent.count++, query(config)) }
       const pool = { ...client, withConnection: (work: (one: typeof client) => unknown) => work(client) }
       const statements = createStatements(pool as unknown as Pool) // all that it uses of a pool
-      const feed = createFeed(statements, { maxWaitMs: 100_000, onError })
+      const feed = createFeed(statements, {
+        maxWaitMs: 100_000,
+        observe: (event) => event.type === 'feed-failed' && onError(event.error),
+      })
       ends.push(() => feed.stop())
       return { feed, sent }
     },

@@ -48,7 +48,7 @@ test('a client that takes nothing is disconnected, also when its key was revoked
     req.caller = CALLER
     const stream = streams.open(res, CALLER, '')
     setImmediate(() => setImmediate(() => stream.end('unauthenticated'))) // after the write, and before any timer
-    const dependencies = { limits: { writeTimeoutMs: 200 }, logError: () => {} }
+    const dependencies = { limits: { writeTimeoutMs: 200 }, observe: () => {} }
     await sendStream(req, res, { stream, transport: SSE, nextPart }, dependencies)
   })
   const server = app.listen(0, '127.0.0.1')

@@ -5,7 +5,7 @@ import { ApiError, toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
 import { callerOf } from '../../http/request.ts'
 import type { Limits } from '../../limits.ts'
-import type { LogError } from '../../telemetry/error-log.ts'
+import type { Observe } from '../../telemetry/observation.ts'
 import { copyOf } from './selection.ts'
 import type { Subscription } from './subscribe.ts'
 import { SSE, type Transport } from './transports.ts'
@@ -17,7 +17,7 @@ const HEARTBEAT_MS = 12_000
 
 export interface SendStreamDependencies {
   limits: Pick<Limits, 'writeTimeoutMs'>
-  logError: LogError
+  observe: Observe
 }
 
 /** Sends a result and the end of its operation as an event stream, to clients that accept nothing else. */
@@ -34,7 +34,7 @@ export async function sendStream(
   req: Request,
   res: Response,
   { stream, transport, nextPart }: Subscription,
-  { limits, logError }: SendStreamDependencies,
+  { limits, observe }: SendStreamDependencies,
 ): Promise<void> {
   if (res.destroyed) return // the client has not waited for the beginning
   stream.beganMs = req.deadline.elapsedMs
@@ -62,7 +62,7 @@ export async function sendStream(
   } finally {
     clearInterval(heartbeat)
   }
-  if (failure && failure.code !== 'INVALID_ARGUMENT') recordError(logError, failure, req)
+  if (failure && failure.code !== 'INVALID_ARGUMENT') recordError(observe, failure, req)
   if (res.destroyed) return
   closeWhenIdle(req, res, limits.writeTimeoutMs) // the end must be taken, too: until then the stream counts as open
   // Without `complete`, so that clients reconnect, unless they cannot continue.
@@ -72,7 +72,7 @@ export async function sendStream(
   else res.end()
 
   function lastResult(error: ApiError): string {
-    recordError(logError, error, req)
+    recordError(observe, error, req)
     const { code, message, status } = error
     return transport.result(JSON.stringify({ errors: [{ message, extensions: { code, status } }] }))
   }

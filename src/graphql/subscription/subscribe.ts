@@ -5,7 +5,7 @@ import { keyOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import type { Feed } from '../../feed/feed.ts'
 import { callerOf } from '../../http/request.ts'
-import type { LogError } from '../../telemetry/error-log.ts'
+import type { Observe } from '../../telemetry/observation.ts'
 import { toGraphQLError } from '../errors.ts'
 import { GraphQLRequestError } from '../request-errors.ts'
 import type { Prepared } from '../prepare.ts'
@@ -24,7 +24,7 @@ export interface SubscribeDependencies {
   animals: Animals
   feed: Feed
   streams: Streams
-  logError: LogError
+  observe: Observe
 }
 
 /** A subscription that has begun. */
@@ -36,14 +36,14 @@ export interface Subscription {
 }
 
 /** @returns begins a valid subscription. It throws ApiError, or GraphQLError for wrong arguments */
-export function createSubscribe({ animals, feed, streams, logError }: SubscribeDependencies) {
+export function createSubscribe({ animals, feed, streams, observe }: SubscribeDependencies) {
   const formatOf = createFormats()
 
   /** What does not fit into a part is forgotten, and read again when the client has taken the part. */
   function createNextPart(edges: CreatedEdges, selection: string, transport: Transport, req: Request) {
     const format = formatOf(selection, transport)
     const toJson = ({ data, errors }: ExecutionResult): string => {
-      const formatted = errors?.map((error) => toGraphQLError(error, undefined, logError, req))
+      const formatted = errors?.map((error) => toGraphQLError(error, undefined, observe, req))
       return JSON.stringify({ errors: formatted, data })
     }
     return async () => {

@@ -6,8 +6,9 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
 import type { Config } from '../../config.ts'
-import { ApiError, type ErrorCode } from '../../errors.ts'
+import { ApiError } from '../../errors.ts'
 import type { Limits } from '../../limits.ts'
+import type { Observe } from '../../telemetry/observation.ts'
 import type { KeptBytes } from '../kept-bytes.ts'
 import { allow, METHODS } from '../router.ts'
 import { Connection } from './connection.ts'
@@ -20,23 +21,15 @@ type ClientTimeouts = Pick<Config, 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS
 /** Of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
 const LISTEN_BACKLOG = 4_096
 
-export interface RejectedRequest {
-  requestId: string
-  status: number
-  code: ErrorCode
-}
-
 type Handle = (req: IncomingMessage, res: ServerResponse, done: () => void) => void
-
-type OnRejected = (rejected: RejectedRequest) => void
 
 export type HttpServer = ReturnType<typeof createHttpServer>
 
 /**
  * An HTTP server that replaces Node's own empty error responses with JSON errors.
- * @param onRejected called for each response that is not the app's, but not for connections that sent no bytes
+ * @param observe learns of each response that is not the app's, but not of connections that sent no bytes
  */
-export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptBytes: KeptBytes, onRejected: OnRejected) {
+export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptBytes: KeptBytes, observe: Observe) {
   const server = createServer({
     ...messageClasses(app, (res) => keptBytes.holdUnread(res)),
     headersTimeout: Math.min(timeouts.headersTimeoutMs, timeouts.REQUEST_TIMEOUT_MS),
@@ -67,7 +60,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptByt
   server.on('request', serve)
   server.on('checkContinue', serve) // the body reader sends 100 Continue itself
   server.on('checkExpectation', serve) // the app rejects it
-  handleFailures(server, connections, onRejected)
+  handleFailures(server, connections, observe)
 
   return {
     /** @returns the port. Rejects with Node's error when the server cannot listen there */
@@ -99,7 +92,7 @@ function handleUnrouted(app: Express, req: IncomingMessage, res: ServerResponse)
 }
 
 /** Handles what never becomes a request for the app: CONNECT, malformed and slow requests, idle connections. */
-function handleFailures(server: Server, connections: Map<Duplex, Connection>, onRejected: OnRejected): void {
+function handleFailures(server: Server, connections: Map<Duplex, Connection>, observe: Observe): void {
   const schedule = createPacer() // thousands of clients may be too slow at the same moment
 
   /** Closes a connection after its responses in progress; without one, after an error response. */
@@ -110,7 +103,8 @@ function handleFailures(server: Server, connections: Map<Duplex, Connection>, on
     const requestId = randomUUID()
     writeRejection(connection.socket, error, requestId)
     connection.close()
-    if (connection.socket.bytesRead > 0) onRejected({ requestId, status: error.status, code: error.code })
+    const rejected = { requestId, status: error.status, code: error.code }
+    if (connection.socket.bytesRead > 0) observe({ type: 'request-rejected', rejected })
   }
 
   server.on('connect', (_req, socket) => {

@@ -29,12 +29,13 @@ export const getPet: Operation = {
   parameters: { path: Path, header: ConditionalHeaders },
   errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'GONE'],
   toHeaders: (base) => ({ Deprecation: DEPRECATION, Sunset: SUNSET, Link: `<${base}pets>; rel="successor-version"` }),
-  createHandler({ animals, now, recordDeprecatedCall }) {
+  createHandler({ animals, now, observe }) {
     return async (req, res) => {
       if (now() >= SUNSET_AT) {
         throw new ApiError('GONE', `This operation was removed on ${SUNSET_DATE}. ${REPLACEMENT}`)
       }
-      recordDeprecatedCall(callerOf(req))
+      // Operators see in it which clients must migrate before that date.
+      observe({ type: 'deprecated-call', keyPrefix: callerOf(req).keyPrefix })
       const petId = String(req.params.petId)
       const animal = await req.deadline.run(() => animals.get(petId))
       sendCacheable(req, res, toCacheable(toJson(animal)))

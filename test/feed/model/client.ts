@@ -47,7 +47,7 @@ type Instance = ReturnType<typeof startInstance>
 /** An instance of the service without HTTP. */
 export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
   const statements = createStatements(pool)
-  const feed = createFeed(statements, { maxWaitMs: TIMEOUT_MS, onError() {} })
+  const feed = createFeed(statements, { maxWaitMs: TIMEOUT_MS, observe() {} })
   const animals = createAnimals(statements, statements.run, feed.wake)
   const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity }
   const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))
@@ -56,7 +56,7 @@ export function startInstance({ clock, database: { pool }, revokedAtMs }: World)
     clock.add(verify, VERIFY_MS)
   }
   verify()
-  return { feed, animals, streams, subscribe: createSubscribe({ animals, feed, streams, logError() {} }) }
+  return { feed, animals, streams, subscribe: createSubscribe({ animals, feed, streams, observe() {} }) }
 }
 
 /** A client that keeps a live list as docs/live.md says, and compares what it receives with what is true. */

@@ -1,0 +1,93 @@
+import type { Logger } from 'pino'
+import { reasonOf } from '../database/failures.ts'
+import type { ApiError } from '../errors.ts'
+import { createAccessLog } from './access-log.ts'
+import { createThrottledLog } from './logger.ts'
+import type { CheckedDatabase, Observe } from './observation.ts'
+import type { RecordSpan } from './tracing.ts'
+
+/** An outage fails every request: one line for all failures with the same message in this time, in milliseconds. */
+const FAILURE_INTERVAL_MS = 1_000
+
+/** The same for what lasts longer. */
+const INTERVAL_MS = 60_000
+
+/** How long new animals may wait for a transaction before it is logged, in seconds. */
+const MAX_FEED_WAIT_S = 10
+
+interface LogObserverOptions {
+  log: Logger
+  /** Only its host is logged. */
+  databaseUrl: string
+  recordSpan?: RecordSpan | undefined
+}
+
+/** @returns logs what an operator may want to know */
+export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverOptions): Observe {
+  const warnOnceASecond = createThrottledLog(log, FAILURE_INTERVAL_MS)
+  const warnOnceAMinute = createThrottledLog(log, INTERVAL_MS)
+  const informOnceAMinute = createThrottledLog(log, INTERVAL_MS, 'info')
+  const logRequest = createAccessLog(log, recordSpan)
+  const logDatabase = createDatabaseLog(log, databaseUrl)
+
+  /** The cause of a 5xx, which no response shows. */
+  function logError({ code, status, message, cause }: ApiError, requestId: string): void {
+    if (status === 500) log.error({ requestId, err: cause }, 'unexpected error')
+    if (status > 500 && cause) warnOnceASecond(message, { requestId, code, reason: reasonOf(cause) })
+  }
+
+  function logSequence(lagMs: number, problem: string | undefined): void {
+    const seconds = Math.round(lagMs / 1_000)
+    if (seconds >= MAX_FEED_WAIT_S) warnOnceAMinute('new animals wait for an open transaction', { seconds })
+    if (problem) warnOnceAMinute('the sequence of ids must be repaired', { reason: problem }, problem)
+  }
+
+  return (event) => {
+    switch (event.type) {
+      case 'request':
+        return logRequest(event)
+      case 'request-rejected':
+        return log.info(event.rejected, 'request rejected')
+      case 'error':
+        return logError(event.error, event.requestId)
+      case 'token-rejected':
+        return informOnceAMinute('access token rejected', { reason: event.reason }, event.reason)
+      case 'issuer-failed':
+        return warnOnceASecond('failed to fetch the keys of OIDC_ISSUER', { reason: reasonOf(event.error) })
+      case 'database-checked':
+        return logDatabase(event)
+      case 'replica-excluded': {
+        const message = 'replica excluded for up to a second, reading from the primary'
+        return warnOnceAMinute(message, event.replica, event.replica.reason)
+      }
+      case 'feed-failed':
+        return warnOnceASecond('failed to read new animals', { reason: reasonOf(event.error) })
+      case 'sequence-read':
+        return logSequence(event.lagMs, event.problem)
+      case 'job-failed':
+        return log.warn({ err: event.error }, 'background job failed')
+    }
+  }
+}
+
+/** @returns logs each change of what `/readyz` responds, with its reason, and settings that break a promise */
+function createDatabaseLog(log: Logger, databaseUrl: string) {
+  const { host } = new URL(databaseUrl)
+  let last: string | undefined
+  let lastNotDurable = ''
+  let unavailableSinceMs = 0
+
+  return ({ problem, notDurable }: CheckedDatabase): void => {
+    if (problem !== last) {
+      if (!last) unavailableSinceMs = performance.now()
+      const seconds = Math.round((performance.now() - unavailableSinceMs) / 1_000)
+      if (problem) log.warn({ host, reason: problem }, 'database unavailable')
+      else log.warn({ host, seconds }, 'database available again')
+      last = problem
+    }
+    const names = notDurable?.join(', ') ?? lastNotDurable
+    const reason = `${names} off: set them on, or a crash can undo a 201`
+    if (names && names !== lastNotDurable) log.warn({ host, reason }, 'acknowledged writes can be lost')
+    lastNotDurable = names
+  }
+}

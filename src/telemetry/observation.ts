@@ -1,0 +1,35 @@
+import type { Request, Response } from 'express'
+import type { ExcludedReplica } from '../database/pools.ts'
+import type { DatabaseState } from '../database/readiness.ts'
+import type { ApiError, ErrorCode } from '../errors.ts'
+
+/** A request that the HTTP server has rejected: it never became one for the app. */
+interface RejectedRequest {
+  requestId: string
+  status: number
+  code: ErrorCode
+}
+
+/** What a look at the database found, as `/readyz` responds it. The settings are unknown if it did not respond. */
+export type CheckedDatabase = Pick<DatabaseState, 'problem'> & Partial<DatabaseState>
+
+/** What has happened in a part of the service, which says it once. The log and the metrics decide what to do with it. */
+export type Observation =
+  /** Its response is complete, or its client has disconnected. */
+  | { type: 'request'; req: Request; res: Response; status: number }
+  | { type: 'request-rejected'; rejected: RejectedRequest }
+  /** A response has the error. */
+  | { type: 'error'; error: ApiError; requestId: string }
+  | { type: 'deprecated-call'; keyPrefix: string }
+  | { type: 'token-rejected'; reason: string }
+  /** The keys of OIDC_ISSUER were not read. */
+  | { type: 'issuer-failed'; error: unknown }
+  | ({ type: 'database-checked' } & CheckedDatabase)
+  | { type: 'replica-excluded'; replica: ExcludedReplica }
+  /** New animals were not read; the feed reads again. */
+  | { type: 'feed-failed'; error: unknown }
+  /** For how long new animals have waited for a transaction, and what an operator must repair, if anything. */
+  | { type: 'sequence-read'; lagMs: number; problem: string | undefined }
+  | { type: 'job-failed'; error: unknown }
+
+export type Observe = (observation: Observation) => void
