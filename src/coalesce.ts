@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
-/** How long a read waits for the previous one with the same key, in milliseconds: a read that hangs delays no other. */
-const COALESCE_MAX_WAIT_MS = 100
+/** How long what is shared waits for what was sent before, in milliseconds: a statement that hangs delays no other. */
+export const MAX_WAIT_MS = 100
 
 /**
  * Coalesces concurrent reads with the same key (single-flight with a fresh read).
@@ -14,19 +14,18 @@ export function createCoalescer<T>() {
   /** By key: the read that has not started. */
   const next = new Map<string, Promise<T>>()
   /** By key: settles when the read that started last ends, with or without an error. */
-  const current = new Map<string, Promise<void>>()
+  const current = new Map<string, Promise<unknown>>()
 
   async function start(key: string, read: () => Promise<T>): Promise<T> {
     const previous = current.get(key)
-    await (previous ? Promise.race([previous, sleep(COALESCE_MAX_WAIT_MS, undefined, { ref: false })]) : nextTurn())
+    await (previous ? Promise.race([previous, sleep(MAX_WAIT_MS, undefined, { ref: false })]) : nextTurn())
     next.delete(key)
-    let end = () => {}
-    const ended = new Promise<void>((resolve) => (end = resolve))
+    const result = read()
+    const ended = result.catch(() => {})
     current.set(key, ended)
     try {
-      return await read()
+      return await result
     } finally {
-      end()
       if (current.get(key) === ended) current.delete(key)
     }
   }

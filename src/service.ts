@@ -21,6 +21,7 @@ import { createHttpServer } from './http/connection/server.ts'
 import type { Health } from './http/health.ts'
 import { KeptBytes } from './http/kept-bytes.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
+import { METHODS } from './http/router.ts'
 import { Turns } from './http/turns.ts'
 import { createLogObserver } from './telemetry/log-observer.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
@@ -55,7 +56,7 @@ export type Service = ReturnType<typeof createService>
 export function createService(options: ServiceOptions) {
   const { config, databaseUrl, trusted = TRUSTED_DOCUMENTS_OFF, now = () => new Date() } = options
   const limits = limitsOf(config, options.limits)
-  const metrics = createMetrics()
+  const metrics = createMetrics([...METHODS, 'OPTIONS'])
   const observe = createObserve(options, metrics)
   const { database, ...pools } = createPools({ config, limits, databaseUrl, observe })
   const { statements, prisma } = database

@@ -45,7 +45,7 @@ describe('reads with the same key', () => {
     expect(store.reads).toHaveLength(2)
   })
 
-  test('wait for a read in flight for at most COALESCE_MAX_WAIT_MS', async () => {
+  test('wait for a read in flight for at most MAX_WAIT_MS', async () => {
     const [coalesce, store] = [createCoalescer<number>(), createStore()]
     const hanging = coalesce('a', store.read)
     await store.started(1)

@@ -5,8 +5,9 @@ import type { ReadableStream } from 'node:stream/web'
 import type { JWTPayload, JWTVerifyGetKey } from 'jose' // loaded at the first token
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
+import type { Caller } from '../http/request.ts'
 import type { Observe } from '../telemetry/observation.ts'
-import { type Caller, DEFAULT_SCOPES } from './api-keys.ts'
+import { DEFAULT_SCOPES } from './api-keys.ts'
 
 /** Only asymmetric ones: with HS256 the issuer's public key would be the secret (RFC 8725 §2.1). */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']

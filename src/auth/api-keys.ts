@@ -17,19 +17,6 @@ export type Scope = z.infer<typeof Scope>
 /** The scopes of a client of the APIs. Metrics are for operators: they show the key prefixes of all clients. */
 export const DEFAULT_SCOPES = Scope.exclude(['metrics:read']).options
 
-export interface Caller {
-  /** Undefined for an access token. */
-  keyId: bigint | undefined
-  /** Shared by all keys of a rotation chain, and by all access tokens of a subject. */
-  clientId: bigint
-  /** `token` for an access token. */
-  keyPrefix: string
-  /** A hash of the subject of an access token, for the log. */
-  subject?: string
-  scopes: ReadonlySet<string>
-  expiresAt: Date | null
-}
-
 type IssueOptions = { scopes?: Scope[]; expiresAt?: Date | undefined }
 
 export type KeyInfo = Omit<ApiKey, 'id' | 'hash' | 'clientId' | 'deprecatedCalls' | 'deprecatedLastCallAt'>

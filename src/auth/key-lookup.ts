@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Statements } from '../database/statements.ts'
-import { type Caller, hashKey } from './api-keys.ts'
+import type { Caller } from '../http/request.ts'
+import { hashKey } from './api-keys.ts'
 
 /** Cache TTL in milliseconds. A stream that begins with a cached key is verified VERIFY_MS later: both are < 5 s together. */
 export const KEY_CACHE_MS = 2_500

@@ -1,5 +1,5 @@
 import type { PrismaClient } from '../database/generated/client.ts'
-import type { Caller } from './api-keys.ts'
+import type { Caller } from '../http/request.ts'
 
 /** Flush interval in milliseconds: a killed process loses at most this much usage. */
 export const USAGE_FLUSH_MS = 60_000

@@ -1,8 +1,6 @@
 import pg from 'pg'
+import { MAX_WAIT_MS } from '../coalesce.ts'
 import { databaseFailure } from './failures.ts'
-
-/** How long a batch waits for the previous one, in milliseconds: a statement that hangs delays no other. */
-const MAX_WAIT_MS = 100
 
 /** Maximum number of inputs of one statement by default: a slow trigger must not take it beyond its timeout. */
 export const MAX_BATCH_SIZE = 25

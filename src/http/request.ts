@@ -1,8 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
-import type { Caller } from '../auth/api-keys.ts'
 import type { ApiError, ErrorCode } from '../errors.ts'
 import { Deadline } from './deadline.ts'
+
+/** Whom the API key or access token of a request belongs to. */
+export interface Caller {
+  /** Undefined for an access token. */
+  keyId: bigint | undefined
+  /** Shared by all keys of a rotation chain, and by all access tokens of a subject. */
+  clientId: bigint
+  /** `token` for an access token. */
+  keyPrefix: string
+  /** A hash of the subject of an access token, for the log. */
+  subject?: string
+  scopes: ReadonlySet<string>
+  expiresAt: Date | null
+}
 
 declare module 'express-serve-static-core' {
   interface Request {

@@ -1,6 +1,5 @@
 import type { Request, Response } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { METHODS } from '../http/router.ts'
 import { version } from '../project.ts'
 import type { Observation } from './observation.ts'
 
@@ -22,12 +21,13 @@ export interface MetricSources {
 
 type Counts = Readonly<Record<string, number>>
 
-const TRACKED_METHODS = new Set([...METHODS, 'OPTIONS'])
-
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** The Prometheus metrics of the service. Labels have few values: route templates instead of paths, for example. */
-export function createMetrics() {
+/**
+ * The Prometheus metrics of the service. Labels have few values: route templates instead of paths, for example.
+ * @param methods those of its routes; clients may send any other
+ */
+export function createMetrics(methods: string[]) {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -53,7 +53,7 @@ export function createMetrics() {
 
   function observeRequest(req: Request, status: number): void {
     const { routeTemplate: route, operation, errorCode: code, deadline, stream } = req
-    const method = TRACKED_METHODS.has(req.method) ? req.method : 'other'
+    const method = methods.includes(req.method) ? req.method : 'other'
     const ms = stream?.beganMs ?? deadline.elapsedMs
     durations.observe({ route, method, operation: operation?.type ?? '', status }, ms / 1_000)
     if (code) errors.inc({ route, code })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Caller } from '../../src/auth/api-keys.ts'
+import type { Caller } from '../../src/http/request.ts'
 import { testWithService } from '../support/harness.ts'
 import { parseResponse } from '../support/raw-http.ts'
 import { waitFor } from '../support/timeouts.ts'

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import express, { Router } from 'express'
 import { afterAll } from 'vitest'
-import type { Caller } from '../../src/auth/api-keys.ts'
+import type { Caller } from '../../src/http/request.ts'
 import { errorHandler } from '../../src/http/error-handler.ts'
 import { parseBody, receiveBody } from '../../src/http/body.ts'
 import { Deadline } from '../../src/http/deadline.ts'

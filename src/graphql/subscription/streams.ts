@@ -1,8 +1,8 @@
 import type { Response } from 'express'
-import type { Caller } from '../../auth/api-keys.ts'
 import type { KeyHash } from '../../auth/key-lookup.ts'
 import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
+import type { Caller } from '../../http/request.ts'
 import type { Limits } from '../../limits.ts'
 
 /** How often the keys and tokens of streams are verified, in milliseconds: with KEY_CACHE_MS less than 5 seconds. */
