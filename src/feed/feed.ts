@@ -109,8 +109,8 @@ function createPause() {
  * too.
  */
 async function wentBack({ recent, newest }: FeedState, reading: Reading, hasFailed: boolean): Promise<boolean> {
-  const { last, highest, file } = await reading.sequence.read()
-  const isOlder = highest < newest || last < (recent?.end ?? 0n)
+  const { last, file } = await reading.sequence.read()
+  const isOlder = last < newest || last < (recent?.end ?? 0n)
   const mayBeOlder = hasFailed || file !== reading.sequenceFile
   reading.sequenceFile = file // a comparison that fails is repeated, as after every failed read
   if (!isOlder && (!mayBeOlder || (await reading.reader.isCurrent(recent)))) return false

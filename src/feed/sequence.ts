@@ -67,14 +67,12 @@ export function createSequence(run: RunStatement, onState: (state: SequenceState
     /** As it was read last. */
     state: () => state,
     /**
-     * @returns the position after which a client misses nothing that will be added: a lower one than its own if an imported
-     *   row has an id above the sequence
-     * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above every id that was assigned
+     * @param bound `highest` for a page. `last` for a stream: below a position above it, the sequence gives ids that were
+     *   perhaps given since the client has its position, so none but a new page has all of them
+     * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above it
      */
-    async requireAssigned(position: bigint, argument: string): Promise<bigint> {
-      const { last, highest } = await read()
-      if (position > highest) throw tooNew(argument)
-      return position < last ? position : last
+    async requireAssigned(position: bigint, argument: string, bound: 'last' | 'highest'): Promise<void> {
+      if (position > (await read())[bound]) throw tooNew(argument)
     },
   }
 }

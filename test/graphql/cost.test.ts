@@ -89,7 +89,7 @@ function createStore(last: { [Member in keyof NewPet]: unknown }) {
   }
   const caller = { keyId: 1n, clientId: 1n, keyPrefix: '', scopes: new Set<string>(), expiresAt: null }
   const follow = () => expect.unreachable('subscriptions are not executed here')
-  const feed = { settledId: async () => 7n, requireAssigned: async (position: bigint) => position, follow }
+  const feed = { settledId: async () => 7n, requireAssigned: async () => {}, follow }
   return { context: { animals: service, feed, caller, deadline: new Deadline(60_000) }, counts }
 }
 

@@ -121,7 +121,7 @@ async function readPage({ animals, deadline, feed }: GraphQLContext, query: List
   const page = await deadline.run(() => animals.list(query))
   const filter = filterKey(query)
   // Only `before` needs the check: every animal is after a cursor that is too new, so a page `after` it misses nothing.
-  if (newerThan && !page.animals.length) await deadline.run(() => feed.requireAssigned(newerThan, 'before'))
+  if (newerThan && !page.animals.length) await deadline.run(() => feed.requireAssigned(newerThan, 'before', 'highest'))
   return {
     edges: page.animals.map((node) => ({ node, cursor: () => toCursor(node.id, filter) })),
     hasNextPage: query.backward ? newerThan !== undefined : page.hasMore,

@@ -66,5 +66,6 @@ async function positionOf(after: CreatedArgs['after'], filter: string, context: 
   const cursor = subscriber?.lastEventId ?? after
   if (cursor == null) return deadline.run(() => feed.settledId())
   const position = parseCursor(cursor, filter, argument)
-  return deadline.run(() => feed.requireAssigned(position, argument))
+  await deadline.run(() => feed.requireAssigned(position, argument, 'last'))
+  return position
 }
