@@ -9,9 +9,9 @@ import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import { usedHeapBytes } from '../support/heap.ts'
 import { collect, parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
-import { createShortTimeoutServer, get, head, listenForFile, NO_TIMEOUTS, routes, slow } from './short-timeouts.ts'
+import { get, head, NO_TIMEOUTS, slow, startServerOfFile } from './short-timeouts.ts'
 
-const port = await listenForFile()
+const { port, routes, createServer } = await startServerOfFile()
 
 describe.concurrent(
   'a client that keeps sending after its last response receives it completely, without a reset',
@@ -126,7 +126,7 @@ test('of what a client sends after its last response little is read', async () =
 })
 
 describe('the shutdown of the server', () => {
-  async function leaving(server = createShortTimeoutServer()): Promise<[Socket, HttpServer]> {
+  async function leaving(server = createServer()): Promise<[Socket, HttpServer]> {
     const socket = connect({ port: await server.listen(0, '127.0.0.1'), host: '127.0.0.1', allowHalfOpen: true })
     socket.write('GARBAGE\r\n\r\n')
     socket.resume()
@@ -143,7 +143,7 @@ describe('the shutdown of the server', () => {
 
   test('waits for such a client no longer than for a request', async () => {
     const timers = vi.spyOn(globalThis, 'setTimeout')
-    const [socket, server] = await leaving(createShortTimeoutServer(NO_TIMEOUTS))
+    const [socket, server] = await leaving(createServer(NO_TIMEOUTS))
     for (const { value: timer } of timers.mock.results) clearTimeout(timer) // of the rejection
     timers.mockRestore()
     await server.close(0, 100) // nothing else ends the connection

@@ -5,10 +5,10 @@ import type { Caller } from '../../src/http/request.ts'
 import { testWithService } from '../support/harness.ts'
 import { parseResponse } from '../support/raw-http.ts'
 import { waitFor } from '../support/timeouts.ts'
-import { events, listenForFile, NO_TIMEOUTS, routes } from './short-timeouts.ts'
+import { NO_TIMEOUTS, startServerOfFile } from './short-timeouts.ts'
 
 // A busy machine takes longer than the short timeouts.
-const port = await listenForFile(NO_TIMEOUTS)
+const { port, events, routes } = await startServerOfFile(NO_TIMEOUTS)
 
 /** More than the kernel's buffers take; two are more than may wait for the clients of one key. */
 const SIZE = 5_000_000

@@ -7,9 +7,10 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MAX_IN_FLIGHT } from '../../src/http/connection/connection.ts'
 import { testWithSharedService } from '../support/harness.ts'
 import { collect, sendRaw, statusesIn } from '../support/raw-http.ts'
-import { createShortTimeoutServer, events, listenForFile, routes } from './short-timeouts.ts'
+import { waitUntil } from '../support/timeouts.ts'
+import { NO_TIMEOUTS, startServerOfFile } from './short-timeouts.ts'
 
-const port = await listenForFile()
+const { port, events, routes, createServer } = await startServerOfFile(NO_TIMEOUTS)
 
 /** Called with each request for /held, whose response is sent when the app emits `release`. */
 const held = vi.fn<(req: IncomingMessage, res: ServerResponse) => void>()
@@ -58,7 +59,7 @@ describe('every pipelined request of a client that reads has a response, in orde
 test('of a thousand pipelined requests as many as may be in flight are served, the last response says close, and only one more is parsed', async () => {
   const parsed = countParsed()
   const received = collect(open(hold.repeat(1_000)))
-  await vi.waitUntil(() => held.mock.calls.length > 0)
+  await waitUntil(() => held.mock.calls.length > 0)
   events.emit('release')
   const responses = (await received).split('"held"').slice(0, -1)
   expect(responses.map((response) => /^Connection: close\r$/m.test(response))).toEqual(
@@ -70,18 +71,18 @@ test('of a thousand pipelined requests as many as may be in flight are served, t
 
 test('a connection that closes closes all of its responses, also those whose turn has not come', async () => {
   const client = open(hold.repeat(3))
-  await vi.waitUntil(() => held.mock.calls.length === 3)
+  await waitUntil(() => held.mock.calls.length === 3)
   const closed = held.mock.calls.map(([, res]) => once(res, 'close'))
   client.destroy()
   await Promise.all(closed)
 })
 
 test('a graceful shutdown completes the requests in progress, and executes none that comes after them', async () => {
-  const server = createShortTimeoutServer()
+  const server = createServer()
   const client = connect(await server.listen(0, '127.0.0.1'), '127.0.0.1')
   const received = collect(client)
   client.write(hold.repeat(2))
-  await vi.waitUntil(() => held.mock.calls.length === 2)
+  await waitUntil(() => held.mock.calls.length === 2)
   const closed = server.close(0, 10_000)
   client.write(hold)
   await sendRaw(port, last)
@@ -94,12 +95,12 @@ test('a graceful shutdown completes the requests in progress, and executes none 
 })
 
 test('a shutdown waits until a finished response has been received', async () => {
-  const closing = createShortTimeoutServer()
+  const closing = createServer()
   const started = countParsed()
   const client = connect(await closing.listen(0, '127.0.0.1'), '127.0.0.1')
   client.pause()
   client.write('GET /unread HTTP/1.1\r\nHost: x\r\n\r\n')
-  await vi.waitUntil(() => started.mock.calls.length > 0)
+  await waitUntil(() => started.mock.calls.length > 0)
   await nextTurn() // the app has ended the response, which is larger than the buffers of the kernel
   const closed = closing.close(0, 60_000)
   let received = 0
@@ -109,7 +110,7 @@ test('a shutdown waits until a finished response has been received', async () =>
 })
 
 test('during the drain delay a connection is open until a response has said that it closes', async () => {
-  const closing = createShortTimeoutServer()
+  const closing = createServer()
   const client = connect(await closing.listen(0, '127.0.0.1'), '127.0.0.1')
   client.write('GET /unread HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(client, 'readable') // the headers are sent, and they do not say it

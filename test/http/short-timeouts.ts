@@ -8,8 +8,7 @@ import { Deadline } from '../../src/http/deadline.ts'
 import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import { createHttpServer, type HttpServer } from '../../src/http/connection/server.ts'
 
-// An app that reads bodies like both APIs, on a server with short timeouts.
-export const times = {
+export const SHORT_TIMEOUTS = {
   headersTimeoutMs: 1_200,
   REQUEST_TIMEOUT_MS: 2_400,
   KEEP_ALIVE_TIMEOUT_MS: 1_500,
@@ -24,37 +23,40 @@ export const NO_TIMEOUTS = {
   writeTimeoutMs: 600_000,
 }
 
-const keptBytes = new KeptBytes()
-export const events = new EventEmitter()
-export const routes = Router()
-routes.post('/', async (req, res) => {
-  req.deadline = new Deadline(0) // not used
-  req.caller = { clientId: 0n } as Caller // only its client counts
-  parseBody(req, await receiveBody(req, res, keptBytes))
-  setTimeout(() => res.status(201).json(req.body), 30) // simulates the database
-})
-routes.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))
-routes.get('/slow', (_req, res) => void setTimeout(() => res.json('slow'), 2_100))
-routes.get('/last', (_req, res) => void res.set('Connection', 'close').json('last'))
-routes.get('/large', (_req, res) => {
-  res.once('close', () => events.emit('large closed'))
-  res.end(Buffer.alloc(50_000_000))
-})
-
-export function createShortTimeoutServer(timeouts = times): HttpServer {
-  // A server extends the classes of its app, so that an app of two would count each response twice.
-  const app = express().use(
-    routes,
-    errorHandler(() => {}),
-  )
-  return createHttpServer(app, timeouts, keptBytes, () => {})
+/** The routes of an app that reads bodies as both APIs do. Each file has its own: the files of a worker share modules. */
+function createRoutes(events: EventEmitter, keptBytes: KeptBytes): Router {
+  const routes = Router()
+  routes.post('/', async (req, res) => {
+    req.deadline = new Deadline(0) // not used
+    req.caller = { clientId: 0n } as Caller // only its client counts
+    parseBody(req, await receiveBody(req, res, keptBytes))
+    setTimeout(() => res.status(201).json(req.body), 30) // simulates the database
+  })
+  routes.get('/', (_req, res) => void setTimeout(() => res.json('read'), 30))
+  routes.get('/slow', (_req, res) => void setTimeout(() => res.json('slow'), 2_100))
+  routes.get('/last', (_req, res) => void res.set('Connection', 'close').json('last'))
+  routes.get('/large', (_req, res) => {
+    res.once('close', () => events.emit('large closed'))
+    res.end(Buffer.alloc(50_000_000))
+  })
+  return routes
 }
 
-/** Starts a server that is closed after the tests of the file. @returns its port */
-export function listenForFile(timeouts = times): Promise<number> {
-  const server = createShortTimeoutServer(timeouts)
+/** Starts a server that is closed after the tests of the file. `createServer` creates further ones with its routes. */
+export async function startServerOfFile(timeouts = SHORT_TIMEOUTS) {
+  const [events, keptBytes] = [new EventEmitter(), new KeptBytes()]
+  const routes = createRoutes(events, keptBytes)
+  function createServer(own = timeouts): HttpServer {
+    // A server extends the classes of its app, so that an app of two would count each response twice.
+    const app = express().use(
+      routes,
+      errorHandler(() => {}),
+    )
+    return createHttpServer(app, own, keptBytes, () => {})
+  }
+  const server = createServer()
   afterAll(() => server.close(0, 0))
-  return server.listen(0, '127.0.0.1')
+  return { port: await server.listen(0, '127.0.0.1'), events, routes, createServer }
 }
 
 export const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n'

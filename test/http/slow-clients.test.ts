@@ -2,9 +2,9 @@ import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { type ConnectionGroup, openConnections } from '../chaos/connections.ts'
 import { parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
-import { events, get, head, listenForFile, times } from './short-timeouts.ts'
+import { get, head, SHORT_TIMEOUTS, startServerOfFile } from './short-timeouts.ts'
 
-const port = await listenForFile()
+const { port, events } = await startServerOfFile()
 
 const withClose = (head: string) => head.replace('\r\n', '\r\nConnection: close\r\n')
 const timedOut = { status: 408, code: 'REQUEST_TIMEOUT', message: expect.stringMatching(/\S/) }
@@ -69,7 +69,7 @@ test.concurrent('a client that does not read its response is closed after the re
   socket.pause()
   const startedAt = performance.now()
   await new Promise((resolve) => events.once('large closed', resolve))
-  expect(performance.now() - startedAt).toBeGreaterThan(times.REQUEST_TIMEOUT_MS)
+  expect(performance.now() - startedAt).toBeGreaterThan(SHORT_TIMEOUTS.REQUEST_TIMEOUT_MS)
   socket.destroy()
 })
 

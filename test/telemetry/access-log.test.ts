@@ -100,7 +100,7 @@ describe('a request rejected by the HTTP parser', () => {
     [`GET /${'x'.repeat(17_000)}`, 431, 'HEADERS_TOO_LARGE'],
   ] as const)('%.20s is one line with the id of the response, and is counted', async (one, { service }) => {
     const [bytes, status, code] = one
-    const peer = await service.startPeer({ limits: { headersTimeoutMs: 100 } })
+    const peer = await service.startPeer({ limits: { headersTimeoutMs: 1_000 } })
     const { headers } = parseResponse(await sendRaw(peer.port, bytes))
     const line = await peer.log.line({ requestId: headers['x-request-id'] })
     expect(line).toMatchObject({ level: 30, status, code, msg: 'request rejected' })
@@ -109,7 +109,7 @@ describe('a request rejected by the HTTP parser', () => {
   })
 
   test('is not written for a connection without bytes', async ({ service }) => {
-    const peer = await service.startPeer({ limits: { headersTimeoutMs: 100 } })
+    const peer = await service.startPeer({ limits: { headersTimeoutMs: 1_000 } })
     expect(parseResponse(await sendRaw(peer.port, '')).status).toBe(408)
     await lineOf(peer, '/v1/pets')
     expect(peer.log.lines).toHaveLength(1)
