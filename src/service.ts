@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import { pruneIdempotencyKeys } from './animals/idempotency.ts'
-import { createAnimals } from './animals/service.ts'
+import { pruneIdempotencyKeys } from './store/idempotency.ts'
+import { createAnimals } from './pets/service.ts'
 import { createApp } from './app.ts'
 import { createApiKeys } from './auth/api-keys.ts'
 import { createVerifyToken } from './auth/access-tokens.ts'

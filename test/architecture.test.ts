@@ -18,7 +18,8 @@ const LAYERS = [
   ['auth/'],
   ['http/'],
   ['feed/'],
-  ['animals/'],
+  ['pets/'],
+  ['store/'],
   ['telemetry/'],
   ['errors.ts'],
   ['database/'],
@@ -34,12 +35,13 @@ const DATABASE = /^(pg|@prisma\/.*|database\/.*)$/
 
 /** What an entry must not import, although it is in a lower layer: packages, and our files as paths from src. */
 const FORBIDDEN_IMPORTS: Record<string, RegExp[]> = {
-  'animals/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
+  'pets/': [WEB, /^database\/(?!statements\.ts$)/],
+  'store/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
   'feed/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
   'auth/': [GRAPHQL, /^database\/(?!generated\/|statements\.ts$)/],
   'rest/': [GRAPHQL, DATABASE],
   'graphql/': [DATABASE],
-  'http/': [GRAPHQL, DATABASE, /^(animals|auth|feed)\//],
+  'http/': [GRAPHQL, DATABASE, /^(pets|store|auth|feed)\//],
   'database/': [WEB],
 }
 

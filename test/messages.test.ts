@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { NewPet, PageSize } from '../src/animals/animal.ts'
+import { NewPet } from '../src/pets/animal.ts'
+import { PageSize } from '../src/store/contract.ts'
 import { loadConfig } from '../src/config.ts'
 import { Environment } from '../src/environment.ts'
 import { paramsFromBody } from '../src/graphql/params.ts'

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { createList } from '../animals/lists.ts'
+import { createList } from '../store/lists.ts'
 import type { Statements } from '../database/statements.ts'
+import { animals } from '../pets/animal.ts'
 import type { Observe } from '../telemetry/observation.ts'
 import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
 import { createGapReader } from './gap-reader.ts'
@@ -75,7 +76,7 @@ export function createFeed(statements: Statements, options: FeedOptions) {
      */
     settledId: async () => state.recent?.end ?? settled.find(),
     requireAssigned: sequence.requireAssigned,
-    follow: createFollow({ list: createList(statements), listen, state: () => state, onError }),
+    follow: createFollow({ list: createList(animals, statements), listen, state: () => state, onError }),
     /** Reads the state of the sequence, unless streams are open, which do it once a second. */
     checkSequence: () => void (loop ?? sequence.read().catch(() => {})), // the failure of a probe has its own reason
     /** Reads at once, because this process has added an animal. */

@@ -1,9 +1,8 @@
 import { addAbortListener } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import type { Animal } from '../animals/animal.ts'
-import { type Filter, filterKey } from '../animals/cursor.ts'
-import type { List } from '../animals/lists.ts'
+import { type Animal, type animals, type PetFilter as Filter, filterKey } from '../pets/animal.ts'
+import type { List } from '../store/lists.ts'
 import type { RecentAnimals } from './recent.ts'
 import { createRoundRobin } from './round-robin.ts'
 import { tooNew } from './sequence.ts'
@@ -31,7 +30,7 @@ export interface FeedState {
 }
 
 interface FollowDependencies {
-  list: List
+  list: List<typeof animals>
   /** Keeps the feed running, and calls the function when there are new animals. @returns a function that ends both */
   listen(onNewAnimals: () => void, after: bigint): () => void
   state(): FeedState
@@ -117,7 +116,7 @@ function matches(animal: Animal, { status, categoryId }: Filter): boolean {
   )
 }
 
-async function readTable(list: List, { position, end, filter }: PageQuery): Promise<FollowPage> {
+async function readTable(list: List<typeof animals>, { position, end, filter }: PageQuery): Promise<FollowPage> {
   // The query returns one animal more than its limit.
   const animals = await list({
     ...filter,

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RunStatement } from '../database/statements.ts'
-import { type Animal, INT64_MAX } from '../animals/animal.ts'
-import { SELECT_LIST } from '../animals/queries.ts'
+import { type Animal, animals } from '../pets/animal.ts'
+import { INT64_MAX } from '../store/contract.ts'
+import { describeTable } from '../store/table.ts'
 import { RecentAnimals } from './recent.ts'
 import { LAST_ID } from './sequence.ts'
 import { pauseAfter, readNewest, readWriters, waitForWriters } from './settled.ts'
@@ -11,7 +12,7 @@ const POLL_MS = 105
 
 const READ_SIZE = 500
 const SELECT_BETWEEN = `
-  SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id > $1 AND id <= least($2, ${LAST_ID}) ORDER BY id LIMIT ${READ_SIZE}`
+  SELECT ${describeTable(animals).selectList} FROM "public"."animal" AS item WHERE id > $1 AND id <= least($2, ${LAST_ID}) ORDER BY id LIMIT ${READ_SIZE}`
 
 /** An id is missing below a visible one. */
 interface Gap {

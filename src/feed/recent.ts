@@ -1,4 +1,4 @@
-import type { Animal } from '../animals/animal.ts'
+import type { Animal } from '../pets/animal.ts'
 
 /** How many animals are kept at least, if so many were added. */
 export const RECENT_SIZE = 10_000

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import type { z } from 'zod'
-import type { Animals } from '../animals/service.ts'
+import type { Animals } from '../pets/service.ts'
 import type { Scope } from '../auth/api-keys.ts'
 import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { INT64_MAX, INT64_MIN, PetStatus } from '../../src/animals/animal.ts'
-import { type Filter, filterKey, toCursor } from '../../src/animals/cursor.ts'
+import { PetStatus, type PetFilter as Filter, filterKey, toCursor } from '../../src/pets/animal.ts'
+import { INT64_MAX, INT64_MIN } from '../../src/store/contract.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 
 interface Row {

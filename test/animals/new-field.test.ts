@@ -44,7 +44,7 @@ function copyWithField(): string {
   mkdirSync(join(copy, 'dist'))
   symlinkSync(join(root, 'dist/public'), join(copy, 'dist/public'))
   insert(join(copy, 'prisma/schema.prisma'), 'model Animal {', '\n  testfield String?')
-  insert(join(copy, 'src/animals/animal.ts'), 'const fields = {', 'testfield: z.string().optional(),')
+  insert(join(copy, 'src/pets/animal.ts'), 'const fields = {', 'testfield: z.string().optional(),')
   insert(
     join(copy, 'src/graphql/schema/animal.ts'),
     'const PET_FIELDS: Record<keyof NewPet, PetField> = {',

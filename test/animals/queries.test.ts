@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import type pg from 'pg'
 import { expect } from 'vitest'
-import { Animal } from '../../src/animals/animal.ts'
-import { columnOf, createInsert } from '../../src/animals/queries.ts'
+import { Animal, animals } from '../../src/pets/animal.ts'
+import { createInsert } from '../../src/store/queries.ts'
+import { columnOf } from '../../src/store/table.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { interceptStatements } from '../support/statements.ts'
 
@@ -26,7 +27,7 @@ test('each creation returns what Prisma reads, to each of its callers, in whatev
     if (text.includes('INSERT')) result.rows.reverse()
     return result
   })
-  const insert = createInsert(statements)
+  const insert = createInsert(animals, statements)
   const absent = Object.fromEntries(Object.keys(Animal.shape).map((member) => [member, null]))
   const pet = fc.record({
     name: fc.string({ unit: 'grapheme', minLength: 1 }).filter((name) => !name.includes('\0')),

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { expect } from 'vitest'
-import { pruneIdempotencyKeys } from '../../src/animals/idempotency.ts'
+import { pruneIdempotencyKeys } from '../../src/store/idempotency.ts'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { creations } from '../support/creations.ts'
 import { openStream } from '../support/event-stream.ts'

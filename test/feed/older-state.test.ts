@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { toCursor } from '../../src/animals/cursor.ts'
+import { toCursor } from '../../src/pets/animal.ts'
 import { openStream } from '../support/event-stream.ts'
 import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { execute, type ExecutionResult, getOperationAST, parse, validate } from 'graphql'
 import { expect, test } from 'vitest'
-import type { NewPet } from '../../src/animals/animal.ts'
-import { toAnimal } from '../../src/animals/queries.ts'
-import type { Animals } from '../../src/animals/service.ts'
+import type { Animal, NewPet } from '../../src/pets/animal.ts'
+import type { Animals } from '../../src/pets/service.ts'
 import { ApiError } from '../../src/errors.ts'
 import { analyze } from '../../src/graphql/analysis.ts'
 import { createEngine } from '../../src/graphql/engine.ts'
@@ -59,6 +58,8 @@ const document = fc
       `query Q(${declared}) ${query}\nmutation M(${declared}) ${mutation}\n${rest}`,
   )
 
+const toAnimal = (id: bigint, members: object) => ({ id, ...members }) as Animal // as far as the members are those of one
+
 /** Members of animals. Those of a damaged table do not fit the schema. */
 const INTACT = { name: 'Rex', categoryId: 1n, status: 'sold' }
 const members = fc.oneof(
@@ -74,7 +75,7 @@ function createStore(last: { [Member in keyof NewPet]: unknown }) {
   const service: Animals = {
     async list({ limit }) {
       counts.rows += limit
-      return { animals: [first, animal], hasMore: true }
+      return { items: [first, animal], hasMore: true }
     },
     count: async () => 1,
     async get(petId) {
@@ -84,7 +85,7 @@ function createStore(last: { [Member in keyof NewPet]: unknown }) {
     },
     async create() {
       counts.rows += 1
-      return { animal, replayed: false }
+      return { item: animal, replayed: false }
     },
   }
   const caller = { keyId: 1n, clientId: 1n, keyPrefix: '', scopes: new Set<string>(), expiresAt: null }
@@ -165,7 +166,7 @@ test('no item of a list is executed after one that makes the list null', async (
   const { context } = createStore(INTACT)
   let reads = 0
   const damaged = Object.defineProperty(toAnimal(1n, INTACT), 'name', { get: () => (reads++, null) })
-  context.animals.list = async () => ({ animals: [damaged, damaged, damaged], hasMore: false })
+  context.animals.list = async () => ({ items: [damaged, damaged, damaged], hasMore: false })
   const document = parse('{ pets { nodes { name } edges { node { name } } } }')
   const operation = getOperationAST(document) ?? expect.unreachable()
   const { data, errors } = await new Execution({ document, operation, coerced: {} }, context).run()

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { toCursor } from '../../src/animals/cursor.ts'
+import { toCursor } from '../../src/pets/animal.ts'
 import { openStream } from '../support/event-stream.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { waitFor } from '../support/timeouts.ts'

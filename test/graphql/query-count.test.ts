@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
-import { createAnimals } from '../../src/animals/service.ts'
+import { createAnimals } from '../../src/pets/service.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { interceptStatements, recordStatements } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'

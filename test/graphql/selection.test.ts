@@ -11,8 +11,7 @@ import {
   validate,
 } from 'graphql'
 import { expect, test } from 'vitest'
-import { Animal } from '../../src/animals/animal.ts'
-import { toAnimal } from '../../src/animals/queries.ts'
+import { Animal } from '../../src/pets/animal.ts'
 import { createFormats } from '../../src/graphql/subscription/events.ts'
 import { toSelection } from '../../src/graphql/subscription/selection.ts'
 import { SSE } from '../../src/graphql/subscription/transports.ts'
@@ -23,7 +22,7 @@ import { fragments, RULES, selectionSetOf } from './random-document.ts'
 const MEMBERS = Object.keys(Animal.shape)
 
 const edge = (id: bigint) => ({
-  node: toAnimal(id, { name: `animal ${id}`, categoryId: 7n, status: 'sold' }),
+  node: { id, name: `animal ${id}`, categoryId: 7n, status: 'sold' as const },
   cursor: () => `cursor ${id}`,
 })
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
-import { toCursor } from '../../src/animals/cursor.ts'
+import { toCursor } from '../../src/pets/animal.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { usedHeapBytes } from '../support/heap.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, vi } from 'vitest'
-import { pruneIdempotencyKeys } from '../../src/animals/idempotency.ts'
+import { pruneIdempotencyKeys } from '../../src/store/idempotency.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 import { recordStatements } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'

@@ -1,7 +1,14 @@
 import type { FieldMap, InputFieldMap } from '@pothos/core'
-import { type Animal, NAME_LENGTH, NewPet, PAGE_SIZE, PageSize, PetStatus } from '../../animals/animal.ts'
-import { filterKey, toCursor } from '../../animals/cursor.ts'
-import type { ListQuery } from '../../animals/lists.ts'
+import {
+  type Animal,
+  NAME_LENGTH,
+  NewPet,
+  PetStatus,
+  filterKey,
+  toCursor,
+  type PetQuery as ListQuery,
+} from '../../pets/animal.ts'
+import { PAGE_SIZE, PageSize } from '../../store/contract.ts'
 import { builder, type GraphQLContext, type Types } from './builder.ts'
 import { pageSizeOf, toInt64, toListQuery } from './list-query.ts'
 import { type ConnectionPage, type Edge, lazy, PageInfo, selectsField } from './connection.ts'
@@ -121,9 +128,9 @@ async function readPage({ animals, deadline, feed }: GraphQLContext, query: List
   const page = await deadline.run(() => animals.list(query))
   const filter = filterKey(query)
   // Only `before` needs the check: every animal is after a cursor that is too new, so a page `after` it misses nothing.
-  if (newerThan && !page.animals.length) await deadline.run(() => feed.requireAssigned(newerThan, 'before', 'highest'))
+  if (newerThan && !page.items.length) await deadline.run(() => feed.requireAssigned(newerThan, 'before', 'highest'))
   return {
-    edges: page.animals.map((node) => ({ node, cursor: () => toCursor(node.id, filter) })),
+    edges: page.items.map((node) => ({ node, cursor: () => toCursor(node.id, filter) })),
     hasNextPage: query.backward ? newerThan !== undefined : page.hasMore,
     hasPreviousPage: query.backward ? page.hasMore : query.olderThan !== undefined,
   }

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { NewPet, PAGE_SIZE, PageSize, parseInt64, PetStatus } from '../../animals/animal.ts'
-import { filterKey, parseCursor } from '../../animals/cursor.ts'
-import type { ListQuery } from '../../animals/lists.ts'
+import { NewPet, PetStatus, filterKey, parseCursor, type PetQuery as ListQuery } from '../../pets/animal.ts'
+import { PAGE_SIZE, PageSize, parseInt64 } from '../../store/contract.ts'
 import { ApiError } from '../../errors.ts'
 
 /** Converts an ID to a bigint. Other text becomes NaN, so that the contract rejects it with its message for numbers. */

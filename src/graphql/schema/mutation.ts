@@ -1,5 +1,5 @@
-import { NewPet } from '../../animals/animal.ts'
-import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../animals/idempotency.ts'
+import { NewPet } from '../../pets/animal.ts'
+import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../store/idempotency.ts'
 import { invalidArgument } from '../../errors.ts'
 import { AnimalType, NewPetInput, toContract } from './animal.ts'
 import { builder } from './builder.ts'
@@ -21,8 +21,8 @@ builder.mutationFields((t) => ({
       const { data: pet, error } = NewPet.safeParse(toContract(input))
       if (error) throw invalidArgument(error.issues, ['input'])
       const once = key == null ? undefined : { clientId: caller.clientId, key }
-      const { animal } = await deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
-      return animal
+      const { item } = await deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
+      return item
     },
   }),
 }))

@@ -1,5 +1,4 @@
-import type { Animal } from '../../animals/animal.ts'
-import { filterKey, parseCursor, toCursor } from '../../animals/cursor.ts'
+import { type Animal, filterKey, parseCursor, toCursor } from '../../pets/animal.ts'
 import { invalidArgument } from '../../errors.ts'
 import { AnimalEdge, DECIMAL_INT64, Status } from './animal.ts'
 import { builder, type GraphQLContext } from './builder.ts'

@@ -1,6 +1,6 @@
 import { executeSync, type ExecutionResult, parse } from 'graphql'
 import { LRUCache } from 'lru-cache'
-import type { Animal } from '../../animals/animal.ts'
+import type { Animal } from '../../pets/animal.ts'
 import { schema } from '../schema/index.ts'
 import type { Edge } from '../schema/connection.ts'
 import type { Transport } from './transports.ts'

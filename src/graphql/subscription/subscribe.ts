@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { createSourceEventStream, type ExecutionResult } from 'graphql'
-import type { Animals } from '../../animals/service.ts'
+import type { Animals } from '../../pets/service.ts'
 import { keyOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import type { Feed } from '../../feed/feed.ts'

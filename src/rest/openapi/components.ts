@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { Int64, PetStatus } from '../../animals/animal.ts'
-import { toCursor } from '../../animals/cursor.ts'
+import { PetStatus, toCursor } from '../../pets/animal.ts'
+import { Int64 } from '../../store/contract.ts'
 
 export type Json = { [member: string]: unknown }
 

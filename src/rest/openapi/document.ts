@@ -1,4 +1,5 @@
-import { Animal, NewPet, PAGE_SIZE, PetStatus } from '../../animals/animal.ts'
+import { Animal, NewPet, PetStatus } from '../../pets/animal.ts'
+import { PAGE_SIZE } from '../../store/contract.ts'
 import { type ErrorCode, ERRORS } from '../../errors.ts'
 import { OPERATIONS } from '../pets.ts'
 import type { PublicUrls } from '../operation.ts'

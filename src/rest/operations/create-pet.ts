@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { NewPet } from '../../animals/animal.ts'
-import { IDEMPOTENCY_HOURS, IdempotencyKey } from '../../animals/idempotency.ts'
+import { NewPet } from '../../pets/animal.ts'
+import { IDEMPOTENCY_HOURS, IdempotencyKey } from '../../store/idempotency.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
 import { sendJson, toJson } from '../../http/json.ts'
 import { callerOf } from '../../http/request.ts'
@@ -32,7 +32,9 @@ export const createPet: Operation = {
       const key = req.headers['idempotency-key']
       const once = key === undefined ? undefined : { clientId: callerOf(req).clientId, key: String(key) }
       const pet = NewPet.parse(req.body)
-      const { animal, replayed } = await req.deadline.run(() => animals.create(pet, once), { mayHaveExecuted: true })
+      const { item: animal, replayed } = await req.deadline.run(() => animals.create(pet, once), {
+        mayHaveExecuted: true,
+      })
       if (replayed) res.setHeader('Idempotent-Replayed', 'true')
       res.status(201).setHeader('Location', `${base}pets/${animal.id}`)
       sendJson(res, toJson(animal))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Int64 } from '../../animals/animal.ts'
+import { Int64 } from '../../store/contract.ts'
 import { ApiError } from '../../errors.ts'
 import { sendCacheable, toCacheable } from '../../http/cacheable.ts'
 import { toJson } from '../../http/json.ts'

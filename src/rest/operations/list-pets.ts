@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import { z } from 'zod'
-import { PAGE_SIZE, PageSize, PetStatus } from '../../animals/animal.ts'
-import { parseCursor, toCursor } from '../../animals/cursor.ts'
+import { PetStatus, parseCursor, toCursor } from '../../pets/animal.ts'
+import { PAGE_SIZE, PageSize } from '../../store/contract.ts'
 import { createCoalescer } from '../../coalesce.ts'
 import { type CacheableResponse, sendCacheable, toCacheable } from '../../http/cacheable.ts'
 import { toJson } from '../../http/json.ts'
@@ -52,9 +52,9 @@ export const listPets: Operation = {
       const { limit, status, cursor } = query
       const olderThan = cursor === undefined ? undefined : parseCursor(cursor, status, 'cursor')
       const page = await animals.list({ limit, status, olderThan })
-      const last = page.animals.at(-1)
+      const last = page.items.at(-1)
       const next = page.hasMore && last ? [pageLink(base, 'next', query, toCursor(last.id, status))] : []
-      return { ...toCacheable(toJson(page.animals)), link: [...next, pageLink(base, 'first', query)].join(', ') }
+      return { ...toCacheable(toJson(page.items)), link: [...next, pageLink(base, 'first', query)].join(', ') }
     }
 
     return async (req, res) => {

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { Animal } from '../../../src/animals/animal.ts'
+import { Animal } from '../../../src/pets/animal.ts'
 import type { Pool } from '../../../src/database/pool.ts'
 import type { Turn } from './clock.ts'
 
@@ -104,16 +104,16 @@ export class PostgresModel {
     return this.rows.filter(({ id }) => id >= oldest && id <= newest)
   }
 
-  #page({ n, oldest, newest, size, ...filter }: Page, ascending: boolean): object {
+  #page({ page_n, oldest_id: oldest, newest_id: newest, max_size: size, ...filter }: Page, ascending: boolean): object {
     const found = this.#between(BigInt(oldest), BigInt(newest)).filter(matches(filter))
     const animals = (ascending ? found : found.reverse()).slice(0, size)
     const members = Object.keys(Animal.shape) as (keyof Animal)[] // the keys of the type's own schema
     const columns = members.map((member) => [member, animals.map((one) => toJson(one[member]))])
-    return { n, ...Object.fromEntries(columns) }
+    return { page_n, ...Object.fromEntries(columns) }
   }
 }
 
-type Page = { n: number; oldest: string; newest: string; size: number }
+type Page = { page_n: number; oldest_id: string; newest_id: string; max_size: number }
 
 const toJson = (value: unknown) => (typeof value === 'bigint' ? String(value) : value)
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Animal } from '../../../src/animals/animal.ts'
+import type { Animal } from '../../../src/pets/animal.ts'
 
 const status = fc.constantFrom<Animal['status']>(null, 'available', 'sold')
 /** Some are more than a page of a follower, or than the feed reads at once. */

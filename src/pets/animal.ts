@@ -1,18 +1,9 @@
 import { z } from 'zod'
+import { Int64 } from '../store/contract.ts'
+import { createCursors } from '../store/cursor.ts'
+import type { ListQuery } from '../store/lists.ts'
+import type { Filter, Resource, Stored } from '../store/resource.ts'
 
-export const INT64_MIN = -(2n ** 63n)
-export const INT64_MAX = 2n ** 63n - 1n
-
-const int64Message = `must be an integer from ${INT64_MIN} to ${INT64_MAX}`
-
-/** Names the most common mistake: an int64 as text. */
-const int64Error = ({ input }: { input: unknown }) =>
-  typeof input === 'string' ? 'must be a JSON integer, not a string' : int64Message
-
-export const Int64 = z
-  .union([z.int({ error: int64Error }), z.bigint()], { error: int64Error })
-  .transform(BigInt)
-  .refine((n) => n >= INT64_MIN && n <= INT64_MAX, int64Message)
 const AnimalId = Int64.meta({ description: 'Identifier, assigned by the service.', examples: [42] })
 const CategoryId = Int64.meta({ description: 'The category that the animal belongs to.', examples: [7] })
 
@@ -52,19 +43,17 @@ export const Animal = z.object({ id: AnimalId, ...fields })
 
 /** An animal as it is stored: an absent optional member is null. */
 export type Animal = Stored<z.infer<typeof Animal>>
-type Stored<T> = { [K in keyof T]-?: undefined extends T[K] ? Exclude<T[K], undefined> | null : T[K] }
 
-/** The sizes of a page (specification §8). */
-export const PAGE_SIZE = { min: 1, max: 100, default: 20 }
-const pageSizeMessage = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max}`
-export const PageSize = z
-  .int({ error: pageSizeMessage })
-  .min(PAGE_SIZE.min, pageSizeMessage)
-  .max(PAGE_SIZE.max, pageSizeMessage)
+export const animals = {
+  name: 'animals',
+  noun: 'animal',
+  table: 'animal',
+  item: Animal,
+  input: NewPet,
+  filters: { status: '"public"."pet_status"', categoryId: 'bigint' },
+  version1: { keyColumn: 'animal_id' },
+} satisfies Resource
 
-/** Parses the identifier in a path or a GraphQL ID. @returns undefined unless it is an int64 in canonical decimal digits */
-export function parseInt64(text: string): bigint | undefined {
-  if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return undefined
-  const value = BigInt(text)
-  return value >= INT64_MIN && value <= INT64_MAX ? value : undefined
-}
+export type PetFilter = Filter<typeof animals>
+export type PetQuery = ListQuery<typeof animals>
+export const { filterKey, toCursor, parseCursor } = createCursors(animals)

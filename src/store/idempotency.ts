@@ -3,10 +3,10 @@ import { z } from 'zod'
 import type { PrismaClient } from '../database/generated/client.ts'
 import type { Statements } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
-import { type Animal, NewPet } from './animal.ts'
-import { insertedColumns, SELECT_LIST, toAnimal, toRow } from './queries.ts'
+import type { Input, Item, Resource } from './resource.ts'
+import { describeTable, toJsonValue } from './table.ts'
 
-/** How long a key is kept, in hours. After that, the same key creates another animal. */
+/** How long a key is kept, in hours. After that, the same key creates another item. */
 export const IDEMPOTENCY_HOURS = 24
 
 export interface IdempotencyRequest {
@@ -31,93 +31,103 @@ const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 const IS_EXPIRED = `excluded.created_at - existing.created_at > interval '${IDEMPOTENCY_HOURS} hours'`
 
 /**
- * Claims keys and inserts their animals, or reads the animals of keys that were used.
- * 1. Atomic: one statement, so a crash leaves both or neither of a key and its animal.
+ * Claims keys and inserts their items, or reads the items of keys that were used.
+ * 1. Atomic: one statement, so a crash leaves both or neither of a key and its item.
  * 2. Concurrent requests with the same key, on any instance: the one that gets the advisory lock proceeds. No statement
  *    waits for another one, so two batches cannot deadlock.
  * 3. A used key stays unchanged, even if the request that used it committed after this statement began: ON CONFLICT sees
- *    that row although it is not in `used`, and the request gets neither a new nor a used animal.
+ *    that row although it is not in `used`, and the request gets neither a new nor a used item.
  * 4. An expired key is claimed again.
- * 5. LATERAL with LIMIT reads each key and its animal by primary key: without it, PostgreSQL reads whole tables while it
+ * 5. LATERAL with LIMIT reads each key and its item by primary key: without it, PostgreSQL reads whole tables while it
  *    has no statistics of them.
  */
-const CLAIM_AND_INSERT = `
+function claimAndInsert(resource: Resource): string {
+  const { name, sequence, selectList, inserted } = describeTable(resource)
+  const id = resource.version1.keyColumn
+  return `
   WITH request AS MATERIALIZED (
     SELECT *, pg_try_advisory_xact_lock(lock) AS locked
     FROM json_to_recordset($1::json)
-      AS request (n int, lock bigint, api_key_id bigint, key text, fingerprint text, pet json)
+      AS request (n int, lock bigint, api_key_id bigint, key text, fingerprint text, item json)
   ), used AS (
-    SELECT request.n AS request_n, existing.fingerprint, animal.*
+    SELECT request.n AS request_n, existing.fingerprint AS key_fingerprint, item.*
     FROM request
     CROSS JOIN LATERAL (
       SELECT * FROM "public"."idempotency_key"
       WHERE api_key_id = request.api_key_id AND key = request.key
       LIMIT 1
     ) AS existing
-    CROSS JOIN LATERAL (SELECT ${SELECT_LIST} FROM "public"."animal" WHERE id = existing.animal_id LIMIT 1) AS animal
+    CROSS JOIN LATERAL (SELECT ${selectList} FROM ${name} AS item WHERE id = existing.${id} LIMIT 1) AS item
     WHERE existing.${IS_KEPT}
   ), claimed AS (
-    INSERT INTO "public"."idempotency_key" AS existing (api_key_id, key, fingerprint, animal_id)
-    SELECT api_key_id, key, decode(fingerprint, 'hex'), nextval('public.animal_id_seq')
+    INSERT INTO "public"."idempotency_key" AS existing (api_key_id, key, fingerprint, ${id})
+    SELECT api_key_id, key, decode(fingerprint, 'hex'), nextval('${sequence}')
     FROM request
     WHERE locked AND n NOT IN (SELECT request_n FROM used)
     ORDER BY n
     ON CONFLICT (api_key_id, key) DO UPDATE
-      SET fingerprint = excluded.fingerprint, animal_id = excluded.animal_id, created_at = excluded.created_at
+      SET fingerprint = excluded.fingerprint, ${id} = excluded.${id}, created_at = excluded.created_at
       WHERE ${IS_EXPIRED}
-    RETURNING api_key_id, key, animal_id
+    RETURNING api_key_id, key, ${id} AS id
   ), created AS (
-    INSERT INTO "public"."animal" (id, ${insertedColumns()})
-    SELECT claimed.animal_id, ${insertedColumns('pet.')}
+    INSERT INTO ${name} (id, ${inserted()})
+    SELECT claimed.id, ${inserted('input.')}
     FROM claimed
     JOIN request USING (api_key_id, key)
-    CROSS JOIN json_populate_record(NULL::"public"."animal", request.pet) AS pet
+    CROSS JOIN json_populate_record(NULL::${name}, request.item) AS input
   )
-  SELECT request.n, claimed.animal_id AS "createdId", used.*
+  SELECT request.n AS claimant_n, claimed.id AS created_id, used.*
   FROM request
   LEFT JOIN claimed USING (api_key_id, key)
   LEFT JOIN used ON used.request_n = request.n`
+}
 
-/** A row of CLAIM_AND_INSERT: `createdId` is null unless the animal was created, the rest unless the key was used. */
-type Claim = { n: number; createdId: bigint | null } & ((Animal & { fingerprint: Buffer }) | { fingerprint: null })
+/** A row of claimAndInsert: `created_id` is null unless the item was created, the rest unless the key was used. */
+interface Claim extends Record<string, unknown> {
+  claimant_n: number
+  created_id: bigint | null
+  key_fingerprint: Buffer | null
+}
 
 interface Claimant extends IdempotencyRequest {
-  pet: NewPet
+  row: Record<string, unknown>
   fingerprint: Buffer
 }
 
-export interface Created {
-  animal: Animal
+export interface Created<R extends Resource> {
+  item: Item<R>
   /** Whether an earlier request created it. */
   replayed: boolean
 }
 
 /**
- * A creation with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A repeat returns the first animal; a
+ * A creation with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A repeat returns the first item; a
  * concurrent request with the same key is rejected instead of waiting on a connection.
  * @returns a function that throws ApiError ABORTED while another request with the key is in flight,
  *   IDEMPOTENCY_KEY_REUSED when the key was used for another body, INVALID_ARGUMENT for a malformed key
  */
-export function createIdempotentInsert({ batch }: Statements) {
+export function createIdempotentInsert<R extends Resource>(resource: R, { batch }: Statements) {
+  const { toRow, toItem } = describeTable(resource)
   const claim = batch({
-    text: CLAIM_AND_INSERT,
+    text: claimAndInsert(resource),
     toValues: (claimants: Claimant[]) => [JSON.stringify(toParameters(claimants))],
     toOutputs: toClaims,
   })
-  return async ({ clientId, key }: IdempotencyRequest, pet: NewPet): Promise<Created> => {
+  return async ({ clientId, key }: IdempotencyRequest, input: Input<R>): Promise<Created<R>> => {
     if (!IdempotencyKey.safeParse(key).success) {
       const message = `must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`
       const fields = [{ path: ['idempotencyKey'], message }]
       throw new ApiError('INVALID_ARGUMENT', `Idempotency-Key: ${message}`, { fields })
     }
-    const fingerprint = fingerprintOf(pet)
-    const claimed = await claim({ clientId, key, pet, fingerprint })
-    if (claimed?.createdId != null) return { animal: toAnimal(claimed.createdId, pet), replayed: false }
-    if (!claimed?.fingerprint) throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
-    if (!fingerprint.equals(claimed.fingerprint)) {
+    const fingerprint = fingerprintOf(resource, input)
+    const claimed = await claim({ clientId, key, row: toRow(input), fingerprint })
+    if (claimed?.created_id != null) return { item: toItem({ id: claimed.created_id }, input), replayed: false }
+    if (!claimed?.key_fingerprint)
+      throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
+    if (!fingerprint.equals(claimed.key_fingerprint)) {
       throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body.')
     }
-    return { animal: toAnimal(claimed.id, claimed), replayed: true }
+    return { item: toItem(claimed), replayed: true }
   }
 }
 
@@ -125,24 +135,24 @@ export function createIdempotentInsert({ batch }: Statements) {
 function toParameters(claimants: Claimant[]) {
   const seen = new Set<string>()
   return claimants.flatMap((claimant, n) => {
-    const { clientId, key, fingerprint, pet } = claimant
+    const { clientId, key, fingerprint, row } = claimant
     const id = keyId(claimant)
     if (seen.has(id)) return []
     seen.add(id)
     const lock = String(hash('sha256', id, 'buffer').readBigInt64BE())
     const owned = clientId < 0 ? { api_key_id: String(SUBJECTS), key: id } : { api_key_id: String(clientId), key }
-    return [{ n, lock, ...owned, fingerprint: fingerprint.toString('hex'), pet: toRow(pet) }]
+    return [{ n, lock, ...owned, fingerprint: fingerprint.toString('hex'), item: row }]
   })
 }
 
-/** A repeat in the same batch gets the animal if the key was used before it, else nothing: 409, as if its lock was taken. */
+/** A repeat in the same batch gets the item if the key was used before it, else nothing: 409, as if its lock was taken. */
 function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
-  const byNumber = new Map(rows.map((row) => [row.n, row]))
+  const byNumber = new Map(rows.map((row) => [row.claimant_n, row]))
   const used = new Map<string, Claim>()
   return claimants.map((claimant, n) => {
     const id = keyId(claimant)
     const claim = byNumber.get(n) ?? used.get(id)
-    if (claim?.fingerprint) used.set(id, claim)
+    if (claim?.key_fingerprint) used.set(id, claim)
     return claim
   })
 }
@@ -168,13 +178,12 @@ export async function pruneIdempotencyKeys(prisma: PrismaClient, maxAtOnce = 10_
 }
 
 /**
- * A hash of every member of NewPet, equal for equal animals whatever the formatting of the body. Absent members do not
+ * A hash of every member of an input, equal for equal inputs whatever the formatting of the body. Absent members do not
  * count, so that a new optional member changes no stored fingerprint.
  */
-function fingerprintOf(pet: NewPet): Buffer {
-  const members = Object.keys(NewPet.shape)
+function fingerprintOf<R extends Resource>({ input: { shape } }: R, input: Input<R>): Buffer {
+  const members = Object.keys(shape)
     .sort()
-    .map((field) => [field, pet[field as keyof NewPet]] as const) // a key of the type's own schema
-    .flatMap(([field, value]) => (value === undefined ? [] : [[field, typeof value === 'bigint' ? `${value}` : value]]))
+    .flatMap((member) => (input[member] === undefined ? [] : [[member, toJsonValue(input[member])]]))
   return hash('sha256', JSON.stringify(members), 'buffer')
 }

@@ -1,0 +1,34 @@
+import { invalidArgument } from '../errors.ts'
+import { parseInt64 } from './contract.ts'
+import { type Filter, membersOf, type Resource } from './resource.ts'
+
+/** The positions in the lists of a resource, opaque to clients. */
+export function createCursors<R extends Resource>(resource: R) {
+  const members = Object.keys(resource.filters)
+
+  /** Identifies a filter: its values, as far as there are some. */
+  function filterKey(filter: Filter<R>): string {
+    const last = membersOf(resource, filter).at(-1)
+    const values = filter as Record<string, unknown> // of its members
+    const end = last === undefined ? 1 : members.indexOf(last) + 1
+    return members
+      .slice(0, end)
+      .map((member) => String(values[member] ?? 'all'))
+      .join()
+  }
+
+  /** It contains the filter of the list, and is valid only with that filter. */
+  function toCursor(id: bigint, key = filterKey({})): string {
+    return Buffer.from(`${key}:${id}`).toString('base64url')
+  }
+
+  /** @throws ApiError INVALID_ARGUMENT, which names the argument, for text that toCursor does not return for this filter */
+  function parseCursor(cursor: string, key: string | undefined, argument: string): bigint {
+    const [, id = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split(':')
+    const position = parseInt64(id)
+    if (position !== undefined && toCursor(position, key) === cursor) return position
+    throw invalidArgument([{ path: [argument], message: 'must be a cursor from a list with the same filter' }])
+  }
+
+  return { filterKey, toCursor, parseCursor }
+}

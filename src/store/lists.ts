@@ -1,0 +1,117 @@
+import type { RunStatement, Statements } from '../database/statements.ts'
+import { INT64_MAX, INT64_MIN, PAGE_SIZE } from './contract.ts'
+import { type Filter, type Item, membersOf, type Resource } from './resource.ts'
+import { type Arrays, columnOf, describeTable, toJsonValue } from './table.ts'
+
+/** Selects the items of a filter between two ids (both exclusive), starting at the newest or at the oldest. */
+export type ListQuery<R extends Resource> = Filter<R> & {
+  limit: number
+  olderThan?: bigint | undefined
+  newerThan?: bigint | undefined
+  backward?: boolean
+  /** With a `liveCursor`, which is of the primary: a replica may lack commits that are not on disk. */
+  onPrimary?: boolean
+}
+
+/** Selects several pages, each as one row. @param members of the filter */
+function selectPages(resource: Resource, members: string[], backward: boolean): string {
+  const { name, selectArrays } = describeTable(resource)
+  const columns = [...members, 'id'].map((member) => `"${columnOf(member)}"`)
+  const [first, last] = backward ? (['oldest', 'newest'] as const) : (['newest', 'oldest'] as const)
+  // Columns of a page with an underscore are no members.
+  const compare = (operator: string, bound: string) =>
+    `(${columns.join(', ')}) ${operator} (${[...members.map((member) => `page."${member}"`), `page.${bound}_id`].join(', ')})`
+  const direction = backward ? 'ASC' : 'DESC'
+  const order = `ORDER BY ${columns.map((column) => `${column} ${direction}`).join(', ')}`
+  const types = Object.entries(resource.filters).map(([member, type]) => `, "${member}" ${type}`)
+  // Why it is written like this (decision 24):
+  // - Row comparison: only one index serves it. With `status = …`, PostgreSQL may walk along the primary key instead.
+  // - Last bound after LIMIT: before PostgreSQL 18, a scan does not stop at the bound of a row comparison.
+  // - Constant LIMIT: without it, the estimated cost may exceed jit_above_cost, and each execution be compiled.
+  // - LIMIT page.max_size without ORDER BY: it keeps the order of the subquery, and PostgreSQL sorts nothing.
+  const range = `
+    SELECT * FROM (
+      SELECT * FROM (
+        SELECT * FROM ${name}
+        WHERE ${compare(backward ? '>=' : '<=', first)}
+        ${order} LIMIT ${PAGE_SIZE.max + 1}
+      ) AS item
+      LIMIT page.max_size
+    ) AS item
+    WHERE ${compare(backward ? '<=' : '>=', last)}`
+  return `
+    SELECT page.page_n, items.*
+    FROM json_to_recordset($1::json)
+      AS page (page_n int, oldest_id bigint, newest_id bigint, max_size int${types.join('')})
+    CROSS JOIN LATERAL (
+      SELECT ${selectArrays} FROM (${range}) AS item
+    ) AS items`
+}
+
+/** An element of the parameter of selectPages, with the filter. In JSON, int64 is text. */
+interface PageQuery {
+  oldest_id: string
+  newest_id: string
+  max_size: number
+}
+
+export type List<R extends Resource> = ReturnType<typeof createList<R>>
+
+export function createList<R extends Resource>(resource: R, { batch }: Statements, onReplicas = true) {
+  const { toItems } = describeTable(resource)
+  const batchPages = (members: string[], backward: boolean) =>
+    batch({
+      text: selectPages(resource, members, backward),
+      onReplicas,
+      toValues: (pages: PageQuery[]) => [JSON.stringify(pages.map((page, n) => ({ page_n: n, ...page })))],
+      toOutputs(rows: (Arrays & { page_n: number })[], pages): Item<R>[][] {
+        const found = new Map(rows.map((row) => [row.page_n, toItems(row)]))
+        return pages.map((_page, n) => found.get(n) ?? [])
+      },
+    })
+  const pages = new Map(
+    combinationsOf(Object.keys(resource.filters)).map((members) => [
+      members.join(),
+      { forward: batchPages(members, false), backward: batchPages(members, true) },
+    ]),
+  )
+
+  /** The items of a page and one more if there is one: newest first, or oldest first when `backward`. */
+  return async (query: ListQuery<R>): Promise<Item<R>[]> => {
+    const { limit, olderThan, newerThan, backward } = query
+    const newest = olderThan === undefined ? INT64_MAX : olderThan - 1n
+    const oldest = newerThan === undefined ? INT64_MIN : newerThan + 1n
+    if (oldest > newest) return [] // so both are int64 below
+    const members = membersOf(resource, query)
+    const values = query as Record<string, unknown> // of the members
+    const page = { oldest_id: String(oldest), newest_id: String(newest), max_size: limit + 1 }
+    const filter = Object.fromEntries(members.map((member) => [member, toJsonValue(values[member])]))
+    const statement = pages.get(members.join())
+    if (!statement) throw new Error('Every combination has a statement')
+    return statement[backward ? 'backward' : 'forward']({ ...page, ...filter })
+  }
+}
+
+/** Every choice of some of the members, in their order. */
+export function combinationsOf(members: string[]): string[][] {
+  const [first, ...rest] = members
+  if (first === undefined) return [[]]
+  const others = combinationsOf(rest)
+  return [...others, ...others.map((some) => [first, ...some])]
+}
+
+/** @param run executes one at a time: the time of a count grows with its result */
+export function createCount<R extends Resource>(resource: R, run: RunStatement) {
+  const { name } = describeTable(resource)
+  return async (filter: Filter<R>): Promise<number> => {
+    const members = membersOf(resource, filter)
+    const values = filter as Record<string, unknown> // of the members
+    const conditions = members.map((member, n) => `"${columnOf(member)}" = $${n + 1}`)
+    const where = conditions.length ? ` WHERE ${conditions.join(' AND ')}` : ''
+    const rows = await run<{ count: bigint }>(
+      `SELECT count(*) FROM ${name}${where}`,
+      members.map((member) => values[member]),
+    )
+    return Number(rows[0]?.count)
+  }
+}

@@ -1,0 +1,40 @@
+import type { z } from 'zod'
+
+/** What the kits need of a resource. Its table has the columns of `item` in snake_case, and ids of a sequence. */
+export interface Resource {
+  /** In messages, and in the cursors and fingerprints of each resource but the first one. */
+  name: string
+  /** One of them, in messages. */
+  noun: string
+  /** In the schema `public`. */
+  table: string
+  /** What is stored: the id, the members of `input`, and what PostgreSQL adds to them. */
+  item: Schema
+  /** What clients send to create one. */
+  input: Schema
+  /**
+   * The members by which lists are filtered, with their SQL types. Each combination has an index of these columns, in this
+   * order, and the id. One that may be NULL is first: behind another one, a scan would read all rows without it.
+   */
+  filters: Record<string, string>
+  /** As version 1 has it: no name in cursors and fingerprints, and a column of `idempotency_key` for the id. Of animals. */
+  version1: { keyColumn: string }
+}
+
+type Schema = z.ZodObject<Readonly<Record<string, z.ZodType>>>
+
+/** An item as it is stored: an absent optional member is null. */
+export type Item<R extends Resource> = Stored<z.infer<R['item']>> & { id: bigint }
+export type Input<R extends Resource> = z.infer<R['input']>
+export type Stored<T> = { [K in keyof T]-?: undefined extends T[K] ? Exclude<T[K], undefined> | null : T[K] }
+
+/** Which items a list has: those that equal each member that is given. */
+export type Filter<R extends Resource> = {
+  [K in keyof R['filters'] & keyof Item<R>]?: NonNullable<Item<R>[K]> | undefined
+}
+
+/** The names of the filter's members that are given. */
+export function membersOf({ filters }: Pick<Resource, 'filters'>, filter: object): string[] {
+  const given = filter as Record<string, unknown> // each is compared with undefined only
+  return Object.keys(filters).filter((member) => given[member] !== undefined)
+}

@@ -1,0 +1,62 @@
+import type { RunStatement, Statements } from '../database/statements.ts'
+import { ApiError, toApiError } from '../errors.ts'
+import { parseInt64 } from './contract.ts'
+import { type Created, createIdempotentInsert, type IdempotencyRequest } from './idempotency.ts'
+import { createCount, createList, type ListQuery } from './lists.ts'
+import { createInsert, createLookup } from './queries.ts'
+import type { Input, Item, Resource } from './resource.ts'
+
+export type Store<R extends Resource> = ReturnType<typeof createStore<R>>
+
+/**
+ * The operations on a resource, for both APIs. They validate ids and idempotency keys; callers validate other inputs.
+ * Concurrent requests share statements.
+ * @param runCount executes one at a time, on a connection of its own
+ * @param onCreate called after each `create`, even if it failed: it may have been executed
+ */
+export function createStore<R extends Resource>(
+  resource: R,
+  statements: Statements,
+  runCount: RunStatement,
+  onCreate = () => {},
+) {
+  const readList = createList(resource, statements)
+  const readListOnPrimary = createList(resource, statements, false)
+  const byId = createLookup(resource, statements)
+  const insert = createInsert(resource, statements)
+  const insertOnce = createIdempotentInsert(resource, statements)
+
+  /** One page, newest first in both directions. `hasMore` is in the direction of the query. */
+  async function list(query: ListQuery<R>): Promise<{ items: Item<R>[]; hasMore: boolean }> {
+    const found = await (query.onPrimary ? readListOnPrimary : readList)(query)
+    const items = found.slice(0, query.limit)
+    if (query.backward) items.reverse()
+    return { items, hasMore: found.length > query.limit }
+  }
+
+  /** @throws ApiError NOT_FOUND when nothing has this id, or it is not an int64 */
+  async function get(text: string): Promise<Item<R>> {
+    const id = parseInt64(text)
+    const item = id === undefined ? undefined : await byId(id)
+    if (!item) throw new ApiError('NOT_FOUND', `No ${resource.noun} has this id.`)
+    return item
+  }
+
+  /**
+   * Resolves after the commit. With `once`, repeats return the item that the first request created.
+   * @throws ApiError UNAVAILABLE when the item was certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and
+   *   with `once` the errors of createIdempotentInsert
+   */
+  async function create(input: Input<R>, once?: IdempotencyRequest): Promise<Created<R>> {
+    try {
+      if (once) return await insertOnce(once, input)
+      return { item: await insert(input), replayed: false }
+    } catch (error) {
+      throw toApiError(error, { mayHaveExecuted: true })
+    } finally {
+      onCreate()
+    }
+  }
+
+  return { list, count: createCount(resource, runCount), get, create }
+}
