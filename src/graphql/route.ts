@@ -6,18 +6,16 @@ import type { KeptBytes } from '../http/kept-bytes.ts'
 import { callerOf } from '../http/request.ts'
 import { addReadRoute, allowMethods } from '../http/router.ts'
 import { staticText } from '../http/static.ts'
-import { negotiate, sendResult, toGraphQLError } from './errors.ts'
+import { toGraphQLError } from './errors.ts'
 import { createExecute, type ExecuteDependencies, type Result } from './execute.ts'
 import { paramsOf } from './params.ts'
+import { type GraphQLLocals, negotiate, sendResult } from './respond.ts'
 import { printedSchema } from './schema/index.ts'
 import { sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
 
 export interface GraphQLRouterDependencies extends ExecuteDependencies, SendStreamDependencies {
   keptBytes: KeptBytes
 }
-
-/** A response whose media type is negotiated. */
-type NegotiatedResponse = Response<unknown, { mediaType: string }>
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
 export function graphqlRouter(dependencies: GraphQLRouterDependencies): Router {
@@ -31,27 +29,27 @@ export function graphqlRouter(dependencies: GraphQLRouterDependencies): Router {
     return `{${members}"data":${dataJson()}${extensions}}`
   }
 
-  function send(result: Result, req: Request, res: NegotiatedResponse): void {
-    const { mediaType } = res.locals
+  function send(result: Result, req: Request, res: Response, mediaType: string): void {
     const json = toJson(result, req)
     // Errors are not cached: many of them are temporary. Only queries come by GET.
     if (req.method === 'POST' || result.errors || mediaType === 'text/event-stream')
-      return sendResult(res, json, mediaType)
+      return sendResult(res, json, mediaType, result.errors !== undefined)
     res.vary('Accept').vary('GraphQL-Cost')
     sendCacheable(req, res, toCacheable(json, mediaType), mediaType)
   }
 
-  async function respond(req: Request, res: NegotiatedResponse): Promise<void> {
-    res.locals.mediaType = negotiate(req)
+  async function respond(req: Request, res: Response<unknown, GraphQLLocals>): Promise<void> {
+    const mediaType = negotiate(req)
     const bytes = req.method === 'POST' ? await receiveBody(req, res, dependencies.keptBytes) : undefined
     const work = async () => {
       if (bytes) parseBody(req, bytes)
+      res.locals.mediaType = mediaType
       return execute(paramsOf(req), req, res)
     }
     const result = await turns.run(req, res, work, bytes?.length)
     if ('stream' in result) return sendStream(req, res, result, dependencies)
     const beganMs = performance.now()
-    send(result, req, res)
+    send(result, req, res, mediaType)
     turns.charge(callerOf(req).clientId, performance.now() - beganMs)
   }
 

@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler, Request, RequestHandler } from 'express'
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express'
 import { ApiError, toApiError } from '../errors.ts'
 import type { Observe } from '../telemetry/observation.ts'
 import { sendJson } from './json.ts'
@@ -7,21 +7,25 @@ export const notFound: RequestHandler = () => {
   throw new ApiError('NOT_FOUND', 'No such endpoint.')
 }
 
-/** The last handler of an API: sends the error in that API's format. */
-export function errorHandler(
-  observe: Observe,
-  formatBody: (error: ApiError) => unknown = ({ body }) => body,
-  mediaType: (req: Request) => string = () => 'application/json',
-): ErrorRequestHandler {
+/** The last handler of the service: sends the error as the REST API does. */
+export function errorHandler(observe: Observe): ErrorRequestHandler {
   return (thrown, req, res, next) => {
     const error = toApiError(thrown)
     recordError(observe, error, req)
     if (res.headersSent) return next(thrown)
-    res.status(error.status)
-    for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
-    res.setHeader('Cache-Control', 'no-store')
-    sendJson(res, JSON.stringify(formatBody(error)), mediaType(req))
+    sendError(res, error, JSON.stringify(error.body))
   }
+}
+
+export function sendError(
+  res: Response,
+  { status, headers }: Pick<ApiError, 'status' | 'headers'>,
+  json: string,
+  mediaType?: string,
+): void {
+  res.status(status).setHeader('Cache-Control', 'no-store')
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+  sendJson(res, json, mediaType)
 }
 
 export function recordError(observe: Observe, error: ApiError, req: Request): void {

@@ -44,9 +44,22 @@ const apis = [
     ),
   ),
   ...MALFORMED_BODIES.map(({ title, body }) =>
-    requestCase(`${path} with a body that is ${title}`, { method: 'POST', path, headers: [json], body }, invalid),
+    requestCase(
+      `${path} with a body that is ${title}`,
+      { method: 'POST', path, headers: [json], body },
+      { ...invalid, httpStatus: path === '/graphql' && isJson(body) ? 422 : 400 },
+    ),
   ),
 ])
+
+function isJson(body: string | Buffer): boolean {
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(body)))
+    return true
+  } catch {
+    return false
+  }
+}
 
 const digits = (text: string) => `{"name":"x","categoryId":[${text}]}`
 
@@ -73,6 +86,7 @@ export const bodyCases: Case[] = [
   ...INVALID_PETS.filter(({ onlyREST }) => !onlyREST).map(({ title, body, message }) =>
     postGraphQL(title, `{"query":${JSON.stringify(CREATE_PET)},"variables":{"input":${body}}}`, {
       ...invalid,
+      httpStatus: 422,
       message,
       ofField: true,
     }),

@@ -7,7 +7,10 @@ export interface Case {
   title: string
   /** The bytes on the wire. */
   bytes(key: string): Buffer
+  /** The status of the error, in its body. */
   status: number
+  /** The status of the response, if it is another one: GraphQL over HTTP has its own. */
+  httpStatus?: number
   code: string
   /** Expected headers, in addition to the Content-Type. */
   headers?: Record<string, unknown>
@@ -89,8 +92,8 @@ export async function expectCase(row: Case, port: number, key: string): Promise<
 }
 
 /** The status that a response must have: 200 if it has data beside the error. */
-export function statusOf({ status, ofField }: Case, { body }: RawResponse): number {
-  return ofField && typeof body === 'object' && body !== null && 'data' in body ? 200 : status
+export function statusOf({ status, httpStatus = status, ofField }: Case, { body }: RawResponse): number {
+  return ofField && typeof body === 'object' && body !== null && 'data' in body ? 200 : httpStatus
 }
 
 /**

@@ -2,8 +2,8 @@ import { type Case, json, postGraphQL, requestCase } from './case.ts'
 
 const times = (n: number, part: (i: number) => string) => Array.from({ length: n }, (_, i) => part(i)).join(' ')
 const parsing = { status: 400, code: 'GRAPHQL_PARSE_FAILED' }
-const validation = { status: 400, code: 'GRAPHQL_VALIDATION_FAILED' }
-const invalid = { status: 400, code: 'INVALID_ARGUMENT' }
+const validation = { status: 400, httpStatus: 422, code: 'GRAPHQL_VALIDATION_FAILED' }
+const invalid = { status: 400, httpStatus: 422, code: 'INVALID_ARGUMENT' }
 const notAcceptable = { status: 406, code: 'NOT_ACCEPTABLE' }
 const notPost = { status: 405, code: 'METHOD_NOT_ALLOWED', headers: { allow: 'POST' } }
 const query = '{ __typename }'

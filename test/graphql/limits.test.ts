@@ -57,14 +57,14 @@ describe('the cost', () => {
     expect(extensions).toEqual({ cost: { requested: cost, limit: 1_000 } })
   })
 
-  test('above the whole rate limit is 400 without Retry-After, since a retry cannot succeed', async ({ service }) => {
+  test('above the whole rate limit is 422 without Retry-After, since a retry cannot succeed', async ({ service }) => {
     const limited = await service.startPeer({ RATE_LIMIT_POINTS: 50 })
     for (const [cost, query] of [
       [51, '{ pets(first: 51) { nodes { id } } }'],
       [60, `mutation { ${times(6, (i) => `a${i}: ${CREATE}`)} }`],
     ] as const) {
       const response = await send(limited, query)
-      expect([response.status, response.headers.has('retry-after')]).toEqual([400, false])
+      expect([response.status, response.headers.has('retry-after')]).toEqual([422, false])
       const message = `The cost is ${cost}; the limit is 50.`
       expect(await response.json()).toMatchObject({
         errors: [{ message, extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }],

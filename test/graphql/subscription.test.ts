@@ -185,7 +185,7 @@ describe('the response', () => {
     expect(await open(writer)).toEqual([403, { code: 'PERMISSION_DENIED', status: 403 }])
     for (const cursor of ['nonsense', 'c29sZDox']) {
       const headers = { 'Last-Event-ID': cursor }
-      expect(await open(service.key, headers)).toEqual([400, { code: 'INVALID_ARGUMENT', status: 400 }])
+      expect(await open(service.key, headers)).toEqual([422, { code: 'INVALID_ARGUMENT', status: 400 }])
     }
     const get = await service.send(`/graphql?query=${encodeURIComponent(NEW)}`, {
       headers: { Accept: 'text/event-stream' },
@@ -200,6 +200,7 @@ describe('the response', () => {
     const conditional = 'The root field of a subscription must not have @skip or @include.'
     for (const [query, result] of [
       ['{ pets { totalCount } }', '{"data":{"pets":{"totalCount":0}}}'],
+      ['{ pet(id: 1) { id } }', '"data":{"pet":null}}'],
       ['subscription { petCreated { none } }', 'GRAPHQL_VALIDATION_FAILED'],
       ['subscription { petCreated { cursor } second: petCreated { cursor } }', 'GRAPHQL_VALIDATION_FAILED'],
       ['subscription { petCreated(after: "x") { cursor } }', '"fields":[{"path":["after"]'],

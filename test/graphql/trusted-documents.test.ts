@@ -38,7 +38,7 @@ describe('trusted documents', () => {
     for (const mode of ['off', 'allow', 'only'] as const) {
       const peer = await service.startPeer(trusted(mode))
       const { status, body } = await send(peer, { documentId: 'f'.repeat(64) })
-      expect([status, body.errors[0].extensions.code]).toEqual([400, 'INVALID_ARGUMENT'])
+      expect([status, body.errors[0].extensions.code]).toEqual([422, 'INVALID_ARGUMENT'])
     }
   })
 
@@ -54,6 +54,6 @@ describe('trusted documents', () => {
     ['only', 'rejects others with their hash', withHash(sha256(query)), { errors: [{}] }],
   ] as const)('mode %s %s', async ([mode, , request, body], { service }) => {
     const sent = await send(await service.startPeer(trusted(mode)), request)
-    expect(sent).toMatchObject({ status: 'errors' in body ? 400 : 200, body })
+    expect(sent).toMatchObject({ status: 'errors' in body ? 422 : 200, body })
   })
 })

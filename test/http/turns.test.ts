@@ -31,7 +31,7 @@ test('another key does not wait for all documents of a key that sends many', asy
   const other = await post(last, '/graphql', otherKey, { query: '{ pets { nodes { id } } }' })
   expect(statusesIn(other)).toEqual([200])
   expect(completed).toBeLessThan(CONNECTIONS / 2)
-  expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 400))
+  expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 422))
 })
 
 test('another key does not wait for all executions of a document that was executed before', async ({ service }) => {
@@ -58,7 +58,7 @@ test('requests of a key whose requests wait too long are 503, those of other key
   const other = post(last, '/v1/pets', otherKey, { name: 'Rex', categoryId: 1 })
   const statuses = (await Promise.all(sent)).flatMap(statusesIn)
   const rejected = statuses.filter((status) => status === 503).length
-  expect(new Set(statuses)).toEqual(new Set([400, 503]))
+  expect(new Set(statuses)).toEqual(new Set([422, 503]))
   expect(statusesIn(await other)).toEqual([201])
   const metrics = await (await bounded.send('/metrics')).text()
   expect(metrics).toMatch(new RegExp(`^petstore_shed_total\\{reason="client"\\} ${rejected}$`, 'm'))

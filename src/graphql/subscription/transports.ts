@@ -50,7 +50,7 @@ export function findTransport(req: Request): Transport | undefined {
 }
 
 /** Whether `Accept` names a media type. */
-export function isNamed(req: Request, type: string): boolean {
+function isNamed(req: Request, type: string): boolean {
   const [name] = type.split(';')
   return req.accepts().some((accepted) => accepted.toLowerCase() === name)
 }

@@ -1,0 +1,81 @@
+import type { ErrorRequestHandler, Request, Response } from 'express'
+import { GraphQLError } from 'graphql'
+import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
+import { recordError, sendError } from '../http/error-handler.ts'
+import { sendJson } from '../http/json.ts'
+import type { Observe } from '../telemetry/observation.ts'
+import { toGraphQLError } from './errors.ts'
+import { GraphQLRequestError } from './request-errors.ts'
+import { sendSingleResult } from './subscription/send-stream.ts'
+import { findTransport } from './subscription/transports.ts'
+
+// The statuses and media types of GraphQL over HTTP, edition September 2026.
+
+const JSON_TYPE = 'application/json'
+const GRAPHQL_TYPE = 'application/graphql-response+json'
+const EVENT_STREAM_TYPE = 'text/event-stream'
+
+/** Data beside errors. The edition defines the code, for its own media type only. */
+const PARTIAL_SUCCESS = 294
+
+/** A request that was read, and is none of GraphQL or not a valid one. Other errors have the status of their code. */
+const UNPROCESSABLE = new Set<ErrorCode>(['INVALID_ARGUMENT', 'GRAPHQL_VALIDATION_FAILED'])
+
+/** Of a request that was read: its document, its validity, what its operation is permitted to select. */
+const GRAPHQL_STATUSES = new Set([400, 403, 422])
+
+/** The `locals` of a response. */
+export interface GraphQLLocals {
+  /** The negotiated type of a result, as soon as the body is known to be JSON: what fails from then on is a GraphQL request. */
+  mediaType?: string
+}
+
+/**
+ * The media type of a single result. A client that accepts only event streams gets one; a client that accepts only
+ * Apollo's multipart protocol gets JSON.
+ * @throws ApiError NOT_ACCEPTABLE
+ */
+export function negotiate(req: Request): string {
+  const type = req.accepts([JSON_TYPE, GRAPHQL_TYPE]) || req.accepts(EVENT_STREAM_TYPE)
+  if (type) return type
+  if (findTransport(req)) return JSON_TYPE
+  throw new ApiError('NOT_ACCEPTABLE', `The response is ${GRAPHQL_TYPE}, ${JSON_TYPE} or ${EVENT_STREAM_TYPE}.`)
+}
+
+/** Sends a result that is not cached. @param isPartial whether it has errors */
+export function sendResult(res: Response, json: string, mediaType: string, isPartial: boolean): void {
+  if (mediaType === EVENT_STREAM_TYPE) return sendSingleResult(res, json)
+  if (isPartial && mediaType === GRAPHQL_TYPE) {
+    res.status(PARTIAL_SUCCESS)
+    res.statusMessage = 'Partial Success' // Node knows no phrase for it
+  }
+  sendJson(res, json, mediaType)
+}
+
+/** Sends what is thrown before the execution: a response without data. Errors of graphql-js are about the arguments. */
+export function graphqlErrorHandler(observe: Observe): ErrorRequestHandler {
+  return (thrown, req, res: Response<unknown, GraphQLLocals>, next) => {
+    const error =
+      thrown instanceof GraphQLError ? new GraphQLRequestError('INVALID_ARGUMENT', thrown) : toApiError(thrown)
+    const errors = toErrors(error, observe, req)
+    if (res.headersSent) return next(thrown)
+    const json = JSON.stringify({ errors })
+    const { mediaType } = res.locals
+    // GraphQL over SSE requires it of documents: browsers and graphql-sse show no response with another status.
+    if (mediaType === EVENT_STREAM_TYPE && error instanceof GraphQLRequestError) return sendSingleResult(res, json)
+    const isRead = mediaType !== undefined
+    const status = isRead && UNPROCESSABLE.has(error.code) ? 422 : error.status
+    // Whatever the client accepts: as application/json, another server could have sent the error.
+    const type = isRead && GRAPHQL_STATUSES.has(status) ? GRAPHQL_TYPE : JSON_TYPE
+    sendError(res, { status, headers: error.headers }, json, type)
+  }
+}
+
+function toErrors(error: ApiError, observe: Observe, req: Request) {
+  if (error instanceof GraphQLRequestError) {
+    return error.errors.map((each) => toGraphQLError(each, error.code, observe, req))
+  }
+  recordError(observe, error, req)
+  const { code, message, status } = error
+  return [{ message, extensions: { code, status } }]
+}
