@@ -1,8 +1,7 @@
 import { parse as parseQuery } from 'node:querystring'
-import express, { type Express } from 'express'
+import express, { type Express, type RequestHandler } from 'express'
 import { type AuthenticateDependencies, createAuthenticate, requireScope } from './auth/authenticate.ts'
-import { consumeQuota } from './auth/rate-limit.ts'
-import type { RateLimiter } from './auth/rate-limiter.ts'
+import { consumeQuota, type RateLimiter } from './auth/rate-limit.ts'
 import type { Config } from './config.ts'
 import { graphiql } from './graphql/graphiql/graphiql.ts'
 import { graphqlErrorHandler } from './graphql/respond.ts'
@@ -44,7 +43,12 @@ const ROUTES = [
 export function createApp(deps: AppDependencies): Express {
   const { config, health, keyLimiter, loadShedder, observe, metrics, trusted } = deps
   const authenticate = createAuthenticate(deps)
-  const graphql = graphqlRouter(deps)
+  const admit: RequestHandler = async (req, res, next) => {
+    loadShedder.shed()
+    await authenticate(req)
+    if (keyLimiter) consumeQuota(keyLimiter, req, res, 1)
+    next()
+  }
 
   // Its paths are exact: neither another case nor a slash at the end.
   const app = express()
@@ -57,21 +61,11 @@ export function createApp(deps: AppDependencies): Express {
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
   addCommonSteps(app, deps)
 
-  // Hot routes first: each layer of Express in front costs time, plain calls in one layer cost none.
-  app.use('/v1', async (req, res, next) => {
-    loadShedder.shed()
-    await authenticate(req)
-    if (keyLimiter) consumeQuota(keyLimiter, req, res, 1)
-    next()
-  })
+  // Hot routes first: each layer of Express in front costs time.
+  app.use('/v1', admit)
   addPetRoutes(app, config, deps)
   app.get('/graphql', loadShedder.shedForLag, graphiql(trusted.mode))
-  app.use('/graphql', async (req, res, next) => {
-    loadShedder.shed()
-    await authenticate(req)
-    if (keyLimiter) consumeQuota(keyLimiter, req, res, 1)
-    graphql(req, res, next)
-  })
+  app.use('/graphql', admit, graphqlRouter(deps))
   app.use('/graphql', graphqlErrorHandler(observe))
 
   addHealthRoutes(app, health)

@@ -4,8 +4,7 @@ import { ApiError } from '../errors.ts'
 import { type Caller, callerOf } from '../http/request.ts'
 import { isWellFormedKey, type Scope } from './api-keys.ts'
 import { type KeyHash, type KeyLookup, toKeyHash } from './key-lookup.ts'
-import { throwIfExceeded } from './rate-limit.ts'
-import type { RateLimiter } from './rate-limiter.ts'
+import type { RateLimiter } from './rate-limit.ts'
 
 const CHALLENGE = 'Bearer realm="petstore"'
 
@@ -19,8 +18,6 @@ const invalidKey = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', 
 const invalidToken = new ApiError('UNAUTHENTICATED', 'The access token is not valid, or has expired.', {
   headers: invalidKey.headers,
 })
-
-const TOO_MANY_FAILURES = 'Too many failed authentication attempts from this IP address.'
 
 /** The compact form of a signed token (RFC 7515 §7.1). A key has no dot. */
 const ACCESS_TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/
@@ -43,18 +40,12 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
     if (cached) return cached
     const findByToken = ACCESS_TOKEN.test(token) ? keyLookup.findByToken : undefined
     if (!findByToken && !isWellFormedKey(token)) return undefined // costs no query
-    if (!keyLookup.wasRecentlyValid(key)) {
-      throwIfExceeded(failedAuthLimiter, failedAuthLimiter.peek(clientNetwork(req)), TOO_MANY_FAILURES)
-    }
+    if (!keyLookup.wasRecentlyValid(key)) failedAuthLimiter.check(clientNetwork(req))
     if (!findByToken) return req.deadline.run(() => keyLookup.find(key))
     return findByToken(key, token).catch((error: unknown) => {
-      countFailure(req) // a client can name any number of keys that are unknown
+      failedAuthLimiter.consume(clientNetwork(req), 1) // a client can name any number of keys that are unknown
       throw error
     })
-  }
-
-  function countFailure(req: Request): void {
-    throwIfExceeded(failedAuthLimiter, failedAuthLimiter.consume(clientNetwork(req), 1), TOO_MANY_FAILURES)
   }
 
   return async (req: Request): Promise<void> => {
@@ -62,7 +53,7 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
     if (token === undefined) throw missingKey
     const caller = await findCaller(req, token)
     if (!caller) {
-      countFailure(req)
+      failedAuthLimiter.consume(clientNetwork(req), 1)
       throw keyLookup.findByToken && ACCESS_TOKEN.test(token) ? invalidToken : invalidKey
     }
     req.caller = caller

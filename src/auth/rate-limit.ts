@@ -1,25 +1,86 @@
 import type { Request, Response } from 'express'
+import { LRUCache } from 'lru-cache'
+import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
-import type { RateLimiter, RateLimitState } from './rate-limiter.ts'
+import type { Limits } from '../limits.ts'
 
-/**
- * Consumes points of the caller's quota, and sends the RateLimit headers (draft-ietf-httpapi-ratelimit-headers). Each
- * request consumes its first point before its body is received, and the rest of its cost when that is known.
- * @throws ApiError RESOURCE_EXHAUSTED when there are not enough; this consumes none
- */
-export function consumeQuota(limiter: RateLimiter, req: Request, res: Response, cost: number): void {
-  const { name, points, windowSeconds } = limiter
-  const state = limiter.consume(String(callerOf(req).clientId), cost)
-  res.setHeader('RateLimit-Policy', `"${name}";q=${points};w=${windowSeconds}`)
-  res.setHeader('RateLimit', `"${name}";r=${state.remaining};t=${Math.ceil(state.resetMs / 1000)}`)
-  throwIfExceeded(limiter, state, `Rate limit exceeded: ${points} points per ${windowSeconds} seconds.`)
+/** A fixed window: it begins with a client's first request. */
+interface Window {
+  consumed: number
+  /** A time of the monotonic clock of this process. */
+  endsAtMs: number
 }
 
-/** @throws ApiError RESOURCE_EXHAUSTED, with Retry-After, unless the state says allowed */
-export function throwIfExceeded(limiter: RateLimiter, { allowed, resetMs }: RateLimitState, message: string): void {
-  if (allowed) return
-  limiter.counts.rejected++
-  const headers = { 'Retry-After': String(Math.max(Math.ceil(resetMs / 1000), 1)) }
-  throw new ApiError('RESOURCE_EXHAUSTED', message, { headers })
+/** Bounds the memory that a limiter takes: an attacker may have any number of addresses. */
+export const MAX_CLIENTS = 50_000
+
+export type RateLimiter = ReturnType<typeof createRateLimiter>
+
+/** Limits how many points each client may consume in a window. Each process counts for itself, in memory. */
+export function createRateLimiter(name: string, points: number, windowSeconds: number, message: string) {
+  const windows = new LRUCache<string, Window>({
+    maxSize: MAX_CLIENTS, // `max` would allocate arrays of that length at once
+    sizeCalculation: () => 1,
+  })
+  /** Requests that got 429 since the start. */
+  const counts = { rejected: 0 }
+
+  function currentWindow(client: string): Window {
+    const nowMs = performance.now()
+    const window = windows.get(client)
+    return window && window.endsAtMs > nowMs ? window : { consumed: 0, endsAtMs: nowMs + windowSeconds * 1_000 }
+  }
+
+  /** @throws ApiError RESOURCE_EXHAUSTED unless so many points are left */
+  function requirePoints({ consumed, endsAtMs }: Window, cost: number): void {
+    if (consumed + cost <= points) return
+    counts.rejected++
+    const headers = { 'Retry-After': String(Math.max(secondsUntil(endsAtMs), 1)) }
+    throw new ApiError('RESOURCE_EXHAUSTED', message, { headers })
+  }
+
+  return {
+    points,
+    counts,
+    /** Consumes nothing. @throws ApiError RESOURCE_EXHAUSTED if the client has no point left */
+    check: (client: string): void => requirePoints(currentWindow(client), 1),
+    /**
+     * Consumes points of a client's quota, and sends the RateLimit headers (draft-ietf-httpapi-ratelimit-headers).
+     * @throws ApiError RESOURCE_EXHAUSTED when there are not enough; this consumes none
+     */
+    consume(client: string, cost: number, res?: Response): void {
+      const window = currentWindow(client)
+      windows.set(client, window)
+      const left = points - window.consumed
+      const remaining = cost > left ? left : left - cost
+      res?.setHeader('RateLimit-Policy', `"${name}";q=${points};w=${windowSeconds}`)
+      res?.setHeader('RateLimit', `"${name}";r=${remaining};t=${secondsUntil(window.endsAtMs)}`)
+      requirePoints(window, cost)
+      window.consumed += cost
+    },
+  }
+}
+
+function secondsUntil(timeMs: number): number {
+  return Math.max(Math.ceil((timeMs - performance.now()) / 1_000), 0)
+}
+
+/**
+ * Consumes points of the caller's quota. Each request consumes its first point before its body is received, and the rest of
+ * its cost when that is known.
+ */
+export function consumeQuota(limiter: RateLimiter, req: Request, res: Response, cost: number): void {
+  limiter.consume(String(callerOf(req).clientId), cost, res)
+}
+
+/** The rate limiters of clients, undefined without RATE_LIMIT_POINTS, and of failed authentications. */
+export function createRateLimiters({ RATE_LIMIT_POINTS: points }: Config, limits: Limits) {
+  const { rateLimitWindowS: windowSeconds, failedAuthentications } = limits
+  const exceeded = `Rate limit exceeded: ${points} points per ${windowSeconds} seconds.`
+  const tooManyFailures = 'Too many failed authentication attempts from this IP address.'
+  return {
+    keyLimiter: points ? createRateLimiter('key', points, windowSeconds, exceeded) : undefined,
+    failedAuthLimiter: createRateLimiter('wrong-keys', failedAuthentications, windowSeconds, tooManyFailures),
+  }
 }

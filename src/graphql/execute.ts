@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express'
 import { type GraphQLError, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
-import { consumeQuota } from '../auth/rate-limit.ts'
-import type { RateLimiter } from '../auth/rate-limiter.ts'
+import { consumeQuota, type RateLimiter } from '../auth/rate-limit.ts'
 import { createCoalescer } from '../coalesce.ts'
 import { callerOf } from '../http/request.ts'
 import type { Turns } from '../http/turns.ts'

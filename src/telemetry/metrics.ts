@@ -31,6 +31,8 @@ export function createMetrics(methods: string[]) {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  const build = { name: 'petstore_build_info', help: 'Always 1.', labelNames: ['version', 'node'], registers }
+  new Gauge(build).labels(version, process.version).set(1)
   const durations = new Histogram({
     name: 'petstore_request_duration_seconds',
     help: 'Time from the headers of a request to the end of its response. operation is the type of the GraphQL operation.',
@@ -74,71 +76,53 @@ export function createMetrics(methods: string[]) {
   }
 }
 
+/** @returns add metrics whose values are read when they are scraped */
+function createSourceMetrics(registry: Registry) {
+  const registers = [registry]
+  return {
+    gauge(name: string, help: string, value: () => number): void {
+      const metric: Gauge = new Gauge({ name, help, registers, collect: () => metric.set(value()) })
+    },
+    /** @param counts by the value of the label, or one without a label */
+    counter(name: string, help: string, counts: () => Counts | number, label = ''): void {
+      const collect = () => {
+        const values = counts()
+        metric.reset()
+        if (typeof values === 'number') metric.inc(values)
+        else for (const [value, count] of Object.entries(values)) metric.inc({ [label]: value }, count)
+      }
+      const metric: Counter = new Counter({ name, help, labelNames: label ? [label] : [], registers, collect })
+    },
+  }
+}
+
 function registerSources(registry: Registry, sources: MetricSources): void {
   const { config, database, keyLookup, loadShedder, turns, keyLimiter, failedAuthLimiter, streams, feed } = sources
   const { pool, waitingCount } = database
-  const registers = [registry]
-  const gauge = (name: string, help: string, value: () => number) => {
-    const metric: Gauge = new Gauge({ name, help, registers, collect: () => metric.set(value()) })
-  }
-  const counter = (name: string, help: string, label: string, counts: () => Counts) => {
-    const collect = () => {
-      metric.reset()
-      for (const [value, count] of Object.entries(counts())) metric.inc({ [label]: value }, count)
-    }
-    const metric: Counter = new Counter({ name, help, labelNames: [label], registers, collect })
-  }
-  const total = (name: string, help: string, value: () => number) => {
-    const collect = () => {
-      metric.reset()
-      metric.inc(value())
-    }
-    const metric: Counter = new Counter({ name, help, registers, collect })
-  }
-
-  const labelNames = ['version', 'node']
-  new Gauge({ name: 'petstore_build_info', help: 'Always 1.', labelNames, registers })
-    .labels(version, process.version)
-    .set(1)
-  gauge('petstore_database_connections', 'Open connections of the pool for requests.', () => pool.totalCount)
-  gauge(
-    'petstore_database_connections_busy',
-    'Busy connections of the pool for requests.',
-    () => pool.totalCount - pool.idleCount,
-  )
-  gauge('petstore_database_connections_max', 'Pool size.', () => config.DATABASE_POOL_SIZE)
-  gauge('petstore_database_queue_length', 'Requests waiting for a connection or for the next batch.', waitingCount)
-  counter(
-    'petstore_key_lookups_total',
-    'Lookups of keys and access tokens: cache hits and misses.',
-    'result',
-    () => keyLookup.counts,
-  )
-  counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', 'reason', () => ({
-    ...loadShedder.counts,
-    ...turns.counts,
-  }))
-  counter('petstore_rate_limited_total', 'Rate-limited requests by rate limiter.', 'budget', () => ({
+  const { gauge, counter } = createSourceMetrics(registry)
+  const busy = () => pool.totalCount - pool.idleCount
+  const shed = () => ({ ...loadShedder.counts, ...turns.counts })
+  const rateLimited = () => ({
     key: keyLimiter?.counts.rejected ?? 0,
     'wrong-keys': failedAuthLimiter.counts.rejected,
-  }))
+  })
+  gauge('petstore_database_connections', 'Open connections of the pool for requests.', () => pool.totalCount)
+  gauge('petstore_database_connections_busy', 'Busy connections of the pool for requests.', busy)
+  gauge('petstore_database_connections_max', 'Pool size.', () => config.DATABASE_POOL_SIZE)
+  gauge('petstore_database_queue_length', 'Requests waiting for a connection or for the next batch.', waitingCount)
+  const lookups = 'Lookups of keys and access tokens: cache hits and misses.'
+  counter('petstore_key_lookups_total', lookups, () => keyLookup.counts, 'result')
+  counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', shed, 'reason')
+  counter('petstore_rate_limited_total', 'Rate-limited requests by rate limiter.', rateLimited, 'budget')
   gauge('petstore_streams', 'Open streams of subscriptions.', () => streams.size)
-  counter('petstore_streams_ended_total', 'Streams that have ended, by reason.', 'reason', () => streams.ended)
-  total('petstore_stream_events_total', 'Events sent to all streams.', () => streams.events)
+  counter('petstore_streams_ended_total', 'Streams that have ended, by reason.', () => streams.ended, 'reason')
+  counter('petstore_stream_events_total', 'Events sent to all streams.', () => streams.events)
   const lagSeconds = () => feed.reader.lagMs() / 1000
   gauge('petstore_feed_lag_seconds', 'Time for which events wait for a transaction.', lagSeconds)
-  total('petstore_feed_gap_waits_total', 'Waits of the feed for transactions in flight.', () => feed.reader.gapWaits)
-  registerSequence(gauge, feed.sequence)
-}
-
-/** What docs/feed.md assumes of the sequence of ids. */
-function registerSequence(
-  gauge: (name: string, help: string, value: () => number) => void,
-  state: MetricSources['feed']['sequence'],
-): void {
-  const behind = () => Number(state().highest - state().last)
+  counter('petstore_feed_gap_waits_total', 'Waits of the feed for transactions in flight.', () => feed.reader.gapWaits)
+  // What docs/feed.md assumes of the sequence of ids.
+  const behind = () => Number(feed.sequence().highest - feed.sequence().last)
   gauge('petstore_sequence_behind', 'The largest id minus the last one of the sequence, which must be 0.', behind)
-  gauge('petstore_sequence_cache_size', 'CACHE of the sequence of ids, which must be 1.', () =>
-    Number(state().cacheSize),
-  )
+  const cacheSize = () => Number(feed.sequence().cacheSize)
+  gauge('petstore_sequence_cache_size', 'CACHE of the sequence of ids, which must be 1.', cacheSize)
 }

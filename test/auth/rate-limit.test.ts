@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, vi } from 'vitest'
-import { createRateLimiter, MAX_CLIENTS } from '../../src/auth/rate-limiter.ts'
+import { createRateLimiter, MAX_CLIENTS } from '../../src/auth/rate-limit.ts'
 import { type TestService, type TestServiceOptions, testWithService as test } from '../support/harness.ts'
 import { waitFor } from '../support/timeouts.ts'
 
@@ -141,10 +141,10 @@ describe('a rate limit when the clock of the machine is changed', () => {
 })
 
 test('memory is bounded for any number of IP addresses: only the most recent ones are counted', () => {
-  const limiter = createRateLimiter({ name: 'test', points: 1, windowSeconds: 60 })
+  const limiter = createRateLimiter('test', 1, 60, 'Too many.')
   limiter.consume('first', 1)
-  expect(limiter.peek('first').allowed).toBe(false)
+  expect(() => limiter.check('first')).toThrow('Too many.')
   for (let n = 0; n < MAX_CLIENTS; n++) limiter.consume(`other ${n}`, 1)
-  expect(limiter.peek('first').allowed).toBe(true)
-  expect(limiter.peek('other 0').allowed).toBe(false)
+  limiter.check('first')
+  expect(() => limiter.check('other 0')).toThrow('Too many.')
 })
