@@ -44,6 +44,8 @@ export interface ServiceOptions {
   /** Any GraphQL document is accepted by default. */
   trusted?: TrustedDocuments | undefined
   recordSpan?: RecordSpan | undefined
+  /** Plugins of Yoga's pipeline that tests add. */
+  plugins?: object[] | undefined
   /** The clock of API keys, access tokens and deprecation. Tests have one of their own. */
   now?: (() => Date) | undefined
   /** Limits that tests change. */
@@ -54,7 +56,7 @@ export type Service = ReturnType<typeof createService>
 
 /** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
 export function createService(options: ServiceOptions) {
-  const { config, databaseUrl, trusted = TRUSTED_DOCUMENTS_OFF, now = () => new Date() } = options
+  const { config, databaseUrl, trusted = TRUSTED_DOCUMENTS_OFF, plugins, now = () => new Date() } = options
   const limits = limitsOf(config, options.limits)
   const metrics = createMetrics([...METHODS, 'OPTIONS'])
   const observe = createObserve(options, metrics)
@@ -80,8 +82,8 @@ export function createService(options: ServiceOptions) {
   const { keyLimiter, failedAuthLimiter } = createRateLimiters(config, limits)
   const measured = { config, database, keyLookup, loadShedder, turns, streams, feed, keyLimiter, failedAuthLimiter }
   metrics.addSources(measured)
-  const { recordUse } = usage
-  const app = createApp({ ...measured, limits, animals, keptBytes, health, metrics, observe, trusted, recordUse, now })
+  const forRequests = { limits, animals, keptBytes, health, observe, trusted, plugins, now, recordUse: usage.recordUse }
+  const app = createApp({ ...measured, ...forRequests, metrics })
   const server = createHttpServer(app, { ...config, ...limits }, keptBytes, observe)
   const checkDatabase = () => health.databaseProblem().catch(() => {}) // the log has the reason
   const stopJobs = startJobs(observe, [

@@ -49,7 +49,9 @@ describe('both APIs have the same outcome', () => {
     await fc.assert(
       fc.asyncProperty(newPet, async (pet) => {
         const [rest, graphql] = await Promise.all([createByRest(service, pet), createByGraphQL(service, pet)])
-        expect(graphql).toEqual(rest)
+        // GraphQL rejects what is not of its type before the rest, with a message of its own.
+        const message = pet.status === 'lost' ? expect.stringMatching(/Value "lost"/) : undefined
+        expect(graphql).toEqual(message ? { ...rest, message } : rest)
         if (!('animal' in rest)) return
         expect(rest.animal).toEqual({ status: null, ...pet })
         const sql = 'SELECT convert_to(name, $$UTF8$$) AS bytes FROM animal ORDER BY id DESC LIMIT 2'

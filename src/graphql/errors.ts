@@ -1,9 +1,9 @@
 import type { Request } from 'express'
-import type { GraphQLError, GraphQLFormattedError } from 'graphql'
+import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { recordError } from '../http/error-handler.ts'
 import type { Observe } from '../telemetry/observation.ts'
-import { cleanMessage } from './request-errors.ts'
+import { cutMessage } from './request-errors.ts'
 
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */
 const MAX_LOCATIONS = 10
@@ -16,8 +16,10 @@ export function toGraphQLError(
   req: Request,
 ): GraphQLFormattedError {
   const { locations, path, originalError: thrown } = error
-  const isRequestError = code && !(thrown instanceof ApiError)
-  const mapped = isRequestError ? new ApiError(code, cleanMessage(error.message)) : toApiError(thrown)
+  // In an execution, what graphql-js throws with nodes is about arguments. Without, it is about a value of the service.
+  const ofClient = code ?? (thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined)
+  const isOwn = !ofClient || thrown instanceof ApiError
+  const mapped = isOwn ? toApiError(thrown) : new ApiError(ofClient, cutMessage(error.message))
   recordError(observe, mapped, req)
   const { fields } = mapped
   const extensions = { code: mapped.code, status: mapped.status, ...(fields && { fields }) }

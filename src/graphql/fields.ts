@@ -1,6 +1,5 @@
 import type { DocumentNode, FieldNode, FragmentDefinitionNode, SelectionNode, SelectionSetNode } from 'graphql'
 import { getDirectiveValues, GraphQLIncludeDirective, GraphQLSkipDirective, Kind } from 'graphql'
-import { coerceArguments } from './request-errors.ts'
 
 type Fragments = Record<string, FragmentDefinitionNode>
 type Variables = Record<string, unknown>
@@ -22,7 +21,7 @@ export function setsOf(nodes: readonly FieldNode[]): SelectionSetNode[] {
  * The fields of a valid selection set by response name, in the order of the result: fragments are expanded, `@skip` and
  * `@include` are decided. A schema without interfaces and unions needs no types for it.
  * @param sets are merged @param variables are coerced
- * @throws ArgumentError for a directive whose variable is null
+ * @throws GraphQLError for a directive whose variable is null
  */
 export function collectFields(
   sets: SelectionSetNode[],
@@ -53,10 +52,9 @@ export function collectFields(
   return fields
 }
 
+/** @throws GraphQLError for a directive whose variable is null */
 function isIncluded(node: SelectionNode, variables: Variables): boolean {
   if (!node.directives?.length) return true
-  return coerceArguments(() => {
-    if (getDirectiveValues(GraphQLSkipDirective, node, variables)?.if === true) return false
-    return getDirectiveValues(GraphQLIncludeDirective, node, variables)?.if !== false
-  })
+  if (getDirectiveValues(GraphQLSkipDirective, node, variables)?.if === true) return false
+  return getDirectiveValues(GraphQLIncludeDirective, node, variables)?.if !== false
 }

@@ -7,7 +7,7 @@ const text = z.string('must be a string').nullish()
 /** Not copied: a copy would lose a variable named `__proto__`. */
 const map = z.custom<Record<string, unknown>>(isMap, 'must be an object').nullish()
 /** Apollo's and urql's persisted queries put the hash here. */
-const extensions = z.object(
+const extensions = z.looseObject(
   { persistedQuery: z.object({ sha256Hash: text }, 'must be an object').nullish() },
   'must be an object',
 )
@@ -18,7 +18,7 @@ const Params = z.object(
 )
 
 /** The parameters of a GraphQL over HTTP request: a document or the id of a trusted one, variables, operation name. */
-export type GraphQLParams = Omit<z.infer<typeof Params>, 'extensions'>
+export type GraphQLParams = z.infer<typeof Params>
 
 /** @throws ZodError, ApiError INVALID_ARGUMENT for a request that is no GraphQL request */
 export function paramsOf({ method, body, query }: Request): GraphQLParams {
@@ -32,8 +32,8 @@ export function paramsOf({ method, body, query }: Request): GraphQLParams {
 
 /** An empty operation name counts as none: clients that fill in a template send it. */
 export function paramsFromBody(body: unknown): GraphQLParams {
-  const { extensions, ...params } = Params.parse(body)
-  const documentId = params.documentId ?? extensions?.persistedQuery?.sha256Hash
+  const params = Params.parse(body)
+  const documentId = params.documentId ?? params.extensions?.persistedQuery?.sha256Hash
   return { ...params, operationName: params.operationName || undefined, documentId }
 }
 

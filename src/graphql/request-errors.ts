@@ -1,40 +1,35 @@
-import { GraphQLError } from 'graphql'
+import { type ExecutionResult, GraphQLError } from 'graphql'
 import { ApiError, type ErrorCode } from '../errors.ts'
+
+/** In characters. */
+const MAX_MESSAGE_LENGTH = 500
+
+/** The codes of Yoga that are this service's, too. */
+const CODES = ['GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED'] as const
 
 /** A request that is rejected before execution, with one code for all of its errors. */
 export class GraphQLRequestError extends ApiError {
   readonly errors: readonly GraphQLError[]
 
   constructor(code: ErrorCode, ...errors: GraphQLError[]) {
-    super(code, errors[0] && cleanMessage(errors[0].message))
+    super(code, errors[0] && cutMessage(errors[0].message))
     this.errors = errors
   }
 }
 
-/** The arguments of a field or of a directive cannot be coerced. */
-class ArgumentError extends GraphQLRequestError {
-  /** Where graphql-js locates the error. */
-  readonly nodes
-
-  constructor(error: GraphQLError) {
-    super('INVALID_ARGUMENT', error)
-    this.nodes = error.nodes
-  }
-}
-
 /**
- * Coerces arguments. What graphql-js throws here is the client's fault, and elsewhere in an execution the service's: a value
- * that cannot be serialized has an error of the same class.
+ * Why a request has a result without `data`: what a plugin has thrown, or errors of graphql-js, which Yoga gives their code.
+ * Those without are about variables.
  */
-export function coerceArguments<T>(coerce: () => T): T {
-  try {
-    return coerce()
-  } catch (error) {
-    throw error instanceof GraphQLError ? new ArgumentError(error) : error
-  }
+export function toRequestError({ errors = [] }: ExecutionResult): Error {
+  const [first] = errors
+  if (!first) return new Error('The pipeline has no result.')
+  const { extensions, originalError: thrown, path } = first
+  if (thrown && !(thrown instanceof GraphQLError) && !path) return thrown
+  return new GraphQLRequestError(CODES.find((code) => code === extensions.code) ?? 'INVALID_ARGUMENT', ...errors)
 }
 
-/** A message of graphql-js, which suggests names of the schema ("Did you mean"), and repeats values of any length. */
-export function cleanMessage(message: string): string {
-  return message.replace(/ Did you mean .*$/s, '').slice(0, 500)
+/** A message of graphql-js, which may repeat a value of any length. */
+export function cutMessage(message: string): string {
+  return message.slice(0, MAX_MESSAGE_LENGTH)
 }

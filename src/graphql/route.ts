@@ -7,33 +7,35 @@ import { callerOf } from '../http/request.ts'
 import { addReadRoute, allowMethods } from '../http/router.ts'
 import { staticText } from '../http/static.ts'
 import { toGraphQLError } from './errors.ts'
-import { createExecute, type ExecuteDependencies, type Result } from './execute.ts'
 import { paramsOf } from './params.ts'
 import { type GraphQLLocals, negotiate, sendResult } from './respond.ts'
-import { printedSchema } from './schema/index.ts'
+import { printedSchema, schema } from './schema/index.ts'
+import { dataJsonOf } from './shared-execution.ts'
 import { sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
+import { createPipeline, type PipelineDependencies, type Result } from './yoga.ts'
 
-export interface GraphQLRouterDependencies extends ExecuteDependencies, SendStreamDependencies {
+export interface GraphQLRouterDependencies extends PipelineDependencies, SendStreamDependencies {
   keptBytes: KeptBytes
 }
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
 export function graphqlRouter(dependencies: GraphQLRouterDependencies): Router {
   const { turns } = dependencies
-  const execute = createExecute(dependencies)
+  const execute = createPipeline(schema, dependencies)
 
-  function toJson({ cost, dataJson, errors }: Result, req: Request): string {
-    const formatted = errors?.map((error) => toGraphQLError(error, undefined, dependencies.observe, req))
+  function toJson({ cost, result }: Result, req: Request): string {
+    const formatted = result.errors?.map((error) => toGraphQLError(error, undefined, dependencies.observe, req))
     const members = formatted ? `"errors":${JSON.stringify(formatted)},` : ''
-    const extensions = req.headers['graphql-cost'] === undefined ? '' : `,"extensions":${JSON.stringify({ cost })}`
-    return `{${members}"data":${dataJson()}${extensions}}`
+    const all = req.headers['graphql-cost'] === undefined ? result.extensions : { ...result.extensions, cost }
+    const extensions = all ? `,"extensions":${JSON.stringify(all)}` : ''
+    return `{${members}"data":${dataJsonOf(result)}${extensions}}`
   }
 
   function send(result: Result, req: Request, res: Response, mediaType: string): void {
     const json = toJson(result, req)
     // Errors are not cached: many of them are temporary. Only queries come by GET.
-    if (req.method === 'POST' || result.errors || mediaType === 'text/event-stream')
-      return sendResult(res, json, mediaType, result.errors !== undefined)
+    if (req.method === 'POST' || result.result.errors || mediaType === 'text/event-stream')
+      return sendResult(res, json, mediaType, result.result.errors !== undefined)
     res.vary('Accept').vary('GraphQL-Cost')
     sendCacheable(req, res, toCacheable(json, mediaType), mediaType)
   }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { OperatorError } from '../operator-error.ts'
+import type { Plugin } from './context.ts'
 import type { GraphQLParams } from './params.ts'
 
 /**
@@ -45,11 +46,23 @@ function reasonOf(error: unknown): string {
   return error instanceof SyntaxError ? 'is not JSON' : (error as Error).message // ours, or of node:fs
 }
 
+/** Replaces the id of a document by its text. */
+export function useTrustedDocuments(trusted: TrustedDocuments): Plugin {
+  return {
+    onParams({ context, params, setParams }) {
+      const query = resolveDocument(trusted, params)
+      const resolved = { ...params, query, documentId: undefined }
+      context.resolved = resolved
+      setParams(resolved)
+    },
+  }
+}
+
 /**
  * The document of a request. In mode `allow`, a document that is sent with its hash need not be trusted.
  * `documentId` (GraphQL over HTTP) is the hash, with or without the prefix `sha256:`.
  */
-export function resolveDocument(
+function resolveDocument(
   { mode, byHash }: TrustedDocuments,
   { query, documentId: id }: Pick<GraphQLParams, 'query' | 'documentId'>,
 ): string {

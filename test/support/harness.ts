@@ -107,7 +107,7 @@ export async function startService(
   defer: (stop: () => Promise<void>) => void = onTestFinished,
 ): Promise<TestService> {
   const log = collectLog()
-  const { key: existingKey, log: logger, trusted, recordSpan, now, limits, ...config } = options
+  const { key: existingKey, log: logger, trusted, plugins, recordSpan, now, limits, ...config } = options
   const created = createService({
     config: {
       ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }),
@@ -117,6 +117,7 @@ export async function startService(
     databaseUrl,
     log: logger ?? createLogger('info', log),
     trusted,
+    plugins,
     recordSpan,
     now,
     limits: { ...GENEROUS_LIMITS, ...limits },

@@ -72,7 +72,6 @@ export function toContract(input: Partial<Record<keyof NewPet, unknown>>): unkno
 
 export const NewPetInput = builder.inputType('NewPet', {
   description: 'An animal to add.',
-  extensions: { validate: (input: Record<string, unknown>) => NewPet.safeParse(toContract(input)).error?.issues ?? [] },
   fields: (t) => mapPetFields(({ input }) => input(t)),
 })
 

@@ -14,11 +14,6 @@ declare module 'graphql' {
     /** The scope that a caller needs for the field. Each root field has one. */
     scope?: Scope
   }
-
-  interface GraphQLInputObjectTypeExtensions {
-    /** Checks a value against the contract, also one that GraphQL does not accept. @returns what is wrong with it */
-    validate?: (input: Record<string, unknown>) => { path: PropertyKey[]; message: string }[]
-  }
 }
 
 export interface GraphQLContext {

@@ -1,7 +1,6 @@
-import { executeSync, type ExecutionResult, parse } from 'graphql'
+import { type DocumentNode, executeSync, type ExecutionResult, type GraphQLSchema, parse, visit } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import type { Animal } from '../../pets/animal.ts'
-import { schema } from '../schema/index.ts'
 import type { Edge } from '../schema/connection.ts'
 import type { Transport } from './transports.ts'
 
@@ -9,23 +8,57 @@ import type { Transport } from './transports.ts'
 const EVENT_CACHE_SIZE = 1_000
 const EVENT_CACHE_MAX_CHARS = 4_000_000
 
+/** What a stream keeps of its request. With the same text and options, events are the same. */
+export interface Selection {
+  text: string
+  /** The name of the operation, and the variables of directives. */
+  options: string
+  operationName: string | undefined
+  variables: Record<string, unknown>
+}
+
+/** @param variables coerced. Of them only those of directives change an event, whose fields have no arguments */
+export function toSelection(
+  { loc, ...document }: DocumentNode,
+  operationName: string | undefined,
+  variables: Record<string, unknown>,
+): Selection {
+  const ofDirectives = new Set<string>()
+  visit(document, {
+    Directive: (directive) => void visit(directive, { Variable: ({ name }) => void ofDirectives.add(name.value) }),
+  })
+  const text = copyOf(loc?.source.body ?? '')
+  const used = Object.fromEntries([...ofDirectives].map((name) => [name, variables[name]]))
+  return { text, options: JSON.stringify([operationName, used]), operationName, variables }
+}
+
+/** Copies a text: in V8, a part of a text keeps the whole text in memory. */
+export function copyOf(text: string): string {
+  return Buffer.from(text).toString()
+}
+
 /** @returns formats events; an event is executed once for all streams with the same selection and transport */
-export function createFormats() {
+export function createFormats(schema: GraphQLSchema) {
   const events = new LRUCache<string, { node: Animal; text: string }>({
     max: EVENT_CACHE_SIZE,
     maxSize: EVENT_CACHE_MAX_CHARS,
     sizeCalculation: ({ text }, key) => key.length + text.length,
   })
 
-  return (selection: string, transport: Transport) =>
+  return ({ text: document, options, operationName, variables }: Selection, transport: Transport) =>
     (edge: Edge<Animal>, toJson: (result: ExecutionResult) => string): string => {
       const cursor = edge.cursor() // of the same list
-      const key = transport.contentType + selection + cursor
+      const key = transport.contentType + cursor + options + document
       const event = events.get(key)
       if (event?.node === edge.node) return event.text // after a restore, another animal may have the same id
-      // Parsed for each event: streams keep no syntax tree, which takes up to 100 times the size of its text.
-      const document = parse(selection, { noLocation: true })
-      const result = executeSync({ schema, document, rootValue: edge })
+      const result = executeSync({
+        schema,
+        // Parsed for each event: streams keep no syntax tree, which takes up to 100 times the size of its text.
+        document: parse(document, { noLocation: true }),
+        operationName,
+        variableValues: variables,
+        rootValue: edge,
+      })
       const text = transport.result(toJson(result), cursor)
       events.set(key, { node: edge.node, text })
       return text

@@ -6,7 +6,7 @@ import { recordError } from '../../http/error-handler.ts'
 import { callerOf } from '../../http/request.ts'
 import type { Limits } from '../../limits.ts'
 import type { Observe } from '../../telemetry/observation.ts'
-import { copyOf } from './selection.ts'
+import { copyOf } from './events.ts'
 import type { Subscription } from './subscribe.ts'
 import { SSE, type Transport } from './transports.ts'
 

@@ -1,19 +1,18 @@
 import type { Request, Response } from 'express'
-import { createSourceEventStream, type ExecutionResult } from 'graphql'
+import { createSourceEventStream, type DocumentNode, type ExecutionResult, type GraphQLSchema } from 'graphql'
+import type { OperationDefinitionNode } from 'graphql'
 import type { Animals } from '../../pets/service.ts'
 import { keyOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import type { Feed } from '../../feed/feed.ts'
 import { callerOf } from '../../http/request.ts'
 import type { Observe } from '../../telemetry/observation.ts'
+import { operationOf, type Plugin } from '../context.ts'
 import { toGraphQLError } from '../errors.ts'
 import { GraphQLRequestError } from '../request-errors.ts'
-import type { Prepared } from '../prepare.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
-import { schema } from '../schema/index.ts'
 import type { CreatedEdges } from '../schema/subscription.ts'
-import { createFormats } from './events.ts'
-import { toSelection } from './selection.ts'
+import { createFormats, type Selection, toSelection } from './events.ts'
 import type { Stream, Streams } from './streams.ts'
 import type { Transport } from './transports.ts'
 
@@ -35,12 +34,37 @@ export interface Subscription {
   nextPart(): Promise<{ data: Buffer; events: number }>
 }
 
+interface Selected {
+  document: DocumentNode
+  operation: OperationDefinitionNode
+  coerced: Record<string, unknown>
+}
+
+/**
+ * Begins subscriptions. Their result is in the context: Yoga would take an iterable apart, and read each event for each
+ * stream, where this service reads pages and executes an event once for all streams.
+ */
+export function useSubscriptions(schema: GraphQLSchema, dependencies: SubscribeDependencies): Plugin {
+  const subscribe = createSubscribe(schema, dependencies)
+  return {
+    onSubscribe({ context, extendContext, setSubscribeFn }) {
+      const { req, res, transport } = context
+      const operation = operationOf(context)
+      if (!transport) throw new Error('Subscriptions need a transport')
+      setSubscribeFn(async ({ document, variableValues: coerced }) => {
+        extendContext({ subscription: await subscribe({ document, operation, coerced }, transport, req, res) })
+        return {}
+      })
+    },
+  }
+}
+
 /** @returns begins a valid subscription. It throws ApiError, or GraphQLError for wrong arguments */
-export function createSubscribe({ animals, feed, streams, observe }: SubscribeDependencies) {
-  const formatOf = createFormats()
+export function createSubscribe(schema: GraphQLSchema, { animals, feed, streams, observe }: SubscribeDependencies) {
+  const formatOf = createFormats(schema)
 
   /** What does not fit into a part is forgotten, and read again when the client has taken the part. */
-  function createNextPart(edges: CreatedEdges, selection: string, transport: Transport, req: Request) {
+  function createNextPart(edges: CreatedEdges, selection: Selection, transport: Transport, req: Request) {
     const format = formatOf(selection, transport)
     const toJson = ({ data, errors }: ExecutionResult): string => {
       const formatted = errors?.map((error) => toGraphQLError(error, undefined, observe, req))
@@ -60,9 +84,9 @@ export function createSubscribe({ animals, feed, streams, observe }: SubscribeDe
     }
   }
 
-  return async (prepared: Prepared, transport: Transport, req: Request, res: Response): Promise<Subscription> => {
-    const { document, operation, coerced } = prepared
-    const selection = toSelection(document, operation, coerced)
+  return async (selected: Selected, transport: Transport, req: Request, res: Response): Promise<Subscription> => {
+    const { document, operation, coerced } = selected
+    const selection = toSelection(document, operation.name?.value, coerced)
     const caller = callerOf(req)
     const stream = streams.open(res, caller, keyOf(req))
     const subscriber = { clientId: caller.clientId, signal: stream.signal, lastEventId: lastEventIdOf(req) }

@@ -25,9 +25,6 @@ const NEW_DOCUMENT = parse(`subscription New($status: PetStatus, $categoryId: ID
 const NEW = {
   document: NEW_DOCUMENT,
   operation: NEW_DOCUMENT.definitions[0] as OperationDefinitionNode,
-  transport: SSE,
-  introspects: false,
-  cost: { requested: 0, limit: 0 },
 }
 const LAST: Session = { instance: 0, cutAfter: undefined, pauses: 0, byHeader: false, isRevoked: false }
 const TIMEOUT_MS = 500
@@ -56,7 +53,7 @@ export function startInstance({ clock, database: { pool }, revokedAtMs }: World)
     clock.add(verify, VERIFY_MS)
   }
   verify()
-  return { feed, animals, streams, subscribe: createSubscribe({ animals, feed, streams, observe() {} }) }
+  return { feed, animals, streams, subscribe: createSubscribe(schema, { animals, feed, streams, observe() {} }) }
 }
 
 /** A client that keeps a live list as docs/live.md says, and compares what it receives with what is true. */

@@ -1,0 +1,31 @@
+import type { Request, Response } from 'express'
+import type { OperationDefinitionNode } from 'graphql'
+import type { GraphQLParams, Plugin as YogaPlugin } from 'graphql-yoga'
+import type { GraphQLContext } from './schema/builder.ts'
+import type { Subscription } from './subscription/subscribe.ts'
+import type { Transport } from './subscription/transports.ts'
+
+/** What the plugins know of a request. What resolvers read is GraphQLContext. */
+export interface PipelineContext extends GraphQLContext {
+  req: Request
+  res: Response
+  /** The parameters with the text of the document; set by useTrustedDocuments. */
+  resolved?: GraphQLParams
+  /** Set by useOperation, which runs before all that follows the parser. */
+  operation?: OperationDefinitionNode
+  /** How the events of a subscription are sent; undefined for other operations. Set by useOperation. */
+  transport?: Transport
+  /** In points; the limit is the largest cost that this caller's operations may have. Set by useCost. */
+  cost?: { requested: number; limit: number } | undefined
+  /** Set by useSubscriptions. */
+  subscription?: Subscription
+}
+
+/** A plugin of the pipeline: any of Yoga's or envelop's is one, too. */
+export type Plugin = YogaPlugin<PipelineContext, PipelineContext>
+
+/** The operation of a request that was parsed. */
+export function operationOf({ operation }: PipelineContext): OperationDefinitionNode {
+  if (!operation) throw new Error('operationOf needs useOperation before it')
+  return operation
+}

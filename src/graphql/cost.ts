@@ -1,0 +1,35 @@
+import { getVariableValues, type GraphQLSchema } from 'graphql'
+import { consumeQuota, type RateLimiter } from '../auth/rate-limit.ts'
+import type { Analyze } from './analysis.ts'
+import { operationOf, type PipelineContext, type Plugin } from './context.ts'
+import { limitExceeded, limits, REPORT } from './limits.ts'
+
+interface ExecutionArguments {
+  document: Parameters<Analyze>[0]
+  variableValues?: unknown
+}
+
+/**
+ * Coerces the variables, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota.
+ * @param keyLimiter of callers; it has consumed the first point of the request before
+ */
+export function useCost(schema: GraphQLSchema, analyze: Analyze, keyLimiter: RateLimiter | undefined): Plugin {
+  const limit = Math.min(limits.cost, keyLimiter?.points ?? limits.cost)
+
+  function consume(args: ExecutionArguments, context: PipelineContext): void {
+    const operation = operationOf(context)
+    const values = (args.variableValues ?? {}) as Record<string, unknown> // Yoga requires an object
+    const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], values, REPORT)
+    if (!coerced) throw new AggregateError(errors)
+    args.variableValues = coerced
+    const requested = analyze(args.document).costOf(operation, coerced)
+    if (requested > limit) throw limitExceeded('The cost', requested, limit)
+    context.cost = { requested, limit }
+    if (keyLimiter && requested > 1) consumeQuota(keyLimiter, context.req, context.res, requested - 1)
+  }
+
+  return {
+    onExecute: ({ args, context }) => consume(args, context),
+    onSubscribe: ({ args, context }) => consume(args, context),
+  }
+}

@@ -1,0 +1,83 @@
+import { type ExecutionResult, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
+import { createCoalescer } from '../coalesce.ts'
+import { callerOf } from '../http/request.ts'
+import type { Turns } from '../http/turns.ts'
+import type { Analyze } from './analysis.ts'
+import { operationOf, type Plugin } from './context.ts'
+import type { GraphQLContext } from './schema/builder.ts'
+import { lazy } from './schema/connection.ts'
+
+/** Shorter executions are not charged in advance, so that many of them share statements. In milliseconds. */
+const LONG_EXECUTION_MS = 1
+
+interface Executed {
+  result: ExecutionResult
+  /** `data` as JSON. It is formatted when it is sent: the texts of a whole batch would take memory at once. */
+  dataJson(): string
+  /** How long the execution waited for the database, in milliseconds. */
+  databaseMs: number
+}
+
+/**
+ * Identical queries share one execution, since its result depends only on the text of the request. It has no caller and
+ * its own deadline; each of the requests waits until its own deadline, and gets a result of its own.
+ */
+export function useSharedExecution(analyze: Analyze, turns: Turns): Plugin {
+  const coalesce = createCoalescer<Executed>()
+  /** What the last execution of an operation took until it waited for the database, in milliseconds. */
+  const lastMs = new WeakMap<OperationDefinitionNode, number>()
+
+  return {
+    onExecute({ args, context, executeFn, setExecuteFn }) {
+      const { animals, feed, params, req, resolved } = context
+      const operation = operationOf(context)
+      if (operation.operation !== OperationTypeNode.QUERY) return
+      if (params !== resolved) return // another plugin has changed them, so the text of the request does not say all
+      // Introspection waits for nothing, so all of its execution is in the turn of its client.
+      if (analyze(args.document).introspects) return
+
+      async function execute(): Promise<Executed> {
+        const deadline = req.deadline.fork()
+        const contextValue: GraphQLContext = { animals, feed, deadline, caller: undefined }
+        const beganMs = performance.now()
+        const executed = executeFn({ ...args, contextValue }) as Promise<ExecutionResult> // nothing is streamed
+        lastMs.set(operation, performance.now() - beganMs)
+        const result = await executed
+        return { result, dataJson: lazy(() => JSON.stringify(result.data)), databaseMs: deadline.databaseMs }
+      }
+      setExecuteFn(async () => {
+        // It begins in a later turn. In this one, many requests with a document that is known could begin.
+        const expectedMs = lastMs.get(operation) ?? 0
+        if (expectedMs > LONG_EXECUTION_MS) turns.charge(callerOf(req).clientId, expectedMs)
+        return copyOf(await req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, execute)))
+      })
+    },
+  }
+}
+
+/** The JSON of the results whose `data` no plugin has read. */
+const shared = new WeakMap<ExecutionResult, () => string>()
+
+/** A result that plugins may change. Its `data` is copied when one of them reads it. */
+function copyOf({ result, dataJson }: Executed): ExecutionResult {
+  const { errors, data } = result
+  const copy: ExecutionResult = errors ? { errors: [...errors] } : {}
+  const own = (value: unknown) => {
+    shared.delete(copy)
+    Object.defineProperty(copy, 'data', { value, enumerable: true, configurable: true, writable: true })
+    return value
+  }
+  Object.defineProperty(copy, 'data', {
+    enumerable: true,
+    configurable: true,
+    get: () => own(structuredClone(data)),
+    set: own,
+  })
+  shared.set(copy, dataJson)
+  return copy
+}
+
+/** The `data` of a result as JSON, without a copy if it is shared. */
+export function dataJsonOf(result: ExecutionResult): string {
+  return shared.get(result)?.() ?? JSON.stringify(result.data)
+}

@@ -1,0 +1,104 @@
+import type { Request, Response } from 'express'
+import type { DocumentNode, ExecutionResult, GraphQLSchema } from 'graphql'
+import { createYoga, type GraphQLParams as YogaParams } from 'graphql-yoga'
+import { LRUCache } from 'lru-cache'
+import type { RateLimiter } from '../auth/rate-limit.ts'
+import { callerOf } from '../http/request.ts'
+import type { Turns } from '../http/turns.ts'
+import { createAnalyze } from './analysis.ts'
+import type { PipelineContext } from './context.ts'
+import { useCost } from './cost.ts'
+import { useExecutor } from './executor.ts'
+import { useLimits } from './limits.ts'
+import { useOperation } from './operation.ts'
+import type { GraphQLParams } from './params.ts'
+import { toRequestError } from './request-errors.ts'
+import { useSharedExecution } from './shared-execution.ts'
+import { type SubscribeDependencies, type Subscription, useSubscriptions } from './subscription/subscribe.ts'
+import { type TrustedDocuments, useTrustedDocuments } from './trusted-documents.ts'
+
+/** Bound of the parser and validation caches in bytes: about 100 documents of 200 tokens. */
+const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
+
+/** Size of a token in a syntax tree. */
+const TOKEN_BYTES = 200
+
+export interface PipelineDependencies extends SubscribeDependencies {
+  trusted: TrustedDocuments
+  /** Rate limiter of callers; the first point of the request has been consumed before. */
+  keyLimiter?: RateLimiter | undefined
+  turns: Turns
+  /** Plugins of Yoga or envelop, after the service's own. Of any type, as Yoga takes them. */
+  plugins?: object[] | undefined
+}
+
+export interface Result {
+  result: ExecutionResult
+  /** Undefined when another plugin has the result. */
+  cost: PipelineContext['cost']
+}
+
+/**
+ * Yoga's pipeline. Its Fetch layer is not used, so that both APIs read and write bodies, errors and headers in the same way
+ * (docs/decisions/0007).
+ * @returns executes a request. It throws ApiError or GraphQLRequestError for one that is rejected
+ */
+export function createPipeline(schema: GraphQLSchema, dependencies: PipelineDependencies) {
+  const { animals, feed, keyLimiter, plugins = [], trusted, turns } = dependencies
+  const analyze = createAnalyze(schema)
+  const yoga = createYoga<PipelineContext>({
+    schema,
+    logging: false,
+    maskedErrors: false, // toGraphQLError maps them
+    parserAndValidationCache: { documentCache: boundedCache<DocumentNode>(), errorCache: boundedCache<Error>() },
+    plugins: [
+      useTrustedDocuments(trusted),
+      useLimits(analyze),
+      useOperation(schema),
+      useCost(schema, analyze, keyLimiter),
+      useExecutor(schema),
+      useSharedExecution(analyze, turns),
+      useSubscriptions(schema, dependencies),
+      ...plugins,
+    ],
+  })
+
+  return async (params: GraphQLParams, req: Request, res: Response): Promise<Result | Subscription> => {
+    const context: PipelineContext = { animals, feed, caller: callerOf(req), deadline: req.deadline, req, res }
+    const result = await yoga.getResultForParams(
+      { params: params as YogaParams, request: toFetchRequest(req) },
+      context,
+    )
+    if (context.subscription) return context.subscription
+    const single = result as ExecutionResult // nothing is streamed in it
+    if (single.data === undefined) throw toRequestError(single)
+    return { result: single, cost: context.cost }
+  }
+}
+
+/** What plugins read of a request: most read nothing, and objects of Fetch take longer to make than a small query. */
+function toFetchRequest(req: Request): globalThis.Request {
+  const request = {
+    method: req.method,
+    get url() {
+      return new URL(req.originalUrl, `${req.protocol}://${req.host}`).href
+    },
+    get headers() {
+      return new Headers(
+        Object.entries(req.headersDistinct).flatMap(([name, values = []]) =>
+          values.map((value): [string, string] => [name, value]),
+        ),
+      )
+    },
+  }
+  return request as globalThis.Request // without its body, which was received before
+}
+
+function boundedCache<T extends object>() {
+  return new LRUCache<string, T>({
+    max: 1_000,
+    maxSize: DOCUMENT_CACHE_MAX_BYTES,
+    sizeCalculation: (value, text) =>
+      text.length + TOKEN_BYTES * ('tokenCount' in value ? Number(value.tokenCount) : 1),
+  })
+}

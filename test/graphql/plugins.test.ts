@@ -1,0 +1,89 @@
+import { GraphQLError } from 'graphql'
+import { usePayloadFormatter, type YogaInitialContext } from 'graphql-yoga'
+import { expect } from 'vitest'
+import type { Plugin } from '../../src/graphql/context.ts'
+import { openStream } from '../support/event-stream.ts'
+import { testWithService as test } from '../support/harness.ts'
+
+interface Body {
+  data: { pets: { totalCount: number; seenBy?: string } }
+  extensions?: Record<string, unknown>
+}
+
+const COUNT = { query: '{ pets { totalCount } }' }
+
+test('a plugin of the ecosystem reads the context of the execution, and the client sees what it does to the result', async ({
+  service,
+}) => {
+  const plugin = usePayloadFormatter((result, { contextValue }) => ({
+    ...result,
+    extensions: { method: (contextValue as YogaInitialContext).request.method },
+  }))
+  const peer = await service.startPeer({ plugins: [plugin] })
+  const response = await peer.postGraphQL(COUNT, { 'GraphQL-Cost': '1' })
+  expect(await response.json()).toEqual({
+    data: { pets: { totalCount: 0 } },
+    extensions: { method: 'POST', cost: { requested: 30, limit: 1_000 } },
+  })
+})
+
+test('identical queries at once share an execution, and hooks run for each: what one changes is its own', async ({
+  service,
+}) => {
+  const executed: string[] = []
+  const plugin: Plugin = {
+    onExecute: ({ context }) => void executed.push(context.req.id),
+    onExecutionResult({ context, result, setResult }) {
+      if (!result || Symbol.asyncIterator in result) return
+      Object.assign(result.data.pets, { seenBy: context.req.id })
+      setResult({ ...result, extensions: { requestId: context.req.id } })
+    },
+  }
+  const peer = await service.startPeer({ plugins: [plugin] })
+  const ids = Array.from({ length: 5 }, (_, n) => `request-${n}`)
+  const bodies = await Promise.all(
+    ids.map(async (id) => (await peer.postGraphQL(COUNT, { 'X-Request-Id': id })).json() as Promise<Body>),
+  )
+  expect(bodies).toEqual(
+    ids.map((id) => ({ data: { pets: { totalCount: 0, seenBy: id } }, extensions: { requestId: id } })),
+  )
+  expect(executed.sort()).toEqual(ids)
+})
+
+test('a plugin may answer for the service, or reject a request, before anything is executed', async ({ service }) => {
+  const plugin: Plugin = {
+    onParams({ params, setResult }) {
+      if (params.operationName === 'Cached') setResult({ data: { fromCache: true } })
+    },
+    onValidate({ params: { documentAST }, setResult, context }) {
+      const name = context.params.operationName
+      if (name === 'Forbidden') setResult([new GraphQLError('This document is forbidden.', { nodes: documentAST })])
+    },
+  }
+  const peer = await service.startPeer({ plugins: [plugin] })
+  const send = async (operationName: string) =>
+    (await peer.postGraphQL({ query: `query ${operationName} { __typename }`, operationName })).json()
+  expect(await send('Cached')).toEqual({ data: { fromCache: true } })
+  expect(await send('Forbidden')).toMatchObject({
+    errors: [{ message: 'This document is forbidden.', extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }],
+  })
+  expect(await send('Other')).toEqual({ data: { __typename: 'Query' } })
+})
+
+test('the hooks of a subscription run once for a stream, and none for its events', async ({ service }) => {
+  const hooks: string[] = []
+  const plugin: Plugin = {
+    onParams: () => void hooks.push('params'),
+    onParse: () => void hooks.push('parse'),
+    onValidate: () => void hooks.push('validate'),
+    onSubscribe: () => void hooks.push('subscribe'),
+    onExecute: () => void hooks.push('execute'),
+  }
+  const peer = await service.startPeer({ plugins: [plugin] })
+  const stream = await openStream(peer, { query: 'subscription { petCreated { node { name } } }' })
+  for (const name of ['one', 'two']) expect((await service.post({ name, categoryId: 1 })).status).toBe(201)
+  expect((await stream.received(2)).map(({ data }) => data)).toEqual(
+    ['one', 'two'].map((name) => JSON.stringify({ data: { petCreated: { node: { name } } } })),
+  )
+  expect(hooks).toEqual(['params', 'parse', 'validate', 'subscribe'])
+})
