@@ -106,14 +106,13 @@ function createPause() {
 
 /**
  * Whether the database went back to an older state: it never assigned what clients have or the feed has read, or it has
- * other animals, which are compared after a failed read and when the sequence was restarted. What was settled is forgotten,
- * too.
+ * other animals, which are compared after a failed read and in another history. What was settled is forgotten, too.
  */
 async function wentBack({ recent, newest }: FeedState, reading: Reading, hasFailed: boolean): Promise<boolean> {
-  const { last, file } = await reading.sequence.read()
+  const { last, history } = await reading.sequence.read()
   const isOlder = last < newest || last < (recent?.end ?? 0n)
-  const mayBeOlder = hasFailed || file !== reading.sequenceFile
-  reading.sequenceFile = file // a comparison that fails is repeated, as after every failed read
+  const mayBeOlder = hasFailed || history !== reading.history
+  reading.history = history // a comparison that fails is repeated, as after every failed read
   if (!isOlder && (!mayBeOlder || (await reading.reader.isCurrent(recent)))) return false
   reading.settled.forget()
   return true
@@ -130,13 +129,14 @@ function createReading({ run }: Statements, { maxWaitMs, observe }: FeedOptions)
     sequence: createSequence(run, (state) =>
       observe({ type: 'sequence-read', lagMs: reader.lagMs(), problem: sequenceProblemOf(state) }),
     ),
-    sequenceFile: undefined as number | undefined, // known after the first read
+    history: '', // known after the first read
     ...createPause(),
   }
 }
 
 /** Reads for CHECK_MS while there are followers, and wakes them when there are new animals. @throws the error of a read */
-async function readUntilCheck(animals: RecentAnimals, { followers, reader, settled, pause }: Reading): Promise<void> {
+async function readUntilCheck(animals: RecentAnimals, reading: Reading): Promise<void> {
+  const { followers, reader, settled, history, pause } = reading
   const checkAtMs = performance.now() + CHECK_MS
   while (followers.size > 0 && performance.now() < checkAtMs) {
     let wakeMs = 0
@@ -145,7 +145,7 @@ async function readUntilCheck(animals: RecentAnimals, { followers, reader, settl
       if (animals.end !== animals.announced) wakeMs = await wakeAll(followers)
       animals.announced = animals.end
     })
-    settled.remember(animals.end)
+    settled.remember({ id: animals.end, history })
     // Reading pauses for as long as waking took, so that half of the time is left to requests.
     const leastMs = Math.max(wakeMs, pauseMs && MIN_PAUSE_MS)
     // A gap is not closed sooner by what this process adds.

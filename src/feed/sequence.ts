@@ -11,11 +11,18 @@ const SEQUENCE = `pg_sequences WHERE schemaname = 'public' AND sequencename = 'a
  */
 export const LAST_ID = `coalesce((SELECT last_value FROM ${SEQUENCE}), (SELECT max(id) FROM "public"."animal"), 0)`
 
+/**
+ * SQL: the text is another one when the server was started, or the table or its sequence got a new file (TRUNCATE, ALTER
+ * SEQUENCE, VACUUM FULL). With the same text, a database goes back to an older state only by statements such as DELETE and
+ * `setval`, or by a crash that loses commits of `synchronous_commit = off`.
+ */
+export const HISTORY = `concat_ws(' ', pg_postmaster_start_time(), pg_relation_filenode('"public"."animal"'),
+    pg_relation_filenode('"public"."animal_id_seq"')) AS history`
+
 /** The sequence has ids that were rolled back or deleted. The table has ids that were imported with their rows. */
 const READ_SEQUENCE = `
   SELECT ${LAST_ID} AS last, greatest((SELECT max(id) FROM "public"."animal"), last_value, 0) AS highest,
-    cache_size AS "cacheSize", pg_relation_filenode('"public"."animal_id_seq"') AS file,
-    pg_is_in_recovery() AS "isStandby"
+    cache_size AS "cacheSize", ${HISTORY}, pg_is_in_recovery() AS "isStandby"
   FROM ${SEQUENCE}`
 
 /** What the feed assumes of the sequence: no row has an id above `last`, and `cacheSize` is 1. */
@@ -24,8 +31,8 @@ export interface SequenceState {
   /** Every id that the database has assigned is at most this one: a crash or a failover skips a few. */
   highest: bigint
   cacheSize: bigint
-  /** The number of its file, another one after a restart of the sequence (ALTER SEQUENCE, TRUNCATE … RESTART IDENTITY). */
-  file?: number
+  /** As SQL's HISTORY. */
+  history: string
 }
 
 /** @throws ApiError UNAVAILABLE for the row of a standby */
@@ -54,7 +61,7 @@ export function tooNew(argument: string): ApiError {
 /** Knows what the feed assumes of the sequence. @param onState receives each state that was read */
 export function createSequence(run: RunStatement, onState: (state: SequenceState) => void) {
   const coalesce = createCoalescer<SequenceState>() // a statement that begins later than its callers knows all that they know
-  let state: SequenceState = { last: 0n, highest: 0n, cacheSize: 1n }
+  let state: SequenceState = { last: 0n, highest: 0n, cacheSize: 1n, history: '' }
 
   async function read(): Promise<SequenceState> {
     state = await coalesce('sequence', () => readSequence(run))

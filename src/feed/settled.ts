@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunStatement } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
-import { LAST_ID, onPrimary } from './sequence.ts'
+import { HISTORY, LAST_ID, onPrimary } from './sequence.ts'
 
 /** How long `settle` waits for open transactions when it has an earlier result, in milliseconds. */
 const MAX_WAIT_WITH_FALLBACK_MS = 250
@@ -22,13 +22,19 @@ const WRITERS = `
 const READ_WRITERS = `SELECT ${WRITERS}`
 // In one statement: the locks are read after its snapshot was taken.
 const READ_NEWEST = `
-  SELECT coalesce((SELECT max(id) FROM "public"."animal" WHERE id <= ${LAST_ID}), 0) AS newest, ${WRITERS}`
+  SELECT coalesce((SELECT max(id) FROM "public"."animal" WHERE id <= ${LAST_ID}), 0) AS newest, ${WRITERS}, ${HISTORY}`
+
+/** Every animal up to the id is visible, or will never be, in one state of the database. */
+interface Settled {
+  id: bigint
+  history: string
+}
 
 type Writers = { writers: string[]; isStandby: boolean }
 
 /** The newest visible id, and the transactions that may still make lower ids visible. */
 export async function readNewest(run: RunStatement) {
-  return onPrimary(await run<Writers & { newest: bigint }>(READ_NEWEST, []))
+  return onPrimary(await run<Writers & { newest: bigint; history: string }>(READ_NEWEST, []))
 }
 
 export async function readWriters(run: RunStatement): Promise<string[]> {
@@ -65,42 +71,42 @@ export function pauseAfter(waitedMs: number): number {
 }
 
 /** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
-async function settle(run: RunStatement, maxWaitMs: number, fallback?: bigint): Promise<bigint> {
+async function settle(run: RunStatement, maxWaitMs: number, fallback?: Settled): Promise<Settled> {
   const startedAt = performance.now()
-  const { newest, writers } = await readNewest(run)
-  const known = fallback !== undefined && fallback <= newest ? fallback : undefined // greater after a restore
-  const limitMs = known === undefined ? maxWaitMs : MAX_WAIT_WITH_FALLBACK_MS
+  const { newest: id, writers, history } = await readNewest(run)
+  const known = fallback?.history === history && fallback.id <= id ? fallback : undefined // not after a restore
+  const limitMs = known ? MAX_WAIT_WITH_FALLBACK_MS : maxWaitMs
   const wait = waitForWriters(writers)
   while (!wait.isOver) {
     const waitedMs = performance.now() - startedAt
     const pauseMs = pauseAfter(waitedMs)
     if (waitedMs + pauseMs > limitMs) {
-      if (known !== undefined) return known
+      if (known) return known
       throw new ApiError('UNAVAILABLE', 'A transaction that adds animals has not ended. Retry later.')
     }
     await sleep(pauseMs)
     wait.update(await readWriters(run))
   }
-  return newest
+  return { id, history }
 }
 
 /** Finds and remembers settled ids: every animal up to such an id is visible, or will never be. */
 export function createSettledId(run: RunStatement, maxWaitMs: number) {
-  let last: bigint | undefined
-  let pending: Promise<bigint> | undefined
+  let known: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
   return {
     /** Concurrent callers share the result: a settled id stays one. */
-    find(): Promise<bigint> {
-      pending ??= settle(run, maxWaitMs, last)
-        .then((id) => (last = id))
-        .finally(() => (pending = undefined))
-      return pending
+    async find(): Promise<bigint> {
+      const current = known
+      current.pending ??= settle(run, maxWaitMs, current.last)
+        .then((found) => (current.last = found))
+        .finally(() => (current.pending = undefined))
+      return (await current.pending).id
     },
-    /** @param id a settled id, greater than those before */
-    remember(id: bigint): void {
-      last = id
+    /** @param last a settled id, greater than those before */
+    remember(last: Settled): void {
+      known.last = last
     },
-    /** An earlier result says nothing about a database that went back to an older state. */
-    forget: () => void (last = undefined),
+    /** An earlier result, or one that is being found, says nothing about a database that went back to an older state. */
+    forget: () => void (known = {}),
   }
 }

@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { waitForWriters } from '../../src/feed/settled.ts'
+import { createSettledId, waitForWriters } from '../../src/feed/settled.ts'
+import { stopClock } from '../support/timeouts.ts'
 
 test('a prepared transaction that gets a new id is awaited; those of others are not', () => {
   const wait = waitForWriters(['3/7', '-1/500'])
@@ -10,4 +12,40 @@ test('a prepared transaction that gets a new id is awaited; those of others are 
   expect(wait.isOver).toBe(false)
   wait.update(['-1/503'])
   expect(wait.isOver).toBe(true)
+})
+
+/** A database, and settled ids of it. */
+function createDatabase() {
+  const database = { newest: 100n, writers: [] as string[], history: 'first', isStandby: false }
+  const settled = createSettledId(async <Row>() => [{ ...database }] as Row[], 5_000)
+  return { database, settled, clock: stopClock() }
+}
+
+test('an earlier settled id counts while a transaction takes long, but not for another state of the database', async () => {
+  const { database, settled, clock } = createDatabase()
+  expect(await settled.find()).toBe(100n)
+  Object.assign(database, { newest: 110n, writers: ['3/1'] })
+  const same = settled.find()
+  await setImmediate() // it has begun
+  clock.advance(5_000)
+  expect(await same).toBe(100n)
+  database.history = 'second'
+  const other = settled.find()
+  await setImmediate()
+  clock.advance(5_000)
+  await expect(other).rejects.toThrow('has not ended')
+})
+
+test('a settled id that was being found when the earlier ones were forgotten is not remembered', async () => {
+  const { database, settled, clock } = createDatabase()
+  database.writers = ['3/1']
+  const before = settled.find()
+  settled.forget()
+  database.writers = []
+  expect(await before).toBe(100n)
+  Object.assign(database, { newest: 110n, writers: ['3/2'] })
+  const after = settled.find()
+  await setImmediate()
+  clock.advance(5_000)
+  await expect(after).rejects.toThrow('has not ended')
 })

@@ -87,7 +87,7 @@ export class PostgresModel {
     await this.turn('after the snapshot')
     const holders = [...this.open].filter(({ holdsLock }) => holdsLock && this.fault !== 'hides the locks')
     const writers = holders.map(({ virtualId }) => virtualId)
-    return [{ last, highest: last, cacheSize: 1n, newest, writers, isStandby: false }]
+    return [{ last, highest: last, cacheSize: 1n, newest, writers, history: String(this.#starts), isStandby: false }]
   }
 
   async #insert(json: string): Promise<object[]> {
