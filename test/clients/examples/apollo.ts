@@ -1,13 +1,27 @@
-import { ApolloClient, ApolloLink, CombinedGraphQLErrors, HttpLink, InMemoryCache } from '@apollo/client'
+import { ApolloClient, ApolloLink, CombinedGraphQLErrors, HttpLink, InMemoryCache, ServerError } from '@apollo/client'
 import { RetryLink } from '@apollo/client/link/retry'
 import { relayStylePagination } from '@apollo/client/utilities'
+import type { GraphQLFormattedError } from 'graphql'
 import { map } from 'rxjs'
 import * as gql from '../generated/codegen/graphql.ts'
 import { type PetStoreError, retryDelayMs, toPetStoreError } from './errors.ts'
 
 type Pets = gql.PetListQuery['pets']
 
-const toError = (error: unknown) => toPetStoreError(CombinedGraphQLErrors.is(error) ? error.errors : [], error)
+/** HttpLink throws 401, 429 and 503 unread, since a proxy could have sent them. */
+export function toError(error: unknown): PetStoreError {
+  if (CombinedGraphQLErrors.is(error)) return toPetStoreError(error.errors)
+  return toPetStoreError(ServerError.is(error) ? readErrors(error.bodyText) : [], error)
+}
+
+function readErrors(body: string) {
+  try {
+    const { errors } = JSON.parse(body) as { errors?: GraphQLFormattedError[] } // what the service sends
+    return errors
+  } catch {
+    return [] // of a proxy
+  }
+}
 
 function delayMs(attempt: number, operation: ApolloLink.Operation, error: unknown): number | undefined {
   if (operation.operationType === 'mutation' && !operation.variables['idempotencyKey']) return undefined

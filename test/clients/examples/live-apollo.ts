@@ -1,9 +1,8 @@
-import { ApolloClient, CombinedGraphQLErrors, HttpLink, InMemoryCache } from '@apollo/client'
+import { ApolloClient, HttpLink, InMemoryCache } from '@apollo/client'
 import * as gql from '../generated/codegen/graphql.ts'
-import { type PetStoreError, toPetStoreError } from './errors.ts'
+import { toError } from './apollo.ts'
+import type { PetStoreError } from './errors.ts'
 import { createStreamFetch, mergePet, watch } from './live.ts'
-
-const toError = (error: unknown) => toPetStoreError(CombinedGraphQLErrors.is(error) ? error.errors : [], error)
 
 /** @returns stops it */
 export function watchPets(
