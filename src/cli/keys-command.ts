@@ -7,6 +7,7 @@ import { describeEnvironment } from '../environment.ts'
 import { limitsOf } from '../limits.ts'
 import { OperatorError } from '../operator-error.ts'
 import { parseArguments, UsageError } from './arguments.ts'
+import { print } from './program.ts'
 
 const USAGE = `Usage: npm run --silent keys -- COMMAND
   create --name NAME [--scopes ${Scope.options.join(',')}] [--expires 90d]
@@ -68,7 +69,7 @@ function create({ name, scopes, expires }: { name?: string; scopes?: string; exp
   if (lifeMs === 0) throw new OperatorError('--expires takes at least 1m.')
   const expiresAt = lifeMs === undefined ? undefined : new Date(Date.now() + lifeMs)
   const options = { scopes: [...new Set(granted.data)], expiresAt }
-  return async (keys) => console.log(await keys.issue(name, options))
+  return async (keys) => printKey(await keys.issue(name, options))
 }
 
 function rotate(prefix: string, overlap: string): Command {
@@ -76,10 +77,16 @@ function rotate(prefix: string, overlap: string): Command {
   return async (keys) => {
     const key = await keys.rotate(prefix, overlapMs)
     if (!key) throw new OperatorError(`No active key has the prefix ${prefix}.`)
-    console.log(key)
+    await printKey(key)
     const end = formatMinute(new Date(Date.now() + overlapMs))
     console.error(`${prefix} remains valid until ${end} UTC, or until its own earlier expiry.`)
   }
+}
+
+async function printKey(key: string): Promise<void> {
+  await print(key).catch((error: Error) => {
+    throw new OperatorError(`${error.message}. Rotate the new key ${key.slice(0, 13)} with --overlap 0m.`)
+  })
 }
 
 function revoke(prefix: string): Command {
@@ -90,7 +97,7 @@ function revoke(prefix: string): Command {
 }
 
 async function list(keys: ApiKeys): Promise<void> {
-  printTable(await keys.list(), {
+  await printTable(await keys.list(), {
     PREFIX: (key) => key.prefix,
     NAME: (key) => key.name,
     SCOPES: (key) => key.scopes.join(','),
@@ -118,9 +125,9 @@ function formatMinute(date: Date | null): string {
 }
 
 /** @param columns the cell of a key, by title */
-function printTable(keys: KeyInfo[], columns: Record<string, (key: KeyInfo) => string>): void {
+function printTable(keys: KeyInfo[], columns: Record<string, (key: KeyInfo) => string>) {
   const rows = [Object.keys(columns), ...keys.map((key) => Object.values(columns).map((cell) => cell(key)))]
   const widths = Object.keys(columns).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
-  console.log(lines.map((line) => line.trimEnd()).join('\n'))
+  return print(lines.map((line) => line.trimEnd()).join('\n'))
 }

@@ -11,13 +11,29 @@ export async function runProgram(run: Run, help: () => string): Promise<never> {
 }
 
 /**
+ * Prints a line, and waits until stdout has taken it: an exit discards what a pipe has not.
+ * @throws OperatorError, as on a full disk
+ */
+export function print(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const { stdout } = process
+    stdout.once('error', reject) // without a listener, the error would end the process
+    stdout.write(`${text}\n`, (error) => {
+      if (error) return reject(new OperatorError(`The output could not be written: ${error.message}`))
+      stdout.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+/**
  * Executes a program. `--help` prints the help and does nothing else. Of an OperatorError only the message is printed, and
  * never an API key, since an argument in the wrong place may be one.
  * @returns whether it succeeded
  */
 export async function execute(run: Run, help: () => string, env: NodeJS.ProcessEnv, args: string[]): Promise<boolean> {
   try {
-    if (args.includes('--help')) console.log(help())
+    if (args.includes('--help')) await print(help())
     else await run(env, args)
     return true
   } catch (error) {

@@ -1,8 +1,14 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, openSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { type KeyInfo, mintKey } from '../../src/auth/api-keys.ts'
-import { type TestService, testWithService as base } from '../support/harness.ts'
+import { databaseOf, type TestService, testWithService as base, withClient } from '../support/harness.ts'
 import { runKeysCommand } from '../support/keys-command.ts'
-import { unreachableDatabaseUrl } from '../support/processes.ts'
+import { INHERITED, unreachableDatabaseUrl } from '../support/processes.ts'
+import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
 
 const test = base.extend<{ keys: (...args: string[]) => Promise<string> }>({
   /** Executes the keys command on the database of the running service. @returns its stdout */
@@ -24,6 +30,16 @@ async function get({ base }: TestService, key: string): Promise<Response> {
 
 async function listed({ keys }: TestService, key: string): Promise<KeyInfo | undefined> {
   return (await keys.list()).find(({ prefix }) => prefix === prefixOf(key))
+}
+
+/** Executes the keys command as a process. @param stdout a file descriptor instead of a pipe */
+async function runProgram(args: string[], { databaseUrl }: TestService, stdout: 'pipe' | number = 'pipe') {
+  const program = fileURLToPath(new URL('../../dist/cli/keys.js', import.meta.url))
+  const env = { ...INHERITED, ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }
+  const child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', stdout, 'pipe'] })
+  const printed = [child.stdout, child.stderr].map((stream) => (stream ? text(stream) : ''))
+  const [code] = (await once(child, 'exit')) as [number | null]
+  return { code, stdout: (await printed[0]) ?? '', stderr: (await printed[1]) ?? '' }
 }
 
 describe('the keys command', () => {
@@ -103,6 +119,27 @@ describe('the keys command', () => {
     for (const command of ['revoke', 'rotate']) {
       const again = await runKeysCommand([command, prefixOf(key)], service.databaseUrl)
       expect(again).toEqual({ code: 1, stdout: '', stderr: `No active key has the prefix ${prefixOf(key)}.\n` })
+    }
+  })
+
+  test('lists all keys into a pipe, however many there are', async ({ service }) => {
+    const add = `INSERT INTO api_key (name, prefix, hash) SELECT 'one', 'pets_' || n, n::text::bytea FROM generate_series(1, 5000) n`
+    await withClient((client) => client.query(add), databaseOf(service))
+    const { stdout } = await runProgram(['list'], service)
+    expect(stdout.trimEnd().split('\n')).toHaveLength(5_002) // with the service's own key, below the titles
+  })
+
+  test.skipIf(!existsSync('/dev/full'))('names a new key that it cannot print', async ({ service, keys }) => {
+    const old = await keys('create', '--name', 'web')
+    const fullDisk = openSync('/dev/full', 'w')
+    for (const args of [
+      ['create', '--name', 'shop'],
+      ['rotate', prefixOf(old)],
+    ]) {
+      const { code, stderr } = await runProgram(args, service, fullDisk)
+      const message = /^The output could not be written: .+\. Rotate the new key (pets_\w{8}) with --overlap 0m\.\n$/
+      expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
+      expect(await keys('rotate', message.exec(stderr)?.[1] ?? '', '--overlap', '0m')).toMatch(/^pets_/)
     }
   })
 

@@ -7,12 +7,17 @@ import { GENEROUS_TIMEOUTS } from './timeouts.ts'
 
 /** Executes the keys command in this process: most of what a start of the program takes is loading its modules. */
 export async function runKeysCommand(args: string[], databaseUrl: string): Promise<ProgramResult> {
-  const printed = { log: '', error: '' }
-  const spies = (['log', 'error'] as const).map((name) =>
-    vi.spyOn(console, name).mockImplementation((text: unknown) => void (printed[name] += `${text}\n`)),
-  )
+  let [stdout, stderr] = ['', '']
+  const spies = [
+    vi.spyOn(process.stdout, 'write').mockImplementation((text, ...rest) => {
+      stdout += String(text)
+      rest.forEach((each) => typeof each === 'function' && each())
+      return true
+    }),
+    vi.spyOn(console, 'error').mockImplementation((text: unknown) => void (stderr += `${text}\n`)),
+  ]
   const succeeded = await execute(runKeys, keysHelp, { ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }, args)
   for (const spy of spies) spy.mockRestore()
-  recordOutput(withoutPrintedKey(printed.log) + printed.error)
-  return { code: succeeded ? 0 : 1, stdout: printed.log, stderr: printed.error }
+  recordOutput(withoutPrintedKey(stdout) + stderr)
+  return { code: succeeded ? 0 : 1, stdout, stderr }
 }
