@@ -15,6 +15,9 @@ const JSON_TYPE = 'application/json'
 const GRAPHQL_TYPE = 'application/graphql-response+json'
 const EVENT_STREAM_TYPE = 'text/event-stream'
 
+/** As they are sent, since `Accept` may name the encoding. The first one suits a wildcard. */
+const RESULT_TYPES = [JSON_TYPE, GRAPHQL_TYPE].map((type) => `${type}; charset=utf-8`)
+
 /** Data beside errors. The edition defines the code, for its own media type only. */
 const PARTIAL_SUCCESS = 294
 
@@ -36,8 +39,8 @@ export interface GraphQLLocals {
  * @throws ApiError NOT_ACCEPTABLE
  */
 export function negotiate(req: Request): string {
-  const type = req.accepts([JSON_TYPE, GRAPHQL_TYPE]) || req.accepts(EVENT_STREAM_TYPE)
-  if (type) return type
+  const type = req.accepts(RESULT_TYPES) || req.accepts(EVENT_STREAM_TYPE)
+  if (type) return type.replace(/;.*/, '')
   if (findTransport(req)) return JSON_TYPE
   throw new ApiError('NOT_ACCEPTABLE', `The response is ${GRAPHQL_TYPE}, ${JSON_TYPE} or ${EVENT_STREAM_TYPE}.`)
 }

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process'
+import { createServer, type RequestListener } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+import { testWithService as test } from '../support/harness.ts'
+import { occupyPort } from '../support/processes.ts'
+import { sentences } from './graphql-over-http-cases.ts'
+
+const requests = sentences.flatMap(({ sentence, requests }) =>
+  Object.entries(requests).map(([request, run]) => ({ title: `${sentence} ${request}`, run })),
+)
+const program = fileURLToPath(new URL('graphql-over-http.mjs', import.meta.url))
+
+test('the service follows GraphQL over HTTP, edition September 2026, but for what the decision lists', async ({
+  service,
+}) => {
+  const partial = '{ __typename pet(id: 1) { id } }'
+  const child = spawn(process.execPath, [
+    program,
+    `${service.base}/graphql`,
+    '--key',
+    service.key,
+    '--partial',
+    partial,
+  ])
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+  expect(stderr).toBe('')
+  const failed = stdout.split('\n').filter((line) => /^ {2}(MUST|SHOULD|skip) /.test(line))
+  expect(failed).toEqual([expect.stringContaining('GET with 200,000 characters: status 431 instead of 414')])
+  expect(stdout).toContain(`\n${requests.length - 1} passed, 0 MUST and 1 SHOULD failed, 0 skipped\n`)
+})
+
+test('no sentence is followed both by a server that accepts everything and by one that rejects everything', async () => {
+  const followed = async (status: number, type: string, body: string) => {
+    const respond: RequestListener = (_req, res) => {
+      res.writeHead(status, { 'Content-Type': type }).end(body)
+    }
+    const server = createServer({ maxHeaderSize: 500_000 }, respond)
+    const { port } = await occupyPort(server)
+    const target = { url: `http://127.0.0.1:${port}/`, headers: { Authorization: 'Bearer x' }, partial: '{ x }' }
+    const outcomes = await Promise.all(
+      requests.map(({ run }) =>
+        run(target).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    )
+    server.closeAllConnections()
+    server.close()
+    return requests.filter((_, n) => outcomes[n]).map(({ title }) => title)
+  }
+  const accepting = await followed(
+    200,
+    'application/graphql-response+json; charset=utf-8',
+    '{"data":{"__typename":"Query"}}',
+  )
+  const rejecting = new Set(await followed(500, 'text/html', ''))
+  expect(accepting.length).toBeGreaterThan(5)
+  expect(accepting.filter((title) => rejecting.has(title))).toEqual([])
+})
