@@ -102,6 +102,6 @@ function addCommonSteps(app: Express, { config, observe }: AppDependencies): voi
     if (headers) res.setHeaders(headers)
     validateRequestHead(req)
     if (CORS_ORIGINS && respondToPreflight(req, res, routeOf)) return
-    if (!redirectTrailingSlash(req, res)) next()
+    if (!redirectTrailingSlash(req, res, routeOf)) next()
   })
 }

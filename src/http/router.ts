@@ -38,16 +38,13 @@ export function createRouteOf(templates: string[]): (path: string) => string {
   return (path) => (fixed.has(path) ? path : (patterns.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other'))
 }
 
-/** Addresses that people type, as browsers complete them. */
-const TYPED = new Set(['/docs/', '/graphql/', '/v1/pets/'])
-
 /**
- * Redirects `/docs/` to `/docs`, and the addresses of both APIs in the same way. Permanent, with the same method and
- * body (RFC 9110 §15.4.9), and relative, since a proxy may have stripped a prefix from the path.
+ * Redirects an address with a slash at its end, such as `/docs/`, to the one without, if that exists. Permanent, with the same
+ * method and body (RFC 9110 §15.4.9), and relative, since a proxy may have stripped a prefix from the path.
  * @returns whether it has responded
  */
-export function redirectTrailingSlash(req: Request, res: Response): boolean {
-  if (!TYPED.has(req.path)) return false
+export function redirectTrailingSlash(req: Request, res: Response, routeOf: (path: string) => string): boolean {
+  if (!/[^/]\/$/.test(req.path) || routeOf(req.path.slice(0, -1)) === 'other') return false
   res.status(308).setHeader('Location', `../${posix.basename(req.path)}${req.url.slice(req.path.length)}`)
   res.end()
   return true
