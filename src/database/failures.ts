@@ -49,12 +49,12 @@ export function reasonOf(error: unknown): string {
 /**
  * Codes of Prisma, the kinds of its adapter's errors (all that the error of a raw query has), codes of Node, and SQLSTATE:
  * lock_not_available, read_only_sql_transaction, transaction_timeout, serialization_failure, deadlock_detected,
- * invalid_password, invalid_authorization_specification, invalid_catalog_name.
+ * invalid_password, invalid_authorization_specification, invalid_catalog_name, sequence_generator_limit_exceeded.
  */
 const NOT_EXECUTED_CODES = toSet(`NOT_CONNECTED P1000 P1001 P1003 P1011 P2034 P2037
   DatabaseNotReachable TlsConnectionError TooManyConnections AuthenticationFailed DatabaseDoesNotExist
   ECONNREFUSED ENOTFOUND EPIPE EAI_AGAIN
-  55P03 25006 25P04 40001 40P01 28P01 28000 3D000`)
+  55P03 25006 25P04 40001 40P01 28P01 28000 3D000 2200H`)
 
 /** Prisma and Node, then SQLSTATE: the connection_exception class and statement_completion_unknown. */
 const CONNECTION_LOST_CODES = toSet(`P1008 P1017 ConnectionClosed SocketTimeout

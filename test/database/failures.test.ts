@@ -12,7 +12,7 @@ const internal = { code: 'INTERNAL', status: 500 }
 
 /** SQLSTATEs by the error of a write that fails with them. */
 const states: [states: string, error: object][] = [
-  ['25006 25P04 28P01 3D000 40001 40P01 53000 53100 53200 53300 53400 55P03', unavailable],
+  ['2200H 25006 25P04 28P01 3D000 40001 40P01 53000 53100 53200 53300 53400 55P03', unavailable],
   ['57014 57P01 57P02 57P03 57P05 58030', unavailable],
   ['08006 08007 40003', unknown],
   ['P0001 22012 XX001', internal],
