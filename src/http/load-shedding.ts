@@ -7,8 +7,6 @@ const TICK_MS = 20
 /** Created once: capturing a stack trace per rejection would cost a sixth of its time. */
 export const overloaded = new ApiError('UNAVAILABLE', 'The service is overloaded; the request was not processed.')
 
-type Reason = 'queue' | 'event_loop'
-
 export type LoadShedder = ReturnType<typeof createLoadShedder>
 
 /** Sheds new requests under overload (503), before any work is done for them, so that admitted ones finish in time. */
@@ -19,26 +17,23 @@ export function createLoadShedder(
   const counts = { queue: 0, event_loop: 0 }
   const lag = createLagMeter()
 
-  function queueReason(): Reason | undefined {
-    return waitingCount() > shedQueueLength || pool.longestWaitMs > shedQueueMs ? 'queue' : undefined
-  }
-
-  function lagReason(): Reason | undefined {
-    return lag.ms() > shedLagMs ? 'event_loop' : undefined
-  }
-
-  function shedIf(reason: Reason | undefined): void {
-    if (!reason) return
+  function shedIf(isOverloaded: boolean, reason: keyof typeof counts): void {
+    if (!isOverloaded) return
     counts[reason]++
     throw overloaded
   }
 
+  const shedIfLate = () => shedIf(lag.ms() > shedLagMs, 'event_loop')
+
   /** For requests that use the database. @throws ApiError UNAVAILABLE */
-  const shed = () => shedIf(queueReason() ?? lagReason())
+  function shed(): void {
+    shedIf(waitingCount() > shedQueueLength || pool.longestWaitMs > shedQueueMs, 'queue')
+    shedIfLate()
+  }
 
   /** A handler for requests that do not use the database: its queue says nothing about them. */
   const shedForLag: RequestHandler = (_req, _res, next) => {
-    shedIf(lagReason())
+    shedIfLate()
     next()
   }
 
