@@ -113,7 +113,7 @@ export const Environment = z.object({
     .optional()
     .describe('Audience (`aud`) that access tokens must have: the name of this service at the issuer.'),
   RATE_LIMIT_POINTS: integerOr(60_000, 0, 100_000_000).describe(
-    'Rate limit of an API key, or of a subject of access tokens: points per window and process. A REST request costs 1 point, a GraphQL operation its cost. 0 disables the limit.',
+    'Rate limit of an API key, or of a subject of access tokens: points per minute and process. A REST request costs 1 point, a GraphQL operation its cost. 0 disables the limit.',
   ),
   TRUSTED_PROXIES: list
     .pipe(proxy.array())
