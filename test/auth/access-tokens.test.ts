@@ -316,7 +316,7 @@ describe('the keys of the issuer', () => {
       issuer.fault = undefined
       expect(await statusOf(peer, await issuer.sign({ fault }))).toBe(200)
       issuer.fault = fault
-      for (const minutes of [1, 20, 60]) {
+      for (const minutes of fault === 'silence' ? [60] : [1, 20, 60]) {
         clock.advance(minutes * 60_000)
         expect(await statusOf(peer, await issuer.sign({ fault, minutes }))).toBe(200)
         const response = await read(peer, await unknown({ fault, minutes }))
@@ -337,7 +337,7 @@ describe('the keys of the issuer', () => {
     issuer.fault = 'stall'
     const response = read(peer, await issuer.sign())
     await waitUntil(() => issuer.requests.length === 1)
-    const collecting = setInterval(usedHeapBytes, 100)
+    const collecting = setInterval(usedHeapBytes, 1_000)
     onTestFinished(() => clearInterval(collecting))
     expect((await response).status).toBe(503)
   })

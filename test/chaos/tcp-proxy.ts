@@ -1,4 +1,5 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { freePort } from '../support/processes.ts'
 
 type Direction = 'requests' | 'responses'
 
@@ -76,9 +77,9 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
     forward(client, upstream, 'requests')
     forward(upstream, client, 'responses')
   })
-  const listen = (port: number) => new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
-  await listen(0)
-  const { port } = server.address() as AddressInfo // a TCP server that listens has one
+  const port = await freePort() // and still free when it listens again
+  const listen = () => new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
+  await listen()
   const url = new URL(serverUrl)
   url.host = `127.0.0.1:${port}`
 
@@ -109,7 +110,7 @@ export async function startTcpProxy(serverUrl: string): Promise<TcpProxy> {
       cut()
       return closed
     },
-    up: () => listen(port),
+    up: listen,
     retarget: (other) => void (target = new URL(other)),
   }
 }

@@ -172,10 +172,14 @@ export async function occupyPort(server = createServer()): Promise<{ server: Ser
   return { server, port: (server.address() as AddressInfo).port } // a TCP server that listens has one
 }
 
+/** The ports of this worker of Vitest. fetch refuses 10080, the last of the Fetch standard's bad ports. */
+const PORTS = { first: 10_081 + (Number(process.env.VITEST_POOL_ID ?? 0) % 4) * 4_900, count: 4_900 }
+let nextPort = randomInt(PORTS.count)
+
 /** @returns a TCP port that is free on the loopback interface, and that the system gives to no outgoing connection */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(10_081, 30_000) // fetch refuses 10080, the last of the Fetch standard's bad ports
+    const port = PORTS.first + (nextPort++ % PORTS.count)
     const server = createServer()
     const isFree = await new Promise((resolve) => {
       server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
