@@ -82,17 +82,7 @@ export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): Ap
   if (error instanceof z.ZodError) return invalidArgument(error.issues)
   const failure = databaseFailure(error)
   if (failure === 'connection-lost' && mayHaveExecuted) return outcomeUnknown(error)
-  if (failure) return databaseUnavailable(error)
-  if (isSchemaOutdated(error)) {
-    return new ApiError('UNAVAILABLE', 'The database schema is out of date. Nothing was changed.', { cause: error })
-  }
-  if (permissionDenied(error)) {
-    const message = 'The service lacks a right in the database. Nothing was changed.'
-    return new ApiError('UNAVAILABLE', message, { cause: error })
-  }
-  if (isIdTaken(error)) {
-    return new ApiError('UNAVAILABLE', 'The next id is in use already. Nothing was changed.', { cause: error })
-  }
+  if (failure || refusalOf(error)) return databaseUnavailable(error)
   if (error instanceof URIError) {
     // Express's router throws it for a path that it cannot decode.
     return new ApiError('INVALID_ARGUMENT', 'The URL contains an invalid percent-encoding.', { cause: error })
@@ -100,11 +90,18 @@ export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): Ap
   return new ApiError('INTERNAL', 'Internal server error.', { cause: error })
 }
 
+/** Why a database that is available has refused a statement. */
+function refusalOf(error: unknown): string | undefined {
+  if (isLockTimeout(error)) return 'A lock in the database was not released in time'
+  if (isSchemaOutdated(error)) return 'The database schema is out of date'
+  if (permissionDenied(error)) return 'The service lacks a right in the database'
+  if (isIdTaken(error)) return 'The next id is in use already'
+  return undefined
+}
+
 /** A read failed, or a write was certainly not executed. */
 export function databaseUnavailable(cause: unknown): ApiError {
-  const reason = isLockTimeout(cause)
-    ? 'A lock in the database was not released in time'
-    : 'The database is not available'
+  const reason = refusalOf(cause) ?? 'The database is not available'
   return new ApiError('UNAVAILABLE', `${reason}. Nothing was changed.`, { cause })
 }
 
