@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './store/idempotency.ts'
+import { animals as animalResource } from './pets/animal.ts'
 import { createAnimals } from './pets/service.ts'
 import { createApp } from './app.ts'
 import { createApiKeys } from './auth/api-keys.ts'
@@ -14,7 +15,7 @@ import type { Pool } from './database/pool.ts'
 import { createPools } from './database/pools.ts'
 import { createReadState } from './database/readiness.ts'
 import { createStatements } from './database/statements.ts'
-import { createFeed, type Feed } from './feed/feed.ts'
+import { createFeeds, type Feeds } from './feed/feeds.ts'
 import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
@@ -70,9 +71,9 @@ export function createService(options: ServiceOptions) {
   const keptBytes = new KeptBytes()
   const turns = new Turns(keptBytes, limits)
   const maxWaitMs = config.HANDLER_TIMEOUT_MS * SETTLE_SHARE
-  const feed = createFeed(createStatements(pools.feedPool), { maxWaitMs, observe })
-  const animals = createAnimals(statements, database.runCount, feed.wake)
-  const health = createHealth(pools.readinessPool, feed, () => stopping !== undefined, observe)
+  const feeds = createFeeds([animalResource], createStatements(pools.feedPool), { maxWaitMs, observe })
+  const animals = createAnimals(statements, database.runCount, feeds.of(animalResource).wake)
+  const health = createHealth(pools.readinessPool, feeds, () => stopping !== undefined, observe)
   const isDatabaseAway = () => health.databaseProblem().then(Boolean, () => true)
   const verifyKey = createVerifyKey(createStatements(pools.readinessPool), now, isDatabaseAway)
   const streams = createStreams({ ...config, ...limits }, (key, caller) => {
@@ -80,10 +81,10 @@ export function createService(options: ServiceOptions) {
     return verifyKey(key, caller)
   })
   const { keyLimiter, failedAuthLimiter } = createRateLimiters(config, limits)
-  const measured = { config, database, keyLookup, loadShedder, turns, streams, feed, keyLimiter, failedAuthLimiter }
+  const measured = { config, database, keyLookup, loadShedder, turns, streams, feeds, keyLimiter, failedAuthLimiter }
   metrics.addSources(measured)
   const forRequests = { limits, animals, keptBytes, health, observe, trusted, plugins, now, recordUse: usage.recordUse }
-  const app = createApp({ ...measured, ...forRequests, metrics })
+  const app = createApp({ ...measured, ...forRequests, feed: feeds.of(animalResource), metrics })
   const server = createHttpServer(app, { ...config, ...limits }, keptBytes, observe)
   const checkDatabase = () => health.databaseProblem().catch(() => {}) // the log has the reason
   const stopJobs = startJobs(observe, [
@@ -99,7 +100,7 @@ export function createService(options: ServiceOptions) {
     loadShedder.stop()
     stopJobs()
     const flushed = usage.flush().catch((error: unknown) => observe({ type: 'job-failed', error }))
-    await Promise.all([flushed, feed.stop()])
+    await Promise.all([flushed, feeds.stop()])
     await pools.close()
   }
 
@@ -125,7 +126,7 @@ function createObserve(options: ServiceOptions, metrics: Metrics): Observe {
 }
 
 /** What `/readyz` responds. The log has each change of it, and the sequence of ids is checked at the same times. */
-function createHealth(pool: Pool, feed: Feed, isDraining: () => boolean, observe: Observe): Health {
+function createHealth(pool: Pool, feeds: Feeds, isDraining: () => boolean, observe: Observe): Health {
   const readState = createReadState(pool)
   const record = (found: CheckedDatabase) => isDraining() || observe({ type: 'database-checked', ...found })
   return {
@@ -136,7 +137,7 @@ function createHealth(pool: Pool, feed: Feed, isDraining: () => boolean, observe
         throw error
       })
       record(state)
-      if (!state.problem) feed.checkSequence()
+      if (!state.problem) feeds.checkSequences()
       return state.problem
     },
   }

@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { createList } from '../store/lists.ts'
-import type { Statements } from '../database/statements.ts'
-import { animals } from '../pets/animal.ts'
+import type { RunStatement, Statements } from '../database/statements.ts'
+import type { Resource } from '../store/resource.ts'
 import type { Observe } from '../telemetry/observation.ts'
 import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
 import { createGapReader } from './gap-reader.ts'
-import type { RecentAnimals } from './recent.ts'
+import type { RecentItems } from './recent.ts'
 import { createSequence, sequenceProblemOf } from './sequence.ts'
-import { createSettledId } from './settled.ts'
+import { createSettledId, createWriterReads } from './settled.ts'
 
-/** The least pause between two reads, in milliseconds, however many animals this process adds. */
+/** The least pause between two reads, in milliseconds, however many items this process adds. */
 const MIN_PAUSE_MS = 10
 
 /** How long followers are woken in one turn of the event loop, in milliseconds: a request waits for several turns. */
@@ -18,23 +18,26 @@ const WAKE_MS = 2
 /** How often the state of the sequence is read, in milliseconds. */
 const CHECK_MS = 1_000
 
-interface FeedOptions {
+/** What the loop reads, it reads in its turn. */
+type FeedStatements = Statements & { runInTurn?: RunStatement }
+
+export interface FeedOptions {
   /** How long to wait for transactions to find a settled id, in milliseconds. */
   maxWaitMs: number
   observe: Observe
 }
 
-export type Feed = ReturnType<typeof createFeed>
+export type Feed<R extends Resource> = ReturnType<typeof createFeed<R>>
 
 /**
- * New animals, in order of id, without a gap: see docs/decisions/0025-the-table-is-the-log.md. They are read while there
- * are followers, in one loop for all of them.
+ * New items of a resource, in order of id, without a gap: see docs/decisions/0025-the-table-is-the-log.md. They are read
+ * while there are followers, in one loop for all of them.
  */
-export function createFeed(statements: Statements, options: FeedOptions) {
-  const reading = createReading(statements, options)
+export function createFeed<R extends Resource>(resource: R, statements: FeedStatements, options: FeedOptions) {
+  const reading = createReading(resource, statements, options)
   const onError = (error: unknown) => options.observe({ type: 'feed-failed', error })
   const { followers, reader, settled, sequence, pause, wake } = reading
-  let state: FeedState = { newest: 0n }
+  let state: FeedState<R> = { newest: 0n }
   let loop: Promise<void> | undefined
 
   async function readWhileFollowed(): Promise<void> {
@@ -62,24 +65,24 @@ export function createFeed(statements: Statements, options: FeedOptions) {
     reader.reset()
   }
 
-  function listen(onNewAnimals: () => void, after: bigint): () => void {
-    followers.add(onNewAnimals)
+  function listen(onNewItems: () => void, after: bigint): () => void {
+    followers.add(onNewItems)
     if (after > state.newest) state.newest = after
     loop ??= readWhileFollowed()
-    return () => void followers.delete(onNewAnimals)
+    return () => void followers.delete(onNewItems)
   }
 
   return {
     /**
-     * A settled id: every animal up to it is visible, or will never be. A page that is read later and `follow` from this
+     * A settled id: every item up to it is visible, or will never be. A page that is read later and `follow` from this
      * id miss nothing between them.
      */
     settledId: async () => state.recent?.end ?? settled.find(),
     requireAssigned: sequence.requireAssigned,
-    follow: createFollow({ list: createList(animals, statements), listen, state: () => state, onError }),
+    follow: createFollow(resource, { list: createList(resource, statements), listen, state: () => state, onError }),
     /** Reads the state of the sequence, unless streams are open, which do it once a second. */
     checkSequence: () => void (loop ?? sequence.read().catch(() => {})), // the failure of a probe has its own reason
-    /** Reads at once, because this process has added an animal. */
+    /** Reads at once, because this process has added an item. */
     wake,
     reader,
     sequence: sequence.state,
@@ -106,9 +109,14 @@ function createPause() {
 
 /**
  * Whether the database went back to an older state: it never assigned what clients have or the feed has read, or it has
- * other animals, which are compared after a failed read and in another history. What was settled is forgotten, too.
+ * other items, which are compared after a failed read and in another history. What was settled is forgotten, too.
  */
-async function wentBack({ recent, newest }: FeedState, reading: Reading, hasFailed: boolean): Promise<boolean> {
+async function wentBack<R extends Resource>(
+  state: FeedState<R>,
+  reading: Reading<R>,
+  hasFailed: boolean,
+): Promise<boolean> {
+  const { recent, newest } = state
   const { last, history } = await reading.sequence.read()
   const isOlder = last < newest || last < (recent?.end ?? 0n)
   const mayBeOlder = hasFailed || history !== reading.history
@@ -118,34 +126,39 @@ async function wentBack({ recent, newest }: FeedState, reading: Reading, hasFail
   return true
 }
 
-type Reading = ReturnType<typeof createReading>
+type Reading<R extends Resource> = ReturnType<typeof createReading<R>>
 
-function createReading({ run }: Statements, { maxWaitMs, observe }: FeedOptions) {
-  const reader = createGapReader(run)
+function createReading<R extends Resource>(
+  resource: R,
+  statements: FeedStatements,
+  { maxWaitMs, observe }: FeedOptions,
+) {
+  const { run, runInTurn = run } = statements
+  const reader = createGapReader(resource, runInTurn)
   return {
     followers: new Set<() => void>(),
     reader,
-    settled: createSettledId(run, maxWaitMs),
-    sequence: createSequence(run, (state) =>
-      observe({ type: 'sequence-read', lagMs: reader.lagMs(), problem: sequenceProblemOf(state) }),
+    settled: createSettledId(resource, createWriterReads(resource, run), maxWaitMs),
+    sequence: createSequence(resource, run, (state) =>
+      observe({ type: 'sequence-read', lagMs: reader.lagMs(), problem: sequenceProblemOf(resource, state) }),
     ),
     history: '', // known after the first read
     ...createPause(),
   }
 }
 
-/** Reads for CHECK_MS while there are followers, and wakes them when there are new animals. @throws the error of a read */
-async function readUntilCheck(animals: RecentAnimals, reading: Reading): Promise<void> {
+/** Reads for CHECK_MS while there are followers, and wakes them when there are new items. @throws the error of a read */
+async function readUntilCheck<R extends Resource>(recent: RecentItems<R>, reading: Reading<R>): Promise<void> {
   const { followers, reader, settled, history, pause } = reading
   const checkAtMs = performance.now() + CHECK_MS
   while (followers.size > 0 && performance.now() < checkAtMs) {
     let wakeMs = 0
-    const pauseMs = await reader.read(animals).finally(async () => {
+    const pauseMs = await reader.read(recent).finally(async () => {
       // It may have read some before it failed.
-      if (animals.end !== animals.announced) wakeMs = await wakeAll(followers)
-      animals.announced = animals.end
+      if (recent.end !== recent.announced) wakeMs = await wakeAll(followers)
+      recent.announced = recent.end
     })
-    settled.remember({ id: animals.end, history })
+    settled.remember({ id: recent.end, history })
     // Reading pauses for as long as waking took, so that half of the time is left to requests.
     const leastMs = Math.max(wakeMs, pauseMs && MIN_PAUSE_MS)
     // A gap is not closed sooner by what this process adds.

@@ -1,9 +1,10 @@
 import { addAbortListener } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import { type Animal, type animals, type PetFilter as Filter, filterKey } from '../pets/animal.ts'
+import { createCursors } from '../store/cursor.ts'
 import type { List } from '../store/lists.ts'
-import type { RecentAnimals } from './recent.ts'
+import { type Filter, type Item, membersOf, type Resource } from '../store/resource.ts'
+import type { RecentItems } from './recent.ts'
 import { createRoundRobin } from './round-robin.ts'
 import { tooNew } from './sequence.ts'
 
@@ -15,56 +16,53 @@ const CACHED_PAGES = { max: 2, ttl: 1_000 }
 /** Pause after a failed read, in milliseconds. */
 export const RETRY_MS = 500
 
-interface FollowOptions extends Filter {
+interface FollowOptions {
   /** Clients that are far behind take turns. */
   clientId: bigint
   signal: AbortSignal
 }
 
 /** Replaced by a new object when the database went back to an older state: followers compare it with theirs. */
-export interface FeedState {
-  /** The animals that the feed has read last; undefined until it knows a settled id. */
-  recent?: RecentAnimals
+export interface FeedState<R extends Resource> {
+  /** The items that the feed has read last; undefined until it knows a settled id. */
+  recent?: RecentItems<R>
   /** The newest id after which a stream began. */
   newest: bigint
 }
 
-interface FollowDependencies {
-  list: List<typeof animals>
-  /** Keeps the feed running, and calls the function when there are new animals. @returns a function that ends both */
-  listen(onNewAnimals: () => void, after: bigint): () => void
-  state(): FeedState
+interface FollowDependencies<R extends Resource> {
+  list: List<R>
+  /** Keeps the feed running, and calls the function when there are new items. @returns a function that ends both */
+  listen(onNewItems: () => void, after: bigint): () => void
+  state(): FeedState<R>
   onError(error: unknown): void
 }
 
-interface PageQuery {
+interface PageQuery<R extends Resource> {
   position: bigint
   end: bigint
-  filter: Filter
+  filter: Filter<R>
 }
 
-interface FollowPage {
-  animals: Animal[]
+interface FollowPage<R extends Resource> {
+  items: Item<R>[]
   /** All that match up to this id are on the page or on pages before. */
   end: bigint
 }
 
 /** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
-export function createFollow({ list, listen, state, onError }: FollowDependencies) {
+export function createFollow<R extends Resource>(resource: R, { list, listen, state, onError }: FollowDependencies<R>) {
   const takeTurn = createRoundRobin()
-  const tablePages = new LRUCache<string, FollowPage, PageQuery>({
-    ...CACHED_PAGES,
-    fetchMethod: (_key, _stale, { context }) => readTable(list, context),
-  })
+  const readTable = createTableReads(resource, list)
 
-  function readPage(feed: RecentAnimals, position: bigint, filter: Filter) {
-    const animals = feed.after(position, PAGE_SIZE)
-    if (animals) return { animals: animals.filter((one) => matches(one, filter)), end: endOf(animals, feed.end) }
-    const context = { position, end: feed.end, filter }
-    return tablePages.forceFetch(`${feed.number}:${filterKey(filter)}:${position}`, { context })
+  function readPage(feed: RecentItems<R>, position: bigint, filter: Filter<R>) {
+    const items = feed.after(position, PAGE_SIZE)
+    if (items) return { items: items.filter((item) => matches(resource, item, filter)), end: endOf(items, feed.end) }
+    return readTable(feed, position, filter)
   }
 
-  return (after: bigint, { clientId, signal, ...filter }: FollowOptions) => {
+  return (after: bigint, { clientId, signal, ...rest }: FollowOptions & Filter<R>) => {
+    const filter = rest as unknown as Filter<R> // which has none of the members of FollowOptions
     let wake = () => {}
     const began = state()
     const stopListening = listen(() => wake(), after)
@@ -73,7 +71,7 @@ export function createFollow({ list, listen, state, onError }: FollowDependencie
       wake()
     })
 
-    async function read(feed: RecentAnimals, position: bigint): Promise<FollowPage> {
+    async function read(feed: RecentItems<R>, position: bigint): Promise<FollowPage<R>> {
       const isNear = (feed.after(position, PAGE_SIZE)?.length ?? PAGE_SIZE) < PAGE_SIZE
       if (isNear) return readPage(feed, position, filter)
       return takeTurn(clientId, async () => {
@@ -83,21 +81,21 @@ export function createFollow({ list, listen, state, onError }: FollowDependencie
     }
 
     return {
-      /** `next` returns animals above this id. The caller sets it to the id of the last animal that it has sent. */
+      /** `next` returns items above this id. The caller sets it to the id of the last item that it has sent. */
       position: after,
-      /** The next animals, oldest first, as soon as there are some. @throws the reason of the signal when it is aborted */
-      async next(): Promise<Animal[]> {
+      /** The next items, oldest first, as soon as there are some. @throws the reason of the signal when it is aborted */
+      async next(): Promise<Item<R>[]> {
         for (;;) {
           signal.throwIfAborted()
-          if (state() !== began) throw tooNew('after')
+          if (state() !== began) throw tooNew(resource, 'after')
           const feed = began.recent
           if (!feed || this.position >= feed.end) {
             await new Promise<void>((resolve) => (wake = resolve))
             continue
           }
           try {
-            const { animals, end } = await read(feed, this.position)
-            if (animals.length > 0) return animals
+            const { items, end } = await read(feed, this.position)
+            if (items.length > 0) return items
             this.position = end
           } catch (error) {
             signal.throwIfAborted()
@@ -110,25 +108,29 @@ export function createFollow({ list, listen, state, onError }: FollowDependencie
   }
 }
 
-function matches(animal: Animal, { status, categoryId }: Filter): boolean {
-  return (
-    (status === undefined || animal.status === status) && (categoryId === undefined || animal.categoryId === categoryId)
-  )
+function matches<R extends Resource>(resource: R, item: Item<R>, filter: Filter<R>): boolean {
+  const values: Record<string, unknown> = item
+  const expected = filter as Record<string, unknown> // of the filter's members
+  return membersOf(resource, filter).every((member) => values[member] === expected[member])
 }
 
-async function readTable(list: List<typeof animals>, { position, end, filter }: PageQuery): Promise<FollowPage> {
-  // The query returns one animal more than its limit.
-  const animals = await list({
-    ...filter,
-    newerThan: position,
-    olderThan: end + 1n,
-    limit: PAGE_SIZE - 1,
-    backward: true,
+/** @returns reads a page of the table, which followers that resume at the same position share */
+function createTableReads<R extends Resource>(resource: R, list: List<R>) {
+  const { filterKey } = createCursors(resource)
+  const pages = new LRUCache<string, FollowPage<R>, PageQuery<R>>({
+    ...CACHED_PAGES,
+    async fetchMethod(_key, _stale, { context: { position, end, filter } }) {
+      // The query returns one item more than its limit.
+      const range = { newerThan: position, olderThan: end + 1n, limit: PAGE_SIZE - 1 }
+      const items = await list({ ...filter, ...range, backward: true })
+      return { items, end: endOf(items, end) }
+    },
   })
-  return { animals, end: endOf(animals, end) }
+  return ({ number, end }: RecentItems<R>, position: bigint, filter: Filter<R>) =>
+    pages.forceFetch(`${number}:${filterKey(filter)}:${position}`, { context: { position, end, filter } })
 }
 
 /** @param settledId of what was read; a full page ends before */
-function endOf(animals: Animal[], settledId: bigint): bigint {
-  return animals.length < PAGE_SIZE ? settledId : (animals.at(-1)?.id ?? settledId)
+function endOf(items: { id: bigint }[], settledId: bigint): bigint {
+  return items.length < PAGE_SIZE ? settledId : (items.at(-1)?.id ?? settledId)
 }

@@ -1,18 +1,22 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RunStatement } from '../database/statements.ts'
-import { type Animal, animals } from '../pets/animal.ts'
 import { INT64_MAX } from '../store/contract.ts'
+import type { Item, Resource } from '../store/resource.ts'
 import { describeTable } from '../store/table.ts'
-import { RecentAnimals } from './recent.ts'
-import { LAST_ID } from './sequence.ts'
-import { pauseAfter, readNewest, readWriters, waitForWriters } from './settled.ts'
+import { RecentItems } from './recent.ts'
+import { lastId } from './sequence.ts'
+import { createWriterReads, pauseAfter, waitForWriters } from './settled.ts'
 
-/** How often new animals are read, in milliseconds: less than ten queries a second. */
+/** How often new items are read, in milliseconds: less than ten queries a second. */
 const POLL_MS = 105
 
 const READ_SIZE = 500
-const SELECT_BETWEEN = `
-  SELECT ${describeTable(animals).selectList} FROM "public"."animal" AS item WHERE id > $1 AND id <= least($2, ${LAST_ID}) ORDER BY id LIMIT ${READ_SIZE}`
+function selectBetween(resource: Resource): string {
+  const { name, selectList } = describeTable(resource)
+  return `
+    SELECT ${selectList} FROM ${name} AS item
+    WHERE id > $1 AND id <= least($2, ${lastId(resource)}) ORDER BY id LIMIT ${READ_SIZE}`
+}
 
 /** An id is missing below a visible one. */
 interface Gap {
@@ -22,20 +26,23 @@ interface Gap {
   wait: ReturnType<typeof waitForWriters>
 }
 
-/** Reads new animals in order of id. At a gap it waits for the transactions that may fill it. */
-export function createGapReader(run: RunStatement) {
+/** Reads new items in order of id. At a gap it waits for the transactions that may fill it. */
+export function createGapReader<R extends Resource>(resource: R, run: RunStatement) {
+  const { readNewest, readWriters } = createWriterReads(resource, run)
+  const text = selectBetween(resource)
+  const readBetween = (after: bigint, end: bigint) => run<Item<R>>(text, [after, end])
   let gap: Gap | undefined
   let gapWaits = 0
 
   /** Reads once, and appends what is settled. @returns the pause before the next read, in milliseconds */
-  async function read(recent: RecentAnimals): Promise<number> {
-    const rows = await run<Animal>(SELECT_BETWEEN, [recent.end, INT64_MAX])
+  async function read(recent: RecentItems<R>): Promise<number> {
+    const rows = await readBetween(recent.end, INT64_MAX)
     const firstGap = rows.findIndex(({ id }, n) => id !== recent.end + BigInt(n) + 1n)
     recent.append(firstGap < 0 ? rows : rows.slice(0, firstGap))
     if (gap && gap.newest <= recent.end) gap = undefined // everything has come
     if (firstGap < 0) return rows.length === READ_SIZE ? 0 : POLL_MS
 
-    if (gap) gap.wait.update(await readWriters(run))
+    if (gap) gap.wait.update(await readWriters())
     else gap = await beginWait()
     if (!gap.wait.isOver) return pauseAfter(performance.now() - gap.sinceMs)
     // What was in flight is visible now, and what is still missing will never come.
@@ -46,21 +53,21 @@ export function createGapReader(run: RunStatement) {
 
   async function beginWait(): Promise<Gap> {
     gapWaits++
-    const { newest, writers } = await readNewest(run)
+    const { newest, writers } = await readNewest()
     return { sinceMs: performance.now(), newest, wait: waitForWriters(writers) }
   }
 
-  async function readThrough(recent: RecentAnimals, newest: bigint): Promise<void> {
-    let rows: Animal[]
+  async function readThrough(recent: RecentItems<R>, newest: bigint): Promise<void> {
+    let rows: Item<R>[]
     do {
-      rows = await run<Animal>(SELECT_BETWEEN, [recent.end, newest])
+      rows = await readBetween(recent.end, newest)
       recent.append(rows, rows.length < READ_SIZE ? newest : undefined)
     } while (rows.length === READ_SIZE)
   }
 
-  /** @returns the animals below a settled id, so that there are some to compare after a failed read */
-  async function begin(settledId: bigint): Promise<RecentAnimals> {
-    const recent = new RecentAnimals(settledId - BigInt(READ_SIZE))
+  /** @returns the items below a settled id, so that there are some to compare after a failed read */
+  async function begin(settledId: bigint): Promise<RecentItems<R>> {
+    const recent = new RecentItems<R>(settledId - BigInt(READ_SIZE))
     await readThrough(recent, settledId)
     return recent
   }
@@ -68,19 +75,22 @@ export function createGapReader(run: RunStatement) {
   return {
     begin,
     read,
-    isCurrent: (recent?: RecentAnimals) => isCurrent(run, recent),
+    isCurrent: (recent?: RecentItems<R>) => isCurrent(readBetween, recent),
     reset: () => void (gap = undefined),
     get gapWaits() {
       return gapWaits
     },
-    /** For how long animals that are visible have been held back because of a gap, in milliseconds. */
+    /** For how long items that are visible have been held back because of a gap, in milliseconds. */
     lagMs: () => (gap ? performance.now() - gap.sinceMs : 0),
   }
 }
 
-/** Whether the table still has the newest animals that were read: a database that went back has others, or none. */
-async function isCurrent(run: RunStatement, recent?: RecentAnimals): Promise<boolean> {
+/** Whether the table still has the newest items that were read: a database that went back has others, or none. */
+async function isCurrent<R extends Resource>(
+  readBetween: (after: bigint, end: bigint) => Promise<Item<R>[]>,
+  recent?: RecentItems<R>,
+): Promise<boolean> {
   const newest = recent?.newest(READ_SIZE) ?? []
   if (!recent || !newest[0]) return true
-  return isDeepStrictEqual(await run<Animal>(SELECT_BETWEEN, [newest[0].id - 1n, recent.end]), newest)
+  return isDeepStrictEqual(await readBetween(newest[0].id - 1n, recent.end), newest)
 }

@@ -1,29 +1,41 @@
 import { createCoalescer } from '../coalesce.ts'
 import type { RunStatement } from '../database/statements.ts'
 import { ApiError, invalidArgument } from '../errors.ts'
+import type { Resource } from '../store/resource.ts'
+import { describeTable } from '../store/table.ts'
 
-const SEQUENCE = `pg_sequences WHERE schemaname = 'public' AND sequencename = 'animal_id_seq'`
+const sequenceOf = ({ table }: Resource) =>
+  `pg_sequences WHERE schemaname = 'public' AND sequencename = '${table}_id_seq'`
 
 /**
  * SQL: the id that the sequence has given last. It is read after the snapshot of its statement was taken, so an id above it
  * is not of the sequence: the row was imported, and the sequence not moved. Such rows are not read before the sequence has
  * passed them, because all ids until then would be skipped. A sequence that was just restarted has no last id.
  */
-export const LAST_ID = `coalesce((SELECT last_value FROM ${SEQUENCE}), (SELECT max(id) FROM "public"."animal"), 0)`
+export function lastId(resource: Resource): string {
+  const { name } = describeTable(resource)
+  return `coalesce((SELECT last_value FROM ${sequenceOf(resource)}), (SELECT max(id) FROM ${name}), 0)`
+}
 
 /**
  * SQL: the text is another one when the server was started, or the table or its sequence got a new file (TRUNCATE, ALTER
  * SEQUENCE, VACUUM FULL). With the same text, a database goes back to an older state only by statements such as DELETE and
  * `setval`, or by a crash that loses commits of `synchronous_commit = off`.
  */
-export const HISTORY = `concat_ws(' ', pg_postmaster_start_time(), pg_relation_filenode('"public"."animal"'),
-    pg_relation_filenode('"public"."animal_id_seq"')) AS history`
+export function historyOf(resource: Resource): string {
+  const { name, sequence } = describeTable(resource)
+  return `concat_ws(' ', pg_postmaster_start_time(), pg_relation_filenode('${name}'),
+    pg_relation_filenode('${sequence}')) AS history`
+}
 
 /** The sequence has ids that were rolled back or deleted. The table has ids that were imported with their rows. */
-const READ_SEQUENCE = `
-  SELECT ${LAST_ID} AS last, greatest((SELECT max(id) FROM "public"."animal"), last_value, 0) AS highest,
-    cache_size AS "cacheSize", ${HISTORY}, pg_is_in_recovery() AS "isStandby"
-  FROM ${SEQUENCE}`
+function selectSequence(resource: Resource): string {
+  const { name } = describeTable(resource)
+  return `
+    SELECT ${lastId(resource)} AS last, greatest((SELECT max(id) FROM ${name}), last_value, 0) AS highest,
+      cache_size AS "cacheSize", ${historyOf(resource)}, pg_is_in_recovery() AS "isStandby"
+    FROM ${sequenceOf(resource)}`
+}
 
 /** What the feed assumes of the sequence: no row has an id above `last`, and `cacheSize` is 1. */
 export interface SequenceState {
@@ -31,7 +43,7 @@ export interface SequenceState {
   /** Every id that the database has assigned is at most this one: a crash or a failover skips a few. */
   highest: bigint
   cacheSize: bigint
-  /** As SQL's HISTORY. */
+  /** As `historyOf`. */
   history: string
 }
 
@@ -41,30 +53,30 @@ export function onPrimary<Row extends { isStandby: boolean }>([row]: Row[]): Row
   return row
 }
 
-async function readSequence(run: RunStatement): Promise<SequenceState> {
-  return onPrimary(await run<SequenceState & { isStandby: boolean }>(READ_SEQUENCE, []))
-}
-
 /** @returns what an operator must repair, and how; undefined if nothing */
-export function sequenceProblemOf({ last, highest, cacheSize }: SequenceState): string | undefined {
-  if (cacheSize !== 1n) return 'live lists miss animals: ALTER SEQUENCE animal_id_seq CACHE 1'
+export function sequenceProblemOf(resource: Resource, { last, highest, cacheSize }: SequenceState): string | undefined {
+  const { name, sequence } = describeTable(resource)
+  if (cacheSize !== 1n) return `live lists miss ${resource.name}: ALTER SEQUENCE ${sequence} CACHE 1`
   if (highest <= last) return undefined
-  return "there are ids above the sequence: SELECT setval('animal_id_seq', (SELECT max(id) FROM animal))"
+  return `there are ids above the sequence: SELECT setval('${sequence}', (SELECT max(id) FROM ${name}))`
 }
 
-/** After a restore of an older state, new animals get ids below the positions that clients have: they would be missed. */
-export function tooNew(argument: string): ApiError {
-  const message = 'is newer than every animal, as after a restore from a backup: begin with a new page'
+/** After a restore of an older state, new items get ids below the positions that clients have: they would be missed. */
+export function tooNew({ noun }: Resource, argument: string): ApiError {
+  const message = `is newer than every ${noun}, as after a restore from a backup: begin with a new page`
   return invalidArgument([{ path: [argument], message }])
 }
 
 /** Knows what the feed assumes of the sequence. @param onState receives each state that was read */
-export function createSequence(run: RunStatement, onState: (state: SequenceState) => void) {
+export function createSequence(resource: Resource, run: RunStatement, onState: (state: SequenceState) => void) {
+  const text = selectSequence(resource)
   const coalesce = createCoalescer<SequenceState>() // a statement that begins later than its callers knows all that they know
   let state: SequenceState = { last: 0n, highest: 0n, cacheSize: 1n, history: '' }
 
   async function read(): Promise<SequenceState> {
-    state = await coalesce('sequence', () => readSequence(run))
+    state = await coalesce('sequence', async () =>
+      onPrimary(await run<SequenceState & { isStandby: boolean }>(text, [])),
+    )
     onState(state)
     return state
   }
@@ -79,7 +91,7 @@ export function createSequence(run: RunStatement, onState: (state: SequenceState
      * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above it
      */
     async requireAssigned(position: bigint, argument: string, bound: 'last' | 'highest'): Promise<void> {
-      if (position > (await read())[bound]) throw tooNew(argument)
+      if (position > (await read())[bound]) throw tooNew(resource, argument)
     },
   }
 }

@@ -1,45 +1,46 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunStatement } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
-import { HISTORY, LAST_ID, onPrimary } from './sequence.ts'
+import type { Resource } from '../store/resource.ts'
+import { describeTable } from '../store/table.ts'
+import { historyOf, lastId, onPrimary } from './sequence.ts'
 
 /** How long `settle` waits for open transactions when it has an earlier result, in milliseconds. */
 const MAX_WAIT_WITH_FALLBACK_MS = 250
 
-/**
- * Ids are drawn before commit, so animal 300 may be visible while animal 299 is not yet. An INSERT locks the table in
- * this mode before it draws an id, and holds the lock until its row is visible. So whatever is missing below a visible
- * id belongs to a transaction that holds the lock now, or will never exist. CREATE INDEX CONCURRENTLY waits in the same
- * way. It needs a sequence without CACHE, and the primary: a standby does not show the locks.
- */
-const WRITERS = `
-  ARRAY(
-    SELECT DISTINCT virtualtransaction FROM pg_locks
-    WHERE locktype = 'relation' AND relation = 'public.animal'::regclass AND mode = 'RowExclusiveLock' AND granted
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-  ) AS writers, pg_is_in_recovery() AS "isStandby"`
-
-const READ_WRITERS = `SELECT ${WRITERS}`
-// In one statement: the locks are read after its snapshot was taken.
-const READ_NEWEST = `
-  SELECT coalesce((SELECT max(id) FROM "public"."animal" WHERE id <= ${LAST_ID}), 0) AS newest, ${WRITERS}, ${HISTORY}`
-
-/** Every animal up to the id is visible, or will never be, in one state of the database. */
+/** Every row up to the id is visible, or will never be, in one state of the database. */
 interface Settled {
   id: bigint
   history: string
 }
 
-type Writers = { writers: string[]; isStandby: boolean }
-
-/** The newest visible id, and the transactions that may still make lower ids visible. */
-export async function readNewest(run: RunStatement) {
-  return onPrimary(await run<Writers & { newest: bigint; history: string }>(READ_NEWEST, []))
+/**
+ * Ids are drawn before commit, so row 300 may be visible while row 299 is not yet. An INSERT locks the table in
+ * this mode before it draws an id, and holds the lock until its row is visible. So whatever is missing below a visible
+ * id belongs to a transaction that holds the lock now, or will never exist. CREATE INDEX CONCURRENTLY waits in the same
+ * way. It needs a sequence without CACHE, and the primary: a standby does not show the locks.
+ */
+export function createWriterReads(resource: Resource, run: RunStatement) {
+  const { name } = describeTable(resource)
+  const WRITERS = `
+    ARRAY(
+      SELECT DISTINCT virtualtransaction FROM pg_locks
+      WHERE locktype = 'relation' AND relation = '${name}'::regclass AND mode = 'RowExclusiveLock' AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ) AS writers, pg_is_in_recovery() AS "isStandby"`
+  // In one statement: the locks are read after its snapshot was taken.
+  const selectNewest = `
+    SELECT coalesce((SELECT max(id) FROM ${name} WHERE id <= ${lastId(resource)}), 0) AS newest, ${WRITERS},
+      ${historyOf(resource)}`
+  type Writers = { writers: string[]; isStandby: boolean }
+  return {
+    /** The newest visible id, and the transactions that may still make lower ids visible. */
+    readNewest: async () => onPrimary(await run<Writers & { newest: bigint; history: string }>(selectNewest, [])),
+    readWriters: async () => onPrimary(await run<Writers>(`SELECT ${WRITERS}`, [])).writers,
+  }
 }
 
-export async function readWriters(run: RunStatement): Promise<string[]> {
-  return onPrimary(await run<Writers>(READ_WRITERS, [])).writers
-}
+type WriterReads = ReturnType<typeof createWriterReads>
 
 /** A prepared transaction (two-phase commit) that has a new virtual transaction id, since the server was restarted. */
 const isPrepared = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
@@ -71,9 +72,9 @@ export function pauseAfter(waitedMs: number): number {
 }
 
 /** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
-async function settle(run: RunStatement, maxWaitMs: number, fallback?: Settled): Promise<Settled> {
+async function settle({ name }: Resource, reads: WriterReads, maxWaitMs: number, fallback?: Settled): Promise<Settled> {
   const startedAt = performance.now()
-  const { newest: id, writers, history } = await readNewest(run)
+  const { newest: id, writers, history } = await reads.readNewest()
   const known = fallback?.history === history && fallback.id <= id ? fallback : undefined // not after a restore
   const limitMs = known ? MAX_WAIT_WITH_FALLBACK_MS : maxWaitMs
   const wait = waitForWriters(writers)
@@ -82,22 +83,22 @@ async function settle(run: RunStatement, maxWaitMs: number, fallback?: Settled):
     const pauseMs = pauseAfter(waitedMs)
     if (waitedMs + pauseMs > limitMs) {
       if (known) return known
-      throw new ApiError('UNAVAILABLE', 'A transaction that adds animals has not ended. Retry later.')
+      throw new ApiError('UNAVAILABLE', `A transaction that adds ${name} has not ended. Retry later.`)
     }
     await sleep(pauseMs)
-    wait.update(await readWriters(run))
+    wait.update(await reads.readWriters())
   }
   return { id, history }
 }
 
-/** Finds and remembers settled ids: every animal up to such an id is visible, or will never be. */
-export function createSettledId(run: RunStatement, maxWaitMs: number) {
+/** Finds and remembers settled ids: every row up to such an id is visible, or will never be. */
+export function createSettledId(resource: Resource, reads: WriterReads, maxWaitMs: number) {
   let known: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
   return {
     /** Concurrent callers share the result: a settled id stays one. */
     async find(): Promise<bigint> {
       const current = known
-      current.pending ??= settle(run, maxWaitMs, current.last)
+      current.pending ??= settle(resource, reads, maxWaitMs, current.last)
         .then((found) => (current.last = found))
         .finally(() => (current.pending = undefined))
       return (await current.pending).id

@@ -11,10 +11,7 @@ export interface MetricSources {
   loadShedder: { counts: Counts }
   turns: { counts: Counts }
   streams: { size: number; events: number; ended: Counts }
-  feed: {
-    reader: { gapWaits: number; lagMs(): number }
-    sequence(): { last: bigint; highest: bigint; cacheSize: bigint }
-  }
+  feeds: Record<'lagMs' | 'gapWaits' | 'sequenceBehind' | 'sequenceCacheSize', () => number>
   keyLimiter: { counts: { rejected: number } } | undefined
   failedAuthLimiter: { counts: { rejected: number } }
 }
@@ -97,7 +94,7 @@ function createSourceMetrics(registry: Registry) {
 }
 
 function registerSources(registry: Registry, sources: MetricSources): void {
-  const { config, database, keyLookup, loadShedder, turns, keyLimiter, failedAuthLimiter, streams, feed } = sources
+  const { config, database, keyLookup, loadShedder, turns, keyLimiter, failedAuthLimiter, streams, feeds } = sources
   const { pool, waitingCount } = database
   const { gauge, counter } = createSourceMetrics(registry)
   const busy = () => pool.totalCount - pool.idleCount
@@ -117,12 +114,11 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   gauge('petstore_streams', 'Open streams of subscriptions.', () => streams.size)
   counter('petstore_streams_ended_total', 'Streams that have ended, by reason.', () => streams.ended, 'reason')
   counter('petstore_stream_events_total', 'Events sent to all streams.', () => streams.events)
-  const lagSeconds = () => feed.reader.lagMs() / 1000
+  const lagSeconds = () => feeds.lagMs() / 1000
   gauge('petstore_feed_lag_seconds', 'Time for which events wait for a transaction.', lagSeconds)
-  counter('petstore_feed_gap_waits_total', 'Waits of the feed for transactions in flight.', () => feed.reader.gapWaits)
+  counter('petstore_feed_gap_waits_total', 'Waits of the feed for transactions in flight.', feeds.gapWaits)
   // What docs/feed.md assumes of the sequence of ids.
-  const behind = () => Number(feed.sequence().highest - feed.sequence().last)
-  gauge('petstore_sequence_behind', 'The largest id minus the last one of the sequence, which must be 0.', behind)
-  const cacheSize = () => Number(feed.sequence().cacheSize)
-  gauge('petstore_sequence_cache_size', 'CACHE of the sequence of ids, which must be 1.', cacheSize)
+  const behind = 'The largest id minus the last one of the sequence, which must be 0.'
+  gauge('petstore_sequence_behind', behind, feeds.sequenceBehind)
+  gauge('petstore_sequence_cache_size', 'CACHE of the sequence of ids, which must be 1.', feeds.sequenceCacheSize)
 }

@@ -6,8 +6,8 @@ import { createGapReader } from '../../src/feed/gap-reader.ts'
 import { createIdempotentInsert } from '../../src/store/idempotency.ts'
 import { createCount, createList } from '../../src/store/lists.ts'
 import { createInsert, createLookup } from '../../src/store/queries.ts'
-import { RecentAnimals } from '../../src/feed/recent.ts'
-import { readWriters } from '../../src/feed/settled.ts'
+import { RecentItems } from '../../src/feed/recent.ts'
+import { createWriterReads } from '../../src/feed/settled.ts'
 import { createKeyLookup, toKeyHash } from '../../src/auth/key-lookup.ts'
 import { toPreparedStatement } from '../../src/database/prepared-statement.ts'
 import { createStatements } from '../../src/database/statements.ts'
@@ -147,8 +147,13 @@ async function executeAll(service: TestService): Promise<Statement[]> {
 
   const list = createList(animals, statements)
   const { run } = createStatements(pool)
-  const state = { recent: new RecentAnimals(newest), newest }
-  const follow = createFollow({ list, listen: () => () => {}, state: () => state, onError: expect.unreachable })
+  const state = { recent: new RecentItems<typeof animals>(newest), newest }
+  const follow = createFollow(animals, {
+    list,
+    listen: () => () => {},
+    state: () => state,
+    onError: expect.unreachable,
+  })
   for (const status of [...PetStatus.options, undefined]) {
     for (const categoryId of [undefined, 1n, 2n, 3n])
       for (const backward of [true, false])
@@ -157,8 +162,8 @@ async function executeAll(service: TestService): Promise<Statement[]> {
     for (const categoryId of [undefined, 2n])
       await follow(0n, { status, categoryId, clientId: 1n, signal: new AbortController().signal }).next()
   }
-  await createGapReader(run).read(new RecentAnimals(-1n)) // 0 is a gap
-  await readWriters(run)
+  await createGapReader(animals, run).read(new RecentItems<typeof animals>(-1n)) // 0 is a gap
+  await createWriterReads(animals, run).readWriters()
 
   const keyHash = toKeyHash(service.key) ?? expect.unreachable()
   const keyLookup = createKeyLookup({ statements, now: () => new Date() })

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import { migrate } from '../../src/database/migrate.ts'
-import { readWriters } from '../../src/feed/settled.ts'
+import { createWriterReads } from '../../src/feed/settled.ts'
+import { animals } from '../../src/pets/animal.ts'
 import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
 
 const page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8')
@@ -50,11 +51,11 @@ test('a migration that creates an index finds the one of a partitioned table', a
 
 test('on partitions an open insert holds the lock that subscriptions wait for', async ({ service }) => {
   await service.database.pool.query(partition)
-  const { run } = service.database.statements
+  const { readWriters } = createWriterReads(animals, service.database.statements.run)
   await withClient(async (client) => {
     await client.query(`BEGIN; INSERT INTO animal (name, category_id) VALUES ('Rex', 1)`)
-    expect(await readWriters(run)).toHaveLength(1)
+    expect(await readWriters()).toHaveLength(1)
     await client.query('COMMIT')
-    expect(await readWriters(run)).toEqual([])
+    expect(await readWriters()).toEqual([])
   }, databaseOf(service))
 })

@@ -2,8 +2,9 @@ import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
-import type { Animal, PetStatus } from '../../src/pets/animal.ts'
-import { createFeed, type Feed } from '../../src/feed/feed.ts'
+import { type Animal, animals, type PetStatus } from '../../src/pets/animal.ts'
+import type { AnimalFeed } from '../../src/pets/service.ts'
+import { createFeed } from '../../src/feed/feed.ts'
 import { RECENT_SIZE } from '../../src/feed/recent.ts'
 import type { Pool } from '../../src/database/pool.ts'
 import { createStatements } from '../../src/database/statements.ts'
@@ -22,7 +23,7 @@ function createTools({ database, databaseUrl }: TestService, ends: (() => unknow
       const client = { query: (config: pg.QueryConfig) => (sent.count++, query(config)) }
       const pool = { ...client, withConnection: (work: (one: typeof client) => unknown) => work(client) }
       const statements = createStatements(pool as unknown as Pool) // all that it uses of a pool
-      const feed = createFeed(statements, {
+      const feed = createFeed(animals, statements, {
         maxWaitMs: 100_000,
         observe: (event) => event.type === 'feed-failed' && onError(event.error),
       })
@@ -30,7 +31,7 @@ function createTools({ database, databaseUrl }: TestService, ends: (() => unknow
       return { feed, sent }
     },
     /** @returns the animals that the follower receives, which grow */
-    follow(feed: Feed, after: bigint, status?: PetStatus) {
+    follow(feed: AnimalFeed, after: bigint, status?: PetStatus) {
       const controller = new AbortController()
       const animals: Animal[] = []
       const read = async () => {

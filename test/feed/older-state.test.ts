@@ -200,7 +200,7 @@ test('what is added below an imported id is sent, and the log and a metric say w
   expect(events.map(({ data }) => JSON.parse(data).data.petCreated.node.id)).toEqual(['4', '5', '6'])
   await service.log.line({
     msg: 'the sequence of ids must be repaired',
-    reason: "there are ids above the sequence: SELECT setval('animal_id_seq', (SELECT max(id) FROM animal))",
+    reason: `there are ids above the sequence: SELECT setval('"public"."animal_id_seq"', (SELECT max(id) FROM "public"."animal"))`,
   })
   expect(await (await service.send('/metrics')).text()).toMatch(/petstore_sequence_behind 99\d/)
   await sql(service, "SELECT setval('animal_id_seq', (SELECT max(id) FROM animal))")
@@ -211,6 +211,6 @@ test('what is added below an imported id is sent, and the log and a metric say w
 test('a probe notices a sequence with CACHE, without a stream', async ({ service }) => {
   await sql(service, 'ALTER SEQUENCE animal_id_seq CACHE 20')
   expect((await service.send('/readyz')).status).toBe(200)
-  await service.log.line({ reason: 'live lists miss animals: ALTER SEQUENCE animal_id_seq CACHE 1' })
+  await service.log.line({ reason: 'live lists miss animals: ALTER SEQUENCE "public"."animal_id_seq" CACHE 1' })
   expect(await (await service.send('/metrics')).text()).toContain('petstore_sequence_cache_size 20')
 })

@@ -1,6 +1,5 @@
 import SchemaBuilder from '@pothos/core'
-import type { Feed } from '../../feed/feed.ts'
-import type { Animals } from '../../pets/service.ts'
+import type { AnimalFeed as Feed, Animals } from '../../pets/service.ts'
 import type { Scope } from '../../auth/api-keys.ts'
 import type { Caller } from '../../http/request.ts'
 import type { Deadline } from '../../http/deadline.ts'

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Request, Response } from 'express'
 import { execute, type OperationDefinitionNode, parse } from 'graphql'
-import type { Animal } from '../../../src/pets/animal.ts'
+import { type Animal, animals as resource } from '../../../src/pets/animal.ts'
 import { createAnimals } from '../../../src/pets/service.ts'
 import { createStatements } from '../../../src/database/statements.ts'
 import { ApiError } from '../../../src/errors.ts'
@@ -44,7 +44,7 @@ type Instance = ReturnType<typeof startInstance>
 /** An instance of the service without HTTP. */
 export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
   const statements = createStatements(pool)
-  const feed = createFeed(statements, { maxWaitMs: TIMEOUT_MS, observe() {} })
+  const feed = createFeed(resource, statements, { maxWaitMs: TIMEOUT_MS, observe() {} })
   const animals = createAnimals(statements, statements.run, feed.wake)
   const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity }
   const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))
