@@ -41,13 +41,14 @@ test('ten thousand different invalid keys are 401, use no memory afterwards, and
 }) => {
   const peer = await service.startPeer({ log: pino({ level: 'silent' }) })
   const queries = recordStatements(peer)
+  const lookups = () => queries.filter(({ text }) => text.includes('"api_key"')) // jobs send others each minute
   await flood(peer, 4_000, keyWithWrongChecksum) // warm-up
   const before = usedHeapBytes()
   await flood(peer, 6_000, keyWithWrongChecksum)
   expect(usedHeapBytes() - before).toBeLessThan(400_000) // bytes: less than the length of a key for each request
-  expect(queries).toEqual([])
+  expect(lookups()).toEqual([])
   await flood(peer, 1_000, mintKey)
-  expect(queries.flatMap(({ values }) => values[0])).toHaveLength(1_000)
+  expect(lookups().flatMap(({ values }) => values[0])).toHaveLength(1_000)
 })
 
 const keyWithWrongChecksum = () => mintKey().replace(/.$/, '_')
