@@ -20,8 +20,8 @@ const ids = words(`
   9223372036854775808 -9223372036854775809 ${'9'.repeat(400)}`)
 
 const unknownPaths = words(`
-  / /v1 /v1/ /v1//pets //v1/pets /v1/pets//1 /v1/pets/1/ /v1/pets/1/x /V1/pets /v1/Pets /v1/pet /v1/store/orders
-  /v1/pets.json /v1/pets;a=b /v1/pets%2f1 /v1/%70ets/ /v1/pets/../pets/ /v2/pets /graphql/x /GraphQL /livez/ /readyz/
+  / /v1 /v1/ /v1//pets //v1/pets /v1/pets//1 /v1/pets/1/x /V1/pets /v1/Pets /v1/pet /v1/store/orders
+  /v1/pets.json /v1/pets;a=b /v1/pets%2f1 /v1/%70ets/ /v1/pets/../pets/ /v2/pets /graphql/x /GraphQL
   /docs/../../etc/passwd /docs/x /.env /favicon.ico /index.html /${'x'.repeat(8_000)}`)
 
 const invalidEscapes = words('% %2 %zz %ff %c3%28 %ed%a0%80')

@@ -37,6 +37,7 @@ describe('a slash at the end', () => {
     ['/graphql/?query=%7B__typename%7D', '../graphql?query=%7B__typename%7D'],
     ['/v1/pets/?limit=1', '../pets?limit=1'],
     ['/openapi.json/', '../openapi.json'],
+    ['/livez/', '../livez'],
   ]
   test.for(cases)('%s leads to %s, with the same method', async ([path = '', location = ''], { service }) => {
     for (const method of ['GET', 'POST', 'HEAD']) {
