@@ -19,6 +19,8 @@ const LIMITS = {
   streamsPerClient: 5_000,
   /** How long a client may take none of the data that waits for it; for responses at least REQUEST_TIMEOUT_MS and 5 seconds. */
   writeTimeoutMs: 30_000,
+  /** How long the verification of the key of a stream may take, the wait for a connection included. */
+  verifyTimeoutMs: 500,
 }
 
 /** The time of a statement (`lock_timeout` and `statement_timeout` of PostgreSQL), of its response, and of a connection. */

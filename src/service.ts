@@ -75,7 +75,7 @@ export function createService(options: ServiceOptions) {
   const animals = createAnimals(statements, database.runCount, feeds.of(animalResource).wake)
   const health = createHealth(pools.readinessPool, feeds, () => stopping !== undefined, observe)
   const isDatabaseAway = () => health.databaseProblem().then(Boolean, () => true)
-  const verifyKey = createVerifyKey(createStatements(pools.readinessPool), now, isDatabaseAway)
+  const verifyKey = createVerifyKey(createStatements(pools.readinessPool), limits.verifyTimeoutMs, now, isDatabaseAway)
   const streams = createStreams({ ...config, ...limits }, (key, caller) => {
     usage.recordUse(caller)
     return verifyKey(key, caller)

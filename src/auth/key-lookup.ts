@@ -8,9 +8,6 @@ import { hashKey } from './api-keys.ts'
 export const KEY_CACHE_MS = 2_500
 const KEY_CACHE_SIZE = 10_000
 
-/** How long the verification of streams' keys may take, in milliseconds, the wait for a connection included. */
-const VERIFY_TIMEOUT_MS = 500
-
 /** One statement for all lookups that wait: thousands of streams and clients begin when an instance starts. */
 const FIND_KEYS = `
   SELECT hash, id AS "keyId", coalesce(client_id, id) AS "clientId", prefix AS "keyPrefix", scopes,
@@ -108,14 +105,19 @@ export function createKeyLookup({ statements, now, verifyToken }: KeyLookupOptio
  * @param isDatabaseAway whether `/readyz` says so: then a key is valid until it expires
  * @returns whether a key or token is still valid. Rejects when that cannot be found out
  */
-export function createVerifyKey(statements: Statements, now: () => Date, isDatabaseAway: () => Promise<boolean>) {
-  const begin = `BEGIN; SET LOCAL statement_timeout = ${VERIFY_TIMEOUT_MS}`
+export function createVerifyKey(
+  statements: Statements,
+  timeoutMs: number,
+  now: () => Date,
+  isDatabaseAway: () => Promise<boolean>,
+) {
+  const begin = `BEGIN; SET LOCAL statement_timeout = ${timeoutMs}`
   const query = createKeyQuery(statements, { maxSize: KEY_CACHE_SIZE, begin })
 
   return async (key: KeyHash, caller: Caller): Promise<boolean> => {
     if (!caller.keyId) return !hasExpired(caller, now()) // nothing revokes a token before it expires
     try {
-      const found = await Promise.race([query(key), failLate()])
+      const found = await Promise.race([query(key), failAfter(timeoutMs)])
       return found !== undefined && !hasExpired(found, now())
     } catch (error) {
       if (await isDatabaseAway()) return !hasExpired(caller, now())
@@ -124,8 +126,8 @@ export function createVerifyKey(statements: Statements, now: () => Date, isDatab
   }
 }
 
-async function failLate(): Promise<never> {
-  await sleep(VERIFY_TIMEOUT_MS, undefined, { ref: false })
+async function failAfter(timeoutMs: number): Promise<never> {
+  await sleep(timeoutMs, undefined, { ref: false })
   throw new Error('The key was not verified in time')
 }
 

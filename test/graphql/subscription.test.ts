@@ -311,8 +311,9 @@ describe('a stream ends', () => {
   })
 
   test('with UNAVAILABLE, without complete, when its key cannot be verified although /readyz is 200', async ({
-    service,
+    service: owner,
   }) => {
+    const service = await owner.startPeer({ limits: { verifyTimeoutMs: 500 } })
     const stream = await openStream(service, { query: NEW })
     await withClient(async (client) => {
       await client.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')

@@ -21,6 +21,7 @@ export const GENEROUS_LIMITS = {
   shedQueueMs: Infinity,
   shedLagMs: Infinity,
   turnWaitMs: Infinity,
+  verifyTimeoutMs: 60_000,
 } satisfies Partial<Limits>
 
 const OPTIONS = { timeout: 50_000, interval: 10 } // less than the timeout of a test, so that the condition is named
