@@ -29,6 +29,9 @@ import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 import type { CheckedDatabase, Observe } from './telemetry/observation.ts'
 import type { RecordSpan } from './telemetry/tracing.ts'
 
+/** Each has a feed, and `/readyz` verifies the rights on its table. */
+const RESOURCES = [animalResource]
+
 /** A host without a probe of `/readyz` learns of an outage, and of wrong settings, from the log. */
 const DATABASE_CHECK_MS = 60_000
 
@@ -71,7 +74,7 @@ export function createService(options: ServiceOptions) {
   const keptBytes = new KeptBytes()
   const turns = new Turns(keptBytes, limits)
   const maxWaitMs = config.HANDLER_TIMEOUT_MS * SETTLE_SHARE
-  const feeds = createFeeds([animalResource], createStatements(pools.feedPool), { maxWaitMs, observe })
+  const feeds = createFeeds(RESOURCES, createStatements(pools.feedPool), { maxWaitMs, observe })
   const animals = createAnimals(statements, database.runCount, feeds.of(animalResource).wake)
   const health = createHealth(pools.readinessPool, feeds, () => stopping !== undefined, observe)
   const isDatabaseAway = () => health.databaseProblem().then(Boolean, () => true)
@@ -127,7 +130,10 @@ function createObserve(options: ServiceOptions, metrics: Metrics): Observe {
 
 /** What `/readyz` responds. The log has each change of it, and the sequence of ids is checked at the same times. */
 function createHealth(pool: Pool, feeds: Feeds, isDraining: () => boolean, observe: Observe): Health {
-  const readState = createReadState(pool)
+  const readState = createReadState(
+    pool,
+    RESOURCES.map(({ table }) => table),
+  )
   const record = (found: CheckedDatabase) => isDraining() || observe({ type: 'database-checked', ...found })
   return {
     isDraining,

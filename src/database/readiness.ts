@@ -13,9 +13,12 @@ export interface DatabaseState {
 /** What the statements of requests need. PostgreSQL checks a right by the number of a table also without USAGE of its schema. */
 const MISSING_RIGHTS = `
   SELECT privilege || ' on ' || relation
-  FROM (VALUES ('animal', 'SELECT'), ('animal', 'INSERT'), ('animal_id_seq', 'USAGE'), ('api_key', 'SELECT'),
-    ('idempotency_key', 'SELECT'), ('idempotency_key', 'INSERT'), ('idempotency_key', 'UPDATE'),
-    ('_prisma_migrations', 'SELECT')) AS needed (relation, privilege)
+  FROM (
+    VALUES ('api_key', 'SELECT'), ('idempotency_key', 'SELECT'), ('idempotency_key', 'INSERT'),
+      ('idempotency_key', 'UPDATE'), ('_prisma_migrations', 'SELECT')
+    UNION SELECT name || suffix, privilege FROM unnest($1::text[]) AS name
+      CROSS JOIN (VALUES ('', 'SELECT'), ('', 'INSERT'), ('_id_seq', 'USAGE')) AS of_resource (suffix, privilege)
+  ) AS needed (relation, privilege)
   JOIN pg_class ON relname = relation AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'public')
   WHERE NOT has_schema_privilege(relnamespace, 'USAGE') OR NOT CASE relkind
     WHEN 'S' THEN has_sequence_privilege(pg_class.oid, privilege) ELSE has_table_privilege(pg_class.oid, privilege) END
@@ -30,14 +33,19 @@ const READ_SETTINGS = `
 
 type SettingsRow = DatabaseState & { readOnly: boolean; missingRights: string[] }
 
-/** @returns reads the state of the database, once for all callers that wait. Rejects when it is not available */
-export function createReadState(database: { query: pg.Pool['query'] }): () => Promise<DatabaseState> {
+type Database = { query: pg.Pool['query'] }
+
+/**
+ * @param tables of the resources
+ * @returns reads the state of the database, once for all callers that wait. Rejects when it is not available
+ */
+export function createReadState(database: Database, tables: string[]): () => Promise<DatabaseState> {
   const coalesce = createCoalescer<DatabaseState>()
-  return () => coalesce('state', () => readDatabaseState(database))
+  return () => coalesce('state', () => readDatabaseState(database, tables))
 }
 
-async function readDatabaseState(database: { query: pg.Pool['query'] }): Promise<DatabaseState> {
-  const { rows } = await database.query(READ_SETTINGS)
+async function readDatabaseState(database: Database, tables: string[]): Promise<DatabaseState> {
+  const { rows } = await database.query(READ_SETTINGS, [tables])
   const [{ readOnly, missingRights, ...settings }] = rows as [SettingsRow] // a SELECT without FROM has one row
   if (missingRights.length) {
     return { ...settings, problem: `The role of DATABASE_URL lacks rights: ${missingRights.join(', ')}.` }
