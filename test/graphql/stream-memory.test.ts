@@ -32,7 +32,7 @@ test('an open stream keeps of its request the text of the document, and neither 
     variables: (await measure(() => ({ query, variables: { padding } }))) - small,
   }
   expect(await (await service.send('/metrics')).text()).toContain(`\npetstore_streams ${4 * STREAMS}\n`)
-  expect(kept.document).toBeLessThan(2 * limits.subscriptionLength) // the tree takes up to 100 times the size of the text
+  expect(kept.document).toBeLessThan(3 * limits.subscriptionLength) // nearly twice is usual; the tree takes up to 100 times
   expect(kept.variables).toBeLessThan(padding.length / 2)
 })
 
