@@ -6,7 +6,11 @@ interface Body<Data> {
 }
 
 export function createExecute(url: string, key: string) {
-  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+  const headers = {
+    Authorization: `Bearer ${key}`,
+    'Content-Type': 'application/json',
+    Accept: 'application/graphql-response+json, application/json;q=0.9',
+  }
 
   async function send<Data>(operation: object) {
     const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(operation) })

@@ -6,7 +6,7 @@ import { createExecute } from './execute.ts'
 import { createStreamFetch, mergePet, watch } from './live.ts'
 
 /** An HTTP error has a GraphQL response as its body. */
-async function toError(failure: unknown) {
+export async function toError(failure: unknown) {
   const response = failure instanceof NetworkError ? (failure.response as Response | undefined) : undefined // of fetch
   const body = await response?.json().catch(() => undefined)
   return toPetStoreError(body?.errors, failure)
