@@ -17,14 +17,17 @@ export interface Variant {
   node?: string
 }
 
-const service = {
-  args: ['--max-semi-space-size=16', '--heap-growing-percent=100', '--enable-source-maps', join(root, 'dist/main.js')],
-  dialect: serviceDialect,
-}
+const serviceOptions = ['--max-semi-space-size=16', '--heap-growing-percent=100', '--enable-source-maps']
+const service = { args: [...serviceOptions, join(root, 'dist/main.js')], dialect: serviceDialect }
 const both: Api[] = ['rest', 'graphql']
 
 const rest = (file: string) => ({ apis: ['rest' as const], dialect: plainDialect, args: [peer(file)] })
 const graphql = (file: string) => ({ apis: ['graphql' as const], dialect: plainDialect, args: [peer(file)] })
+const own = (file: string) => ({
+  apis: ['graphql' as const],
+  dialect: serviceDialect,
+  args: [...serviceOptions, join(root, `dist/test/${file}.js`)],
+})
 const tuned = { env: { TUNED: 'true' } }
 
 /** The service first; of the peers of an API the first is the one that all are held against. */
@@ -42,6 +45,8 @@ export const variants: Variant[] = [
     env: { BATCHED: 'true' },
   },
   { name: 'yoga', title: 'Yoga in Express, Pothos + Prisma', apis: both, dialect: pothosDialect, args: [peer('yoga')] },
+  { name: 'service-yoga', title: 'this schema and store, Yoga in Express', ...own('service-yoga') },
+  { name: 'service-graphql-js', title: 'this service, GraphQL.js executes', ...own('service-graphql-js') },
   { name: 'mercurius', title: 'Mercurius JIT + Prisma', ...graphql('mercurius') },
   { name: 'mercurius-tuned', title: 'Mercurius JIT + Prisma, tuned', ...graphql('mercurius'), ...tuned },
   { name: 'apollo', title: 'Apollo + Prisma', ...graphql('apollo') },

@@ -1,0 +1,14 @@
+/** This service with GraphQL.js as its executor: what src/graphql/executor.ts saves. */
+import { execute } from 'graphql'
+import { loadConfig } from '../../src/config.ts'
+import { createService } from '../../src/service.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
+import { databaseUrl, host, port } from '../bench/peers/peer.ts'
+
+const executor = {
+  onExecute: ({ setExecuteFn }: { setExecuteFn(fn: typeof execute): void }) => setExecuteFn(execute),
+}
+
+const config = loadConfig(process.env)
+const service = createService({ config, databaseUrl, log: createLogger(config.LOG_LEVEL), plugins: [executor] })
+await service.start({ port, host })
