@@ -45,7 +45,9 @@ type Expanded = typeof EMPTY
 export function createAnalyze(schema: GraphQLSchema): Analyze {
   const analyses = new WeakMap<DocumentNode, Analysis>()
   return (document) => {
-    const analysis = analyses.get(document) ?? analyze(schema, document)
+    const known = analyses.get(document)
+    if (known) return known
+    const analysis = analyze(schema, document)
     analyses.set(document, analysis)
     return analysis
   }

@@ -1,4 +1,4 @@
-import { type ExecutionResult, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
+import { type ExecutionResult, type GraphQLError, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
 import { createCoalescer } from '../coalesce.ts'
 import { callerOf } from '../http/request.ts'
 import type { Turns } from '../http/turns.ts'
@@ -9,6 +9,8 @@ import { lazy } from './schema/connection.ts'
 
 /** Shorter executions are not charged in advance, so that many of them share statements. In milliseconds. */
 const LONG_EXECUTION_MS = 1
+
+type Data = Required<ExecutionResult>['data']
 
 interface Executed {
   result: ExecutionResult
@@ -49,35 +51,43 @@ export function useSharedExecution(analyze: Analyze, turns: Turns): Plugin {
         // It begins in a later turn. In this one, many requests with a document that is known could begin.
         const expectedMs = lastMs.get(operation) ?? 0
         if (expectedMs > LONG_EXECUTION_MS) turns.charge(callerOf(req).clientId, expectedMs)
-        return copyOf(await req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, execute)))
+        return new SharedResult(await req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, execute)))
       })
     },
   }
 }
 
-/** The JSON of the results whose `data` no plugin has read. */
-const shared = new WeakMap<ExecutionResult, () => string>()
+/** A result that plugins may change: its `data` is copied when one of them reads it. */
+class SharedResult implements ExecutionResult {
+  errors?: readonly GraphQLError[]
+  declare data: Data
+  readonly #executed: Executed
+  #own: { data: Data } | undefined
 
-/** A result that plugins may change. Its `data` is copied when one of them reads it. */
-function copyOf({ result, dataJson }: Executed): ExecutionResult {
-  const { errors, data } = result
-  const copy: ExecutionResult = errors ? { errors: [...errors] } : {}
-  const own = (value: unknown) => {
-    shared.delete(copy)
-    Object.defineProperty(copy, 'data', { value, enumerable: true, configurable: true, writable: true })
-    return value
-  }
-  Object.defineProperty(copy, 'data', {
+  // A property of the object, so that `{ ...result }` has it. With getters of its own, each object would cost V8 a class.
+  static readonly #DATA: PropertyDescriptor & ThisType<SharedResult> = {
     enumerable: true,
     configurable: true,
-    get: () => own(structuredClone(data)),
-    set: own,
-  })
-  shared.set(copy, dataJson)
-  return copy
+    get() {
+      return (this.#own ??= { data: structuredClone(this.#executed.result.data ?? null) }).data
+    },
+    set(data: Data) {
+      this.#own = { data }
+    },
+  }
+
+  constructor(executed: Executed) {
+    if (executed.result.errors) this.errors = [...executed.result.errors]
+    this.#executed = executed
+    Object.defineProperty(this, 'data', SharedResult.#DATA)
+  }
+
+  dataJson(): string {
+    return this.#own ? JSON.stringify(this.#own.data) : this.#executed.dataJson()
+  }
 }
 
-/** The `data` of a result as JSON, without a copy if it is shared. */
+/** The `data` of a result as JSON, formatted once for all if it is shared. */
 export function dataJsonOf(result: ExecutionResult): string {
-  return shared.get(result)?.() ?? JSON.stringify(result.data)
+  return result instanceof SharedResult ? result.dataJson() : JSON.stringify(result.data)
 }

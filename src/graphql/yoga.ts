@@ -66,32 +66,39 @@ export function createPipeline(schema: GraphQLSchema, dependencies: PipelineDepe
   return async (params: GraphQLParams, req: Request, res: Response): Promise<Result | Subscription> => {
     const context: PipelineContext = { animals, feed, caller: callerOf(req), deadline: req.deadline, req, res }
     const result = await yoga.getResultForParams(
-      { params: params as YogaParams, request: toFetchRequest(req) },
+      { params: params as YogaParams, request: new FetchRequest(req) as unknown as globalThis.Request },
       context,
     )
     if (context.subscription) return context.subscription
     const single = result as ExecutionResult // nothing is streamed in it
-    if (single.data === undefined) throw toRequestError(single)
+    if (!('data' in single)) throw toRequestError(single)
     return { result: single, cost: context.cost }
   }
 }
 
 /** What plugins read of a request: most read nothing, and objects of Fetch take longer to make than a small query. */
-function toFetchRequest(req: Request): globalThis.Request {
-  const request = {
-    method: req.method,
-    get url() {
-      return new URL(req.originalUrl, `${req.protocol}://${req.host}`).href
-    },
-    get headers() {
-      return new Headers(
-        Object.entries(req.headersDistinct).flatMap(([name, values = []]) =>
-          values.map((value): [string, string] => [name, value]),
-        ),
-      )
-    },
+class FetchRequest {
+  readonly #req: Request
+
+  constructor(req: Request) {
+    this.#req = req
   }
-  return request as globalThis.Request // without its body, which was received before
+
+  get method() {
+    return this.#req.method
+  }
+
+  get url() {
+    return new URL(this.#req.originalUrl, `${this.#req.protocol}://${this.#req.host}`).href
+  }
+
+  get headers() {
+    return new Headers(
+      Object.entries(this.#req.headersDistinct).flatMap(([name, values = []]) =>
+        values.map((value): [string, string] => [name, value]),
+      ),
+    )
+  }
 }
 
 function boundedCache<T extends object>() {
