@@ -12,9 +12,8 @@ import type { Config } from './config.ts'
 import { type Limits, limitsOf } from './limits.ts'
 import { reasonOf } from './database/failures.ts'
 import type { Pool } from './database/pool.ts'
-import { createPools } from './database/pools.ts'
+import { createDatabase } from './database/pools.ts'
 import { createReadState } from './database/readiness.ts'
-import { createStatements } from './database/statements.ts'
 import { createFeeds, type Feeds } from './feed/feeds.ts'
 import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
@@ -60,11 +59,11 @@ export type Service = ReturnType<typeof createService>
 
 /** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
 export function createService(options: ServiceOptions) {
-  const { config, databaseUrl, trusted = TRUSTED_DOCUMENTS_OFF, plugins, now = () => new Date() } = options
+  const { config, trusted = TRUSTED_DOCUMENTS_OFF, plugins, now = () => new Date() } = options
   const limits = limitsOf(config, options.limits)
   const metrics = createMetrics([...METHODS, 'OPTIONS'])
   const observe = createObserve(options, metrics)
-  const { database, ...pools } = createPools({ config, limits, databaseUrl, observe })
+  const database = openDatabase(options, limits, observe)
   const { statements, prisma } = database
   let stopping: Promise<void> | undefined
 
@@ -74,11 +73,11 @@ export function createService(options: ServiceOptions) {
   const keptBytes = new KeptBytes()
   const turns = new Turns(keptBytes, limits)
   const maxWaitMs = config.HANDLER_TIMEOUT_MS * SETTLE_SHARE
-  const feeds = createFeeds(RESOURCES, createStatements(pools.feedPool), { maxWaitMs, observe })
+  const feeds = createFeeds(RESOURCES, database.feedStatements, { maxWaitMs, observe })
   const animals = createAnimals(statements, database.runCount, feeds.of(animalResource).wake)
-  const health = createHealth(pools.readinessPool, feeds, () => stopping !== undefined, observe)
+  const health = createHealth(database.background, feeds, () => stopping !== undefined, observe)
   const isDatabaseAway = () => health.databaseProblem().then(Boolean, () => true)
-  const verifyKey = createVerifyKey(createStatements(pools.readinessPool), limits.verifyTimeoutMs, now, isDatabaseAway)
+  const verifyKey = createVerifyKey(database.backgroundStatements, limits.verifyTimeoutMs, now, isDatabaseAway)
   const streams = createStreams({ ...config, ...limits }, (key, caller) => {
     usage.recordUse(caller)
     return verifyKey(key, caller)
@@ -104,7 +103,7 @@ export function createService(options: ServiceOptions) {
     stopJobs()
     const flushed = usage.flush().catch((error: unknown) => observe({ type: 'job-failed', error }))
     await Promise.all([flushed, feeds.stop()])
-    await pools.close()
+    await database.close()
   }
 
   return {
@@ -126,6 +125,11 @@ function createObserve(options: ServiceOptions, metrics: Metrics): Observe {
     metrics.observe(event)
     log(event)
   }
+}
+
+function openDatabase({ config, databaseUrl }: ServiceOptions, limits: Limits, observe: Observe) {
+  const { DATABASE_POOL_SIZE: size, DATABASE_REPLICA_URLS: replicaUrls } = config
+  return createDatabase({ url: databaseUrl, size, timeouts: limits, replicaUrls, observe })
 }
 
 /** What `/readyz` responds. The log has each change of it, and the sequence of ids is checked at the same times. */

@@ -17,6 +17,8 @@ const KEEP_ALIVE_MS = 10_000
 /** The function of PostgreSQL that warns when its wait for a synchronous standby is cancelled; texts are translated. */
 const SYNC_WAIT = 'SyncRepWaitForLSN'
 
+export type Connections = Pick<Pool, 'withConnection'>
+
 type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void
 
 /**
@@ -58,6 +60,21 @@ export class Pool extends pg.Pool {
       return result
     } finally {
       client.release(!succeeded)
+    }
+  }
+
+  /** Part of the pool: what uses it has at most `size` connections at a time, and leaves the others to what does not. */
+  share(size: number): Connections {
+    const waiting: (() => void)[] = []
+    let free = size
+    return {
+      withConnection: async (work) => {
+        if (free-- <= 0) await new Promise<void>((resolve) => waiting.push(resolve))
+        return this.withConnection(work).finally(() => {
+          free++
+          waiting.shift()?.()
+        })
+      },
     }
   }
 

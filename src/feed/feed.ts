@@ -133,13 +133,13 @@ function createReading<R extends Resource>(
   statements: FeedStatements,
   { maxWaitMs, observe }: FeedOptions,
 ) {
-  const { run, runInTurn = run } = statements
+  const { run, runInTurn = run, batch } = statements
   const reader = createGapReader(resource, runInTurn)
   return {
     followers: new Set<() => void>(),
     reader,
     settled: createSettledId(resource, createWriterReads(resource, run), maxWaitMs),
-    sequence: createSequence(resource, run, (state) =>
+    sequence: createSequence(resource, batch, (state) =>
       observe({ type: 'sequence-read', lagMs: reader.lagMs(), problem: sequenceProblemOf(resource, state) }),
     ),
     history: '', // known after the first read

@@ -63,21 +63,22 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
 
   return (after: bigint, { clientId, signal, ...rest }: FollowOptions & Filter<R>) => {
     const filter = rest as unknown as Filter<R> // which has none of the members of FollowOptions
-    let wake = () => {}
+    let [wake, stop] = [() => {}, (_reason: unknown) => {}]
     const began = state()
     const stopListening = listen(() => wake(), after)
     addAbortListener(signal, () => {
       stopListening()
       wake()
+      stop(signal.reason)
     })
 
     async function read(feed: RecentItems<R>, position: bigint): Promise<FollowPage<R>> {
-      const isNear = (feed.after(position, PAGE_SIZE)?.length ?? PAGE_SIZE) < PAGE_SIZE
-      if (isNear) return readPage(feed, position, filter)
-      return takeTurn(clientId, async () => {
+      if (isNear(feed, position)) return readPage(feed, position, filter)
+      const turn = takeTurn(clientId, async () => {
         signal.throwIfAborted()
         return readPage(feed, position, filter)
       })
+      return Promise.race([turn, new Promise<never>((_resolve, reject) => (stop = reject))])
     }
 
     return {
@@ -106,6 +107,11 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
       },
     }
   }
+}
+
+/** Whether memory has all that is newer, and it is less than a page. */
+function isNear<R extends Resource>(feed: RecentItems<R>, position: bigint): boolean {
+  return (feed.after(position, PAGE_SIZE)?.length ?? PAGE_SIZE) < PAGE_SIZE
 }
 
 function matches<R extends Resource>(resource: R, item: Item<R>, filter: Filter<R>): boolean {

@@ -1,5 +1,4 @@
-import { createCoalescer } from '../coalesce.ts'
-import type { RunStatement } from '../database/statements.ts'
+import type { Statements } from '../database/statements.ts'
 import { ApiError, invalidArgument } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
 import { describeTable } from '../store/table.ts'
@@ -68,18 +67,23 @@ export function tooNew({ noun }: Resource, argument: string): ApiError {
 }
 
 /** Knows what the feed assumes of the sequence. @param onState receives each state that was read */
-export function createSequence(resource: Resource, run: RunStatement, onState: (state: SequenceState) => void) {
-  const text = selectSequence(resource)
-  const coalesce = createCoalescer<SequenceState>() // a statement that begins later than its callers knows all that they know
+export function createSequence(
+  resource: Resource,
+  batch: Statements['batch'],
+  onState: (state: SequenceState) => void,
+) {
   let state: SequenceState = { last: 0n, highest: 0n, cacheSize: 1n, history: '' }
-
-  async function read(): Promise<SequenceState> {
-    state = await coalesce('sequence', async () =>
-      onPrimary(await run<SequenceState & { isStandby: boolean }>(text, [])),
-    )
-    onState(state)
-    return state
-  }
+  /** Begins after the call, so that it knows what the caller knows. */
+  const read = batch({
+    text: selectSequence(resource),
+    maxSize: 10_000,
+    toValues: () => [],
+    toOutputs(rows: (SequenceState & { isStandby: boolean })[], callers: void[]) {
+      state = onPrimary(rows)
+      onState(state)
+      return callers.map(() => state)
+    },
+  })
 
   return {
     read,

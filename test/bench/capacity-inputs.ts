@@ -42,8 +42,8 @@ export const IDEMPOTENCY_KEY = { bytes: 222, walBytes: 534, serviceMs: 0.03, pos
 /** The most that a process used in that run of the bench. */
 export const PROCESS_MB = 183
 
-/** Connections of a process by default: its pool, the readiness probe, and two for subscriptions. */
-export const PROCESS_CONNECTIONS = Environment.shape.DATABASE_POOL_SIZE.parse(undefined) + 1 + 1 + 2
+/** Connections of a process by default: its pool, one for counts, and three in the background. */
+export const PROCESS_CONNECTIONS = Environment.shape.DATABASE_POOL_SIZE.parse(undefined) + 1 + 3
 
 /** Assumed: parts of all requests. Every creation has an Idempotency-Key. */
 export const MIX: Record<Action, number> = { list: 0.6, get: 0.3, create: 0.1 }

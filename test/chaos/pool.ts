@@ -67,8 +67,8 @@ export function whilePoolBlocked(url: string, client: Client, work: () => Promis
   })
 }
 
-/** The readiness probe with the log of outages, and counts, use a connection of their own each. */
-const OTHER_CONNECTIONS = 2
+/** One for counts, and three for what runs in the background. */
+const OTHER_CONNECTIONS = 4
 
 /**
  * Measures whether every connection of the pool works, and whether there are more connections than allowed.

@@ -48,7 +48,7 @@ describe('the service sends only the statements that the selection needs', () =>
     expect(sent).toBe(2)
   })
 
-  test('counts are executed one at a time, once for all that wait for it, and delay no list and no creation', async ({
+  test('counts are executed one at a time, once for all that wait for it, and delay no list, no creation and no /readyz', async ({
     service,
   }) => {
     const checkoutMs = 1_000
@@ -71,6 +71,7 @@ describe('the service sends only the statements that the selection needs', () =>
       await waitUntil(() => database.countPool.waitingCount === 2)
       expect((await peer.send('/v1/pets')).status).toBe(200)
       expect((await peer.post({ name: 'new', categoryId: 1, status: 'available' })).status).toBe(201)
+      expect((await fetch(`${peer.base}/readyz`)).status).toBe(200)
       expect({ counts, waiting: database.waitingCount() }).toEqual({ counts: 1, waiting: 0 })
       await sleep(checkoutMs) // a count waits longer than a list may
     } finally {

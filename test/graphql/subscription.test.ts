@@ -1,9 +1,11 @@
 import { connect } from 'node:net'
+import type pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
 import { largestAsset } from '../support/assets.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { type EventStream, openStream } from '../support/event-stream.ts'
 import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
+import { interceptStatements, type Statement } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
 const NEW = `
@@ -277,6 +279,15 @@ describe('the response', () => {
   })
 })
 
+/** The connections that wait for a lock. Within a transaction, PostgreSQL shows the activity that it has shown first. */
+async function countBlocked(client: pg.Client): Promise<number> {
+  await client.query('SELECT pg_stat_clear_snapshot()')
+  const { rowCount } = await client.query(
+    "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+  )
+  return rowCount ?? 0
+}
+
 describe('a stream ends', () => {
   test('with UNAUTHENTICATED soon after its key is revoked; others go on', async ({ service }) => {
     const key = await service.keys.issue('short')
@@ -299,15 +310,37 @@ describe('a stream ends', () => {
     expect(streams[1]?.ended).toBeUndefined()
   })
 
-  test('soon after its key is revoked while requests have all connections', async ({ service }) => {
-    const { pool } = service.database
-    const peer = await service.startPeer()
-    const stream = await openStream(service, { query: NEW })
+  test('soon after its key is revoked, and /readyz is 200, while requests and a hundred streams far behind wait for the database', async ({
+    service,
+  }) => {
+    stopClock() // keys stay cached
+    await createMany(service, 700) // more than the feed keeps when it begins
+    const { data } = await service.graphql('{ pets(last: 1) { edges { cursor } } }')
+    const after = (data as unknown as { pets: { edges: [{ cursor: string }] } }).pets.edges[0].cursor
+    const { pool, background } = service.database
+    let [pages, release] = [0, () => {}]
+    const released = new Promise<void>((resolve) => (release = resolve))
+    const holdPages = async ({ text }: Statement, send: () => Promise<unknown>) => {
+      if (text.includes('AS page') && ++pages) await released
+      return send()
+    }
+    interceptStatements(service, holdPages, [background])
+    const open = (key = service.key) => openStream({ ...service, key }, { query: NEW, variables: { after } })
+    const [peer, key] = [await service.startPeer(), await service.keys.issue('short')]
+    const streams = await Promise.all(Array.from({ length: 100 }, (_, n) => open(n ? undefined : key)))
+    await waitUntil(() => pages > 0)
     const taken = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()))
-    expect(await peer.keys.revoke(service.key.slice(0, 13))).toBe(true)
-    await waitUntil(() => stream.ended)
-    taken.forEach((client) => client.release())
-    expect(stream.text).toContain('"UNAUTHENTICATED"')
+    await withClient(async (client) => {
+      await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+      release()
+      void open() // waits for the database before its response begins
+      await waitUntil(async () => (await countBlocked(client)) >= 2)
+      expect(await peer.keys.revoke(key.slice(0, 13))).toBe(true)
+      await waitUntil(() => streams[0]?.ended)
+      expect([await countBlocked(client), (await fetch(`${service.base}/readyz`)).status]).toEqual([2, 200])
+    }, databaseOf(service)).finally(() => taken.forEach((connection) => connection.release()))
+    expect(streams[0]?.text).toContain('"UNAUTHENTICATED"')
+    await waitUntil(() => streams.every((stream, n) => !n || stream.events().length === 699))
   })
 
   test('with UNAVAILABLE, without complete, when its key cannot be verified although /readyz is 200', async ({

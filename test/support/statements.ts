@@ -9,10 +9,11 @@ export interface Statement {
 
 type Callback = (error: Error | undefined, result?: unknown) => void
 
-/** Calls `intercept` for every statement of a service's pools from now on; it calls `send` and returns the result. */
+/** Calls `intercept` for every statement of a service's requests, or of these pools, from now on; it calls `send` and returns the result. */
 export function interceptStatements(
   { database }: Pick<TestService, 'database'>,
   intercept: (statement: Statement, send: () => Promise<unknown>) => Promise<unknown>,
+  pools: pg.Pool[] = [database.pool, database.countPool],
 ): void {
   const seen = new WeakSet<pg.PoolClient>()
   const onAcquire = (client: pg.PoolClient) => {
@@ -32,7 +33,7 @@ export function interceptStatements(
       )
     }) as never // stands in for all of pg's overloads
   }
-  for (const pool of [database.pool, database.countPool]) pool.on('acquire', onAcquire)
+  for (const pool of pools) pool.on('acquire', onAcquire)
 }
 
 /** Records every statement that is sent from now on. */

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { Animal } from '../../../src/pets/animal.ts'
-import type { Pool } from '../../../src/database/pool.ts'
+import type { Connections } from '../../../src/database/pool.ts'
 import type { Turn } from './clock.ts'
 
 type NewRow = Omit<Animal, 'id'>
@@ -57,8 +57,8 @@ export class PostgresModel {
   }
 
   /** A pool of the service. */
-  readonly pool = {
-    withConnection: <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
+  readonly pool: Connections = {
+    withConnection: (work) => {
       const start = this.#starts
       const query = async ({ text, values = [] }: pg.QueryConfig) => {
         await this.#transmit('request', start)
@@ -68,7 +68,7 @@ export class PostgresModel {
       }
       return work({ query } as unknown as pg.PoolClient) // all that the service uses of it
     },
-  } as Pool
+  }
 
   async #transmit(label: string, start: number): Promise<void> {
     const wasAvailable = this.isAvailable
