@@ -63,16 +63,35 @@ export class Pool extends pg.Pool {
     }
   }
 
-  /** Part of the pool: what uses it has at most `size` connections at a time, and leaves the others to what does not. */
+  /**
+   * Part of the pool: what uses it has at most `size` connections at a time, and leaves the others to what does not.
+   * @throws ConnectionUnavailableError as for a connection
+   */
   share(size: number): Connections {
-    const waiting: (() => void)[] = []
-    let free = size
+    const waiting = new Set<() => void>()
+    let used = 0
+    const wait = () =>
+      new Promise<void>((resolve, reject) => {
+        const begin = () => {
+          clearTimeout(timer)
+          waiting.delete(begin)
+          resolve()
+        }
+        const timer = setTimeout(() => {
+          waiting.delete(begin)
+          reject(new ConnectionUnavailableError(new Error('the share of the pool is in use')))
+        }, this.options.connectionTimeoutMillis)
+        waiting.add(begin)
+      })
     return {
       withConnection: async (work) => {
-        if (free-- <= 0) await new Promise<void>((resolve) => waiting.push(resolve))
+        if (used === size)
+          await wait() // for the place of another
+        else used++
         return this.withConnection(work).finally(() => {
-          free++
-          waiting.shift()?.()
+          const [next] = waiting
+          if (next) next()
+          else used--
         })
       },
     }
