@@ -136,8 +136,13 @@ describe('a connection that TLS prevents is a line of a command with the reason,
     const DATABASE_URL = server.url('sslmode=verify-full&sslrootcert=CA')
     const { base, until } = await sandbox.start({ DATABASE_URL })
     await server.use('expired')
-    await server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pet-store'")
-    await waitFor(async () => expect((await fetch(`${base}/readyz`)).status).toBe(503))
+    await waitFor(async () => {
+      // Each time: a connection that was being made had the certificate of before.
+      await server.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pet-store'",
+      )
+      expect((await fetch(`${base}/readyz`)).status).toBe(503)
+    })
     await until((log) => log.includes('"reason":"certificate has expired"'))
     await expectFailure(DATABASE_URL, 'certificate has expired')
     await server.use('server')
