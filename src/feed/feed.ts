@@ -39,9 +39,9 @@ export function createFeed<R extends Resource>(resource: R, statements: FeedStat
   const { followers, reader, settled, sequence, pause, wake } = reading
   let state: FeedState<R> = { newest: 0n }
   let loop: Promise<void> | undefined
+  let hasFailed = false // since a read failed, the database may have gone back
 
   async function readWhileFollowed(): Promise<void> {
-    let hasFailed = false
     while (followers.size > 0) {
       try {
         // If the state is older, all streams end; new ones have their cursors checked. A position may come while it is read.
@@ -77,7 +77,7 @@ export function createFeed<R extends Resource>(resource: R, statements: FeedStat
      * A settled id: every item up to it is visible, or will never be. A page that is read later and `follow` from this
      * id miss nothing between them.
      */
-    settledId: async () => state.recent?.end ?? settled.find(),
+    settledId: async () => (hasFailed ? undefined : state.recent?.end) ?? settled.find(),
     requireAssigned: sequence.requireAssigned,
     follow: createFollow(resource, { list: createList(resource, statements), listen, state: () => state, onError }),
     /** Reads the state of the sequence, unless streams are open, which do it once a second. */
