@@ -26,10 +26,10 @@ export async function serveShop(): Promise<Server> {
 
 /** @param env addresses, which are part of the build */
 export async function buildShop({ VITE_PET_STORE, ...oidc }: Record<string, string | undefined>): Promise<void> {
-  const run = (script: string, env: object) =>
-    promisify(execFile)('npm', ['run', script], { cwd: folder, env: { ...process.env, ...env } })
-  await run('generate', { VITE_PET_STORE: ORIGIN })
-  await run('build', { VITE_PET_STORE, ...oidc })
+  const run = (command: string, args: string[], env: object) =>
+    promisify(execFile)(command, args, { cwd: folder, env: { ...process.env, ...env } })
+  await run('npx', ['graphql-codegen'], { VITE_PET_STORE: ORIGIN })
+  await run('npm', ['run', 'build'], { VITE_PET_STORE, ...oidc })
 }
 
 export async function signInAtIssuer(page: Page): Promise<void> {

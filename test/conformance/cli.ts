@@ -2,6 +2,7 @@ import { parseArguments, UsageError } from '../../src/cli/arguments.ts'
 import { OperatorError } from '../../src/operator-error.ts'
 import { cases } from './cases.ts'
 import { createClient, noResponse, ReadOnlyError } from './client.ts'
+import { runCommand } from './command.ts'
 
 const USAGE = `Usage: npm run conformance -- --base-url URL --key KEY [--read-only] [--specification-only]
   Runs the conformance suite against an environment and prints a line for each case. The exit code is 1 if a case fails.
@@ -11,15 +12,7 @@ const USAGE = `Usage: npm run conformance -- --base-url URL --key KEY [--read-on
                          with "conformance"; the API cannot delete them
   --specification-only   skips the cases that come from design decisions where the specification is silent`
 
-try {
-  if (process.argv.includes('--help')) console.log(USAGE)
-  else process.exitCode = await run(parse(process.argv.slice(2)))
-} catch (error) {
-  if (!(error instanceof OperatorError)) throw error
-  console.error(error.message)
-  process.exitCode = 1
-}
-process.exit() // fetch keeps connections open
+await runCommand(USAGE, (args) => run(parse(args)))
 
 /** @returns the exit code. @throws OperatorError if the environment sends no response, or rejects the key */
 async function run({ baseUrl, key, readOnly, specificationOnly }: ReturnType<typeof parse>): Promise<number> {

@@ -1,5 +1,6 @@
 import { parseArguments } from '../../src/cli/arguments.ts'
 import { OperatorError } from '../../src/operator-error.ts'
+import { runCommand } from './command.ts'
 import { sentences, SkipError, type Target } from './graphql-over-http-cases.ts'
 
 const USAGE = `Usage: node test/conformance/graphql-over-http.mjs URL [--key KEY] [--partial QUERY]
@@ -10,15 +11,7 @@ const USAGE = `Usage: node test/conformance/graphql-over-http.mjs URL [--key KEY
   --key KEY         is sent as Authorization: Bearer KEY
   --partial QUERY   a query of the server's schema whose result has data and errors. Without it some cases are skipped`
 
-try {
-  if (process.argv.includes('--help')) console.log(USAGE)
-  else process.exitCode = await run(parse(process.argv.slice(2)))
-} catch (error) {
-  if (!(error instanceof OperatorError)) throw error
-  console.error(error.message)
-  process.exitCode = 1
-}
-process.exit() // fetch keeps connections open
+await runCommand(USAGE, (args) => run(parse(args)))
 
 /** @returns the exit code. @throws OperatorError if there is no server */
 async function run(target: Target): Promise<number> {

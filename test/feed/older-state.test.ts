@@ -110,25 +110,25 @@ test('a stream that is open while the database goes back to an older state ends,
   ])
 })
 
-test('a page of an older state has a liveCursor of that state, before the feed has read again', async ({ service }) => {
+/** A stream with five animals, whose feed cannot read. @returns it, and SQL that restores an empty table */
+async function streamUntilReadFails(service: TestService) {
   const stream = await openStream(service, { query: NEW })
   await create(service, 5)
   await stream.received(5)
   await sql(service, 'ALTER TABLE animal RENAME TO unavailable')
   await service.log.line({ msg: 'failed to read new animals' })
-  const restore = 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal'
+  return { stream, restore: 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal' }
+}
+
+test('a page of an older state has a liveCursor of that state, before the feed has read again', async ({ service }) => {
+  const { restore } = await streamUntilReadFails(service)
   await sql(service, `BEGIN; ${restore}; INSERT INTO animal (name, category_id) VALUES ('Tom', 1); COMMIT`)
   const page = await service.graphql('{ pets { liveCursor nodes { name } } }')
   expect(page.data?.['pets']).toEqual({ liveCursor: toCursor(1n), nodes: [{ name: 'Tom' }] })
 })
 
 test('an older state in which more animals were added than were lost ends a stream, too', async ({ service }) => {
-  const stream = await openStream(service, { query: NEW })
-  await create(service, 5)
-  await stream.received(5)
-  await sql(service, 'ALTER TABLE animal RENAME TO unavailable')
-  await service.log.line({ msg: 'failed to read new animals' })
-  const restore = 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal'
+  const { stream, restore } = await streamUntilReadFails(service)
   await sql(
     service,
     `BEGIN; ${restore}; INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 9) AS n; COMMIT`,
