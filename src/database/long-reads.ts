@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
-import type { Connections } from './pool.ts'
+import type { Pool } from './pool.ts'
 import { toPreparedStatement } from './prepared-statement.ts'
 import type { RunStatement } from './statements.ts'
 
@@ -33,7 +33,7 @@ interface Waiter {
  * is first: however many reads reach the statement timeout, one that is fast waits for one of them.
  * @param pool has one connection; what waits for it longer than the checkout timeout fails
  */
-export function createLongReads(pool: Connections): RunStatement {
+export function createLongReads(pool: Pool): RunStatement {
   /** Oldest first. For each of them a checkout waits, which executes the fastest of all. */
   const waiting = new Map<string, Waiter>()
   /** How long each slow read took the last time. */

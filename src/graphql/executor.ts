@@ -41,7 +41,7 @@ interface Slot {
   parent?: Slot
 }
 
-/** Executes queries and mutations, in half of the time of graphql-js; it leaves a schema with abstract types to graphql-js. */
+/** Executes queries and mutations. A schema with interfaces or unions is left to the executor that Yoga would use. */
 export function useExecutor(schema: GraphQLSchema): Plugin {
   if (Object.values(schema.getTypeMap()).some(isAbstractType)) return {}
   return {

@@ -47,6 +47,6 @@ function parseParameter(name: string, json: unknown): unknown {
   throw new ApiError('INVALID_ARGUMENT', `${name}: must be a JSON object`)
 }
 
-export function isMap(value: unknown): value is Record<string, unknown> {
+function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -58,13 +58,13 @@ export function useSharedExecution(analyze: Analyze, turns: Turns): Plugin {
 }
 
 /** A result that plugins may change: its `data` is copied when one of them reads it. */
-class SharedResult implements ExecutionResult {
+export class SharedResult implements ExecutionResult {
   errors?: readonly GraphQLError[]
   declare data: Data
   readonly #executed: Executed
   #own: { data: Data } | undefined
 
-  // A property of the object, so that `{ ...result }` has it. With getters of its own, each object would cost V8 a class.
+  // A property of the object, so that `{ ...result }` has it. With functions of its own, each object would get a hidden class.
   static readonly #DATA: PropertyDescriptor & ThisType<SharedResult> = {
     enumerable: true,
     configurable: true,

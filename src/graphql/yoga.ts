@@ -13,7 +13,7 @@ import { useLimits } from './limits.ts'
 import { useOperation } from './operation.ts'
 import type { GraphQLParams } from './params.ts'
 import { toRequestError } from './request-errors.ts'
-import { useSharedExecution } from './shared-execution.ts'
+import { SharedResult, useSharedExecution } from './shared-execution.ts'
 import { type SubscribeDependencies, type Subscription, useSubscriptions } from './subscription/subscribe.ts'
 import { type TrustedDocuments, useTrustedDocuments } from './trusted-documents.ts'
 
@@ -71,12 +71,16 @@ export function createPipeline(schema: GraphQLSchema, dependencies: PipelineDepe
     )
     if (context.subscription) return context.subscription
     const single = result as ExecutionResult // nothing is streamed in it
-    if (!('data' in single)) throw toRequestError(single)
+    // Reading `data` of a shared result would copy it.
+    if (!(single instanceof SharedResult) && single.data === undefined) throw toRequestError(single)
     return { result: single, cost: context.cost }
   }
 }
 
-/** What plugins read of a request: most read nothing, and objects of Fetch take longer to make than a small query. */
+/**
+ * What plugins read of a request, but for its body, which was received before. Most read nothing, and objects of Fetch take longer
+ * to make than a small query.
+ */
 class FetchRequest {
   readonly #req: Request
 
