@@ -17,7 +17,7 @@ const MISSING_RIGHTS = `
     VALUES ('api_key', 'SELECT'), ('idempotency_key', 'SELECT'), ('idempotency_key', 'INSERT'),
       ('idempotency_key', 'UPDATE'), ('_prisma_migrations', 'SELECT')
     UNION SELECT name || suffix, privilege FROM unnest($1::text[]) AS name
-      CROSS JOIN (VALUES ('', 'SELECT'), ('', 'INSERT'), ('_id_seq', 'USAGE')) AS of_resource (suffix, privilege)
+      CROSS JOIN (VALUES ('', 'SELECT'), ('', 'INSERT'), ('_id_seq', 'SELECT'), ('_id_seq', 'USAGE')) AS of_resource (suffix, privilege)
   ) AS needed (relation, privilege)
   JOIN pg_class ON relname = relation AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'public')
   WHERE NOT has_schema_privilege(relnamespace, 'USAGE') OR NOT CASE relkind

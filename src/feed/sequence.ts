@@ -3,17 +3,14 @@ import { ApiError, invalidArgument } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
 import { describeTable } from '../store/table.ts'
 
-const sequenceOf = ({ table }: Resource) =>
-  `pg_sequences WHERE schemaname = 'public' AND sequencename = '${table}_id_seq'`
-
 /**
- * SQL: the id that the sequence has given last. It is read after the snapshot of its statement was taken, so an id above it
- * is not of the sequence: the row was imported, and the sequence not moved. Such rows are not read before the sequence has
- * passed them, because all ids until then would be skipped. A sequence that was just restarted has no last id.
+ * SQL: the id that the sequence has given last; if it has given none since it was set, the one before the next. It is read
+ * after the snapshot of its statement was taken, so an id above it is not of the sequence: the row was imported, and the
+ * sequence not moved. Such rows are not read before the sequence has passed them, because all ids until then would be
+ * skipped.
  */
 export function lastId(resource: Resource): string {
-  const { name } = describeTable(resource)
-  return `coalesce((SELECT last_value FROM ${sequenceOf(resource)}), (SELECT max(id) FROM ${name}), 0)`
+  return `(SELECT last_value - (NOT is_called)::int FROM ${describeTable(resource).sequence})`
 }
 
 /**
@@ -29,11 +26,11 @@ export function historyOf(resource: Resource): string {
 
 /** The sequence has ids that were rolled back or deleted. The table has ids that were imported with their rows. */
 function selectSequence(resource: Resource): string {
-  const { name } = describeTable(resource)
+  const { name, sequence } = describeTable(resource)
   return `
-    SELECT ${lastId(resource)} AS last, greatest((SELECT max(id) FROM ${name}), last_value, 0) AS highest,
-      cache_size AS "cacheSize", ${historyOf(resource)}, pg_is_in_recovery() AS "isStandby"
-    FROM ${sequenceOf(resource)}`
+    SELECT last, greatest(last, (SELECT max(id) FROM ${name})) AS highest, seqcache AS "cacheSize",
+      ${historyOf(resource)}, pg_is_in_recovery() AS "isStandby"
+    FROM pg_sequence, ${lastId(resource)} AS given (last) WHERE seqrelid = '${sequence}'::regclass`
 }
 
 /** What the feed assumes of the sequence: no row has an id above `last`, and `cacheSize` is 1. */

@@ -109,13 +109,18 @@ test('/readyz names the rights that the table of any resource lacks', async ({ u
   )
   const { problem } = await readState()
   await pool.end()
-  expect(problem).toBe('The role of DATABASE_URL lacks rights: INSERT on order, USAGE on order_id_seq.')
+  expect(problem).toBe(
+    'The role of DATABASE_URL lacks rights: INSERT on order, SELECT on order_id_seq, USAGE on order_id_seq.',
+  )
 })
 
 test.for([
   ['REVOKE INSERT ON public.animal', 'INSERT on animal'],
-  ['REVOKE ALL ON ALL SEQUENCES IN SCHEMA public', 'USAGE on animal_id_seq'],
-  ['REVOKE ALL ON SCHEMA public', 'INSERT on animal, SELECT on animal, USAGE on animal_id_seq, '],
+  ['REVOKE ALL ON ALL SEQUENCES IN SCHEMA public', 'SELECT on animal_id_seq, USAGE on animal_id_seq'],
+  [
+    'REVOKE ALL ON SCHEMA public',
+    'INSERT on animal, SELECT on animal, SELECT on animal_id_seq, USAGE on animal_id_seq, ',
+  ],
 ] as const)('without a right /readyz and what needs it are 503: %s', async ([revoke, missing], { urls }) => {
   const key = await keys(urls.owner, 'create', '--name', 'roles')
   const service = await startService(urls.service, { key })

@@ -47,6 +47,8 @@ const CHANGES = {
   'was deleted': "INSERT INTO animal (name, category_id) VALUES ('Tom', 1); DELETE FROM animal",
   'was assigned before the sequence was moved':
     "INSERT INTO animal (name, category_id) VALUES ('Tom', 1); ALTER SEQUENCE animal_id_seq RESTART WITH 1000",
+  'was assigned before the next one was set':
+    "INSERT INTO animal (name, category_id) VALUES ('Tom', 1); SELECT setval('animal_id_seq', 1000, false)",
 }
 
 test.for(Object.entries(CHANGES))('the cursor of an id that %s is accepted', async ([, change], { service }) => {
@@ -59,18 +61,22 @@ test.for(Object.entries(CHANGES))('the cursor of an id that %s is accepted', asy
 })
 
 const ABOVE = {
-  'imported into a table whose sequence was never used':
+  'imported into a table whose sequence was never used': [
     "INSERT INTO animal (id, name, category_id) VALUES (1000, 'Tom', 1)",
-  'given before the sequence was set back':
+    0n,
+  ],
+  'given before the sequence was set back': [
     "SELECT setval('animal_id_seq', 999); INSERT INTO animal (name, category_id) VALUES ('Tom', 1)",
-}
+    1000n,
+  ],
+} as const
 
 test.for(Object.entries(ABOVE))(
   'a stream after an id that was %s is rejected, since lower ones were given',
-  async ([, add], { service }) => {
+  async ([, [add, settledId]], { service }) => {
     await sql(service, add)
     const { data } = await service.graphql('{ pets { liveCursor } }')
-    expect(data).toEqual({ pets: { liveCursor: toCursor(1000n) } })
+    expect(data).toEqual({ pets: { liveCursor: toCursor(settledId) } })
     await sql(service, "SELECT setval('animal_id_seq', 1, false)")
     await create(service, 3)
     expect(await rejected(service, { after: toCursor(1000n) })).toContain('begin with a new page')
@@ -199,26 +205,37 @@ async function createPersistently({ post }: TestService, name: string): Promise<
   }
 }
 
-test('what is added below an imported id is sent, and the log and a metric say what to repair', async ({ service }) => {
-  await create(service, 3)
-  const stream = await openStream(service, { query: NEW, variables: { after: toCursor(3n) } })
-  await sql(service, "INSERT INTO animal (id, name, category_id) VALUES (5, 'imported', 1), (1000, 'imported', 1)")
-  const { data } = await service.graphql('{ pets { liveCursor nodes { id } } }')
-  const page = data?.['pets'] as unknown as { liveCursor: string; nodes: { id: string }[] }
-  expect([page.liveCursor, page.nodes[0]?.id]).toEqual([toCursor(3n), '1000'])
-  const ids = [await createPersistently(service, 'a'), await createPersistently(service, 'b')]
-  expect(ids).toEqual([4, 6])
-  const events = await stream.received(3)
-  expect(events.map(({ data }) => JSON.parse(data).data.petCreated.node.id)).toEqual(['4', '5', '6'])
-  await service.log.line({
-    msg: 'the sequence of ids must be repaired',
-    reason: `there are ids above the sequence: SELECT setval('"public"."animal_id_seq"', (SELECT max(id) FROM "public"."animal"))`,
-  })
-  expect(await (await service.send('/metrics')).text()).toMatch(/petstore_sequence_behind 99\d/)
-  await sql(service, "SELECT setval('animal_id_seq', (SELECT max(id) FROM animal))")
-  await create(service)
-  expect(await stream.received(5)).toHaveLength(5)
-})
+const SEQUENCES = { 'has given ids': 3, 'was never used': 0 }
+
+test.for(Object.entries(SEQUENCES))(
+  'what a sequence that %s gives below an imported id is sent, and the log and a metric say what to repair',
+  async ([, last], { service }) => {
+    await create(service, last)
+    const settled = toCursor(BigInt(last))
+    const stream = await openStream(service, { query: NEW, variables: { after: settled } })
+    const imported = last + 2
+    await sql(
+      service,
+      `INSERT INTO animal (id, name, category_id) VALUES (${imported}, 'imported', 1), (1000, 'imported', 1)`,
+    )
+    await service.log.line({
+      msg: 'the sequence of ids must be repaired',
+      reason: `there are ids above the sequence: SELECT setval('"public"."animal_id_seq"', (SELECT max(id) FROM "public"."animal"))`,
+    })
+    expect(await (await service.send('/metrics')).text()).toContain(`petstore_sequence_behind ${1_000 - last}`)
+    const { data } = await service.graphql('{ pets { liveCursor nodes { id } } }')
+    const page = data?.['pets'] as unknown as { liveCursor: string; nodes: { id: string }[] }
+    expect([page.liveCursor, page.nodes[0]?.id]).toEqual([settled, '1000'])
+    const ids = [await createPersistently(service, 'a'), await createPersistently(service, 'b')]
+    expect(ids).toEqual([last + 1, last + 3])
+    const events = await stream.received(3)
+    const received = events.map(({ data }) => Number(JSON.parse(data).data.petCreated.node.id))
+    expect(received).toEqual([last + 1, imported, last + 3])
+    await sql(service, "SELECT setval('animal_id_seq', (SELECT max(id) FROM animal))")
+    await create(service)
+    expect(await stream.received(5)).toHaveLength(5)
+  },
+)
 
 test('a probe notices a sequence with CACHE, without a stream', async ({ service }) => {
   await sql(service, 'ALTER SEQUENCE animal_id_seq CACHE 20')
