@@ -19,10 +19,3 @@ test.for(['docs/feed.md', 'docs/writes.md'])('every claim of %s names a test tha
   expect(new Set(rows.map(([number]) => number))).toEqual(numbers)
   for (const [, file = '', title = ''] of rows) expect(read(file.replaceAll('`', ''))).toContain(title)
 })
-
-test('every claim of docs/feed.md names a line that exists', () => {
-  const lines = claimsOf(read('docs/feed.md').split('## Tests')[0] ?? '').map(([, , line = '']) => line)
-  const named = lines.flatMap((line) => [...line.matchAll(/^`(.+)`: `(.+)`$/g)])
-  expect(named).toHaveLength(lines.length - 1) // the first one is held by all others
-  for (const [, file = '', code = ''] of named) expect(read(file)).toContain(code)
-})

@@ -13,8 +13,8 @@ runNode('src/build/build.mjs')
 // Not compiled with the other peers, whose plugin for Pothos changes the type of every schema.
 await bundle(
   {
-    'test/service-yoga': 'test/support/service-yoga.ts',
-    'test/service-graphql-js': 'test/support/service-graphql-js.ts',
+    'test/service-yoga': 'test/bench/service/yoga.ts',
+    'test/service-graphql-js': 'test/bench/service/graphql-js.ts',
   },
   'dist',
 )

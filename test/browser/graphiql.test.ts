@@ -163,19 +163,6 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     }
   })
 
-  test('shows the whole title of the active tab, beside the button that closes it', async ({ page, link }) => {
-    await open(page, link)
-    const tab = page.locator('.graphiql-tab-active')
-    const button = await tab.getByRole('button', { name: 'Close Tab' }).boundingBox()
-    const title = await tab.locator('.graphiql-tab-button').evaluate((element) => {
-      const range = element.ownerDocument.createRange()
-      range.selectNodeContents(element)
-      return range.getBoundingClientRect().right
-    })
-    expect(button?.x).toBeGreaterThanOrEqual(title)
-    expect(button?.y).toBeGreaterThanOrEqual((await tab.boundingBox())?.y ?? NaN)
-  })
-
   test('forgets the key with "Clear data", at once and after a reload', async ({ page, service, link }) => {
     await open(page, link)
     await page.getByRole('button', { name: 'Open settings dialog' }).click()
@@ -247,13 +234,6 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(await page.getByRole('tab').allInnerTexts()).toEqual(examples)
     await page.getByRole('button', { name: 'Execute query' }).click()
     await expectResult(page).toMatchObject({ data: { pets: { nodes: [] } } })
-  })
-
-  test('marks unknown fields', async ({ page, link }) => {
-    await open(page, link)
-    await fill(page, 'Operation Editor', '{ pets { nodes { colour } } }')
-    const marked = editor(page, 'Operation Editor').locator('.squiggly-error')
-    await expect.poll(() => marked.count(), patience).toBe(1)
   })
 })
 

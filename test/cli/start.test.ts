@@ -1,20 +1,17 @@
-import { spawn, type StdioOptions } from 'node:child_process'
-import { cpSync, existsSync, openSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, openSync } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
 import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished } from 'vitest'
+import { describe, expect } from 'vitest'
 import { listMigrations } from '../../src/database/migrate.ts'
 import { REMOVED_VARIABLES } from '../../src/environment.ts'
 import { assets } from '../support/assets.ts'
 import { cloneDatabase, databaseOf, dropDatabase, withClient } from '../support/harness.ts'
 import {
   freePort,
-  INHERITED,
   unreachableDatabaseUrl,
   kill,
   occupyPort,
@@ -22,10 +19,12 @@ import {
   type ServiceProcess,
   testWithProcess as test,
 } from '../support/processes.ts'
+import { sendMany } from '../support/raw-http.ts'
 import { waitFor } from '../support/timeouts.ts'
 
 const oneLine = /^[^\n]+\n$/
 const keyAlone = /^pets_[0-9a-z]{57}\n$/
+const withoutKey = expect.not.stringMatching(/pets_[0-9a-z]{57}/)
 const unavailable = { code: 'UNAVAILABLE', message: expect.any(String), status: 503 }
 
 const get = ({ base }: ServiceProcess, path: string, key = '') =>
@@ -45,19 +44,10 @@ const list = async (service: ServiceProcess, key: string): Promise<unknown> =>
 /** Longer than the timeout of a test, so a test that passes did not wait for the end of the drain delay. */
 const longDrain = { DRAIN_TIMEOUT_MS: '600000' }
 
-/** Copies what a deployment has into the folder of the sandbox. @returns the path of a file of dist/ there */
-function copyPrograms({ dataDir }: Sandbox): (file: string) => string {
-  const root = fileURLToPath(new URL('../..', import.meta.url))
-  const filter = (path: string) => !path.startsWith(join(root, 'dist/test-')) // other tests create and delete them
-  for (const name of ['dist', 'prisma', 'package.json'])
-    cpSync(join(root, name), join(dataDir, name), { recursive: true, filter })
-  return (file) => join(dataDir, 'dist', file)
-}
-
 const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
 
 describe('the service on its own PostgreSQL', { concurrent: true }, () => {
-  test('a first start in an empty folder prints addresses and a key that reads the sample animals and the metrics', async ({
+  test('a first start prints addresses and a key that reads samples and metrics, and is in no page', async ({
     sandbox,
   }) => {
     const service = await sandbox.startEmpty()
@@ -71,33 +61,26 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect(await list(service, key)).toEqual(expect.arrayContaining(samples))
     expect((await get(service, '/metrics', key)).status).toBe(200)
     expect((await get(service, '/v1/pets')).status).toBe(401)
-  })
-
-  test('with a heap that is too small it logs a warning', async ({ sandbox }) => {
-    const cannotListen = { HOST: '203.0.113.1', DATABASE_URL: await unreachableDatabaseUrl() }
-    const start = (mb: number) => {
-      const options = `--max-old-space-size=${mb} --max-semi-space-size=16` // the second one as npm start has it
-      return sandbox.run('main.js', [], { ...cannotListen, NODE_OPTIONS: options })
+    for (const path of ['/graphql', '/docs', ...assets, '/openapi.json']) {
+      const response = await fetch(service.base + path, { headers: { Accept: 'text/html' } })
+      expect([response.status, [...response.headers].join() + (await response.text())]).toEqual([200, withoutKey])
     }
-    expect((await start(64)).stdout).toContain('set --max-old-space-size=96 or more')
-    expect((await start(96)).stdout).not.toContain('max-old-space-size')
   })
 
-  test('a variable that is not read any more and is still set is one line in the log', async ({ sandbox }) => {
+  test('a start warns of a heap that is too small, and of each variable that is not read any more', async ({
+    sandbox,
+  }) => {
     const removed = Object.fromEntries(REMOVED_VARIABLES.map((name) => [name, '1']))
-    const env = { HOST: '203.0.113.1', DATABASE_URL: await unreachableDatabaseUrl(), ...removed }
-    const { stdout } = await sandbox.run('main.js', [], env)
+    const cannotListen = { HOST: '203.0.113.1', DATABASE_URL: await unreachableDatabaseUrl() }
+    const start = (mb: number, env = {}) => {
+      const options = `--max-old-space-size=${mb} --max-semi-space-size=16` // the second one as npm start has it
+      return sandbox.run('main.js', [], { ...cannotListen, ...env, NODE_OPTIONS: options })
+    }
+    const { stdout } = await start(64, removed)
+    expect(stdout).toContain('set --max-old-space-size=96 or more')
     const lines = stdout.matchAll(/"level":40,.*"msg":"(.+) is not read any more: see the changelog"/g)
     expect(Array.from(lines, ([, name]) => name)).toEqual(REMOVED_VARIABLES)
-  })
-
-  test('the service never sends the development key to a client', async ({ sandbox }) => {
-    const { base } = await sandbox.start()
-    for (const path of ['/graphql', '/docs', ...assets, '/openapi.json']) {
-      const response = await fetch(base + path, { headers: { Accept: 'text/html' } })
-      expect(response.status).toBe(200)
-      expect(JSON.stringify([...response.headers]) + (await response.text())).not.toMatch(/pets_[0-9a-z]{57}/)
-    }
+    expect((await start(96)).stdout).not.toContain('max-old-space-size')
   })
 
   const endings: Record<string, (service: ServiceProcess, postgres: number) => Promise<unknown>> = {
@@ -162,11 +145,6 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     await waitFor(async () => expect(await status(beside)).toBe(401))
     expect(await sandbox.postgresPid()).toBe(postgres)
   })
-
-  test('npm start takes no arguments', async ({ sandbox }) => {
-    const stderr = 'The service takes no arguments but --help; environment variables configure it.\n'
-    expect(await sandbox.run('main.js', ['--port', '80'])).toEqual({ code: 1, stdout: '', stderr })
-  })
 })
 
 describe('the service on an external database', { concurrent: true }, () => {
@@ -188,7 +166,6 @@ describe('the service on an external database', { concurrent: true }, () => {
     expect((await get(service, '/readyz')).status).toBe(200)
     await service.until((text) => text.includes('database available again'))
     expect(await migrate('status')).toEqual({ code: 0, stdout: lines('applied  '), stderr: '' })
-    expect(await migrate('deploy')).toEqual({ code: 0, stdout: 'No pending migrations.\n', stderr: '' })
   })
 
   test('a migration that the database rejects for now is logged once, and tried again', async ({
@@ -222,13 +199,24 @@ describe('the service on an external database', { concurrent: true }, () => {
     expect(stdout.match(/"msg":"migration failed/g)).toHaveLength(1)
   })
 
-  test('a copy of dist/, prisma/ and package.json is enough, with tracing, too', async ({ sandbox, emptyDatabase }) => {
-    const program = copyPrograms(sandbox)
-    const env = {
-      DATABASE_URL: emptyDatabase,
-      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
-      DRAIN_TIMEOUT_MS: '1',
-    }
+  test('a copy of dist/, prisma/ and package.json is enough, and sends the last spans before it exits', async ({
+    sandbox,
+    emptyDatabase,
+    onTestFinished,
+  }) => {
+    const root = fileURLToPath(new URL('../..', import.meta.url))
+    const filter = (path: string) => !path.startsWith(join(root, 'dist/test-')) // other tests create and delete them
+    for (const name of ['dist', 'prisma', 'package.json'])
+      cpSync(join(root, name), join(sandbox.dataDir, name), { recursive: true, filter })
+    const program = (file: string) => join(sandbox.dataDir, 'dist', file)
+    const traced: unknown[] = []
+    const collector = createServer((req, res) => {
+      traced.push(req.url)
+      res.end()
+    })
+    onTestFinished(() => void collector.close())
+    const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${(await occupyPort(collector)).port}`
+    const env = { DATABASE_URL: emptyDatabase, OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_BSP_SCHEDULE_DELAY: '600000' }
     expect(await sandbox.run(program('cli/migrate.js'), ['deploy'], env)).toMatchObject({ code: 0, stderr: '' })
     const created = await sandbox.run(program('cli/keys.js'), ['create', '--name', 'web'], env)
     expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
@@ -240,50 +228,11 @@ describe('the service on an external database', { concurrent: true }, () => {
     expect(await response.json()).toEqual({ data: { pets: { totalCount: 1, nodes: [{ name: 'Rex' }] } } })
     expect((await fetch(`${service.base}/docs`)).status).toBe(200)
     expect(await service.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
+    expect(traced).toEqual(['/v1/traces'])
   })
-
-  test('without its pages reports that in one line', async ({ sandbox }) => {
-    const program = copyPrograms(sandbox)
-    rmSync(program('public'), { recursive: true })
-    const { code, stderr } = await sandbox.run(program('main.js'), [], { DATABASE_URL: await unreachableDatabaseUrl() })
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/^dist\/public\/ does not exist: npm run build[^\n]*\n$/)
-  })
-
-  test.for(['sslrootcert=/nowhere', 'sslmode=verify-full&sslkey=/nowhere'])(
-    'with a missing file in DATABASE_URL (%s) fails with one line that names the variable',
-    async (parameters, { sandbox }) => {
-      const env = { DATABASE_URL: `postgresql://x/y?${parameters}` }
-      const stderr = expect.stringMatching(/^[^\n]*: DATABASE_URL [^\n]+\n$/)
-      expect(await sandbox.run('main.js', [], env)).toEqual({ code: 1, stdout: '', stderr })
-    },
-  )
 })
 
-test('SIGTERM: a request in flight completes before the process exits', async ({ sandbox }) => {
-  const service = await sandbox.start(longDrain)
-  const body = JSON.stringify({ name: 'Rex', categoryId: 1 })
-  const headers = {
-    Authorization: `Bearer ${await devKey(sandbox)}`,
-    'Content-Type': 'application/json',
-    'Content-Length': body.length,
-    Expect: '100-continue',
-    Connection: 'keep-alive',
-  }
-  const client = request({ host: '127.0.0.1', port: service.port, path: '/v1/pets', method: 'POST', headers })
-  const responded = once(client, 'response') as Promise<[IncomingMessage]>
-  client.flushHeaders()
-  await once(client, 'continue') // the service has the request
-  client.write(body.slice(0, 9))
-  const ended = service.signal('SIGTERM')
-  await waitFor(() => expect(get(service, '/livez')).rejects.toThrow('fetch failed')) // the signal has been handled
-  client.end(body.slice(9))
-  const [response] = await responded
-  expect(response.statusCode).toBe(201)
-  expect(await ended).toMatchObject({ code: 0, stderr: '' }) // it does not wait until the client closes the connection
-})
-
-test('a second signal during the drain delay stops the process immediately', async ({ sandbox }) => {
+test.concurrent('a second signal during the drain delay stops the process immediately', async ({ sandbox }) => {
   const service = await sandbox.start({ DATABASE_URL: await unreachableDatabaseUrl(), DRAIN_DELAY_MS: '600000' })
   const ended = service.signal('SIGTERM')
   await waitFor(async () => {
@@ -295,55 +244,43 @@ test('a second signal during the drain delay stops the process immediately', asy
   expect(await ended).toMatchObject({ code: 1 })
 })
 
-describe('without a reader of its log it serves until SIGTERM, and exits with 0', () => {
-  /** Starts the service without a database. @returns ends it, and returns its exit code and the lines on stderr */
-  async function startWithout(stdout: 'pipe' | number) {
+describe('without a reader of its log it serves until SIGTERM, and exits with 0', { concurrent: true }, () => {
+  /** Starts the service without a database. @returns also a function that sends a request, as soon as it responds */
+  async function startWithout({ launch }: Sandbox, stdout?: number) {
     const port = await freePort()
-    const env = { ...INHERITED, DATABASE_URL: await unreachableDatabaseUrl(), PORT: String(port), HOST: '127.0.0.1' }
-    const stdio: StdioOptions = ['ignore', stdout, 'pipe']
-    const child = spawn(process.execPath, [fileURLToPath(new URL('../../dist/main.js', import.meta.url))], {
-      env,
-      stdio,
-    })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const exited = once(child, 'exit')
-    const stderr = child.stderr ? text(child.stderr) : ''
-    const path = `http://127.0.0.1:${port}/nothing`
-    return {
-      child,
-      /** Sends a request, which has a line in the log, as soon as the service responds. */
-      send: () => waitFor(async () => expect((await fetch(path)).status).toBe(404)),
-      async end() {
-        child.kill('SIGTERM')
-        const [code] = (await exited) as [number | null]
-        return { code, stderr: await stderr }
-      },
-    }
+    const env = { DATABASE_URL: await unreachableDatabaseUrl(), PORT: String(port) }
+    const path = `http://127.0.0.1:${port}/nothing` // a request has a line in the log
+    const send = () => waitFor(async () => expect((await fetch(path)).status).toBe(404))
+    return { ...launch('main.js', env, stdout), port, send }
   }
 
-  test.for([0, 1, 2, 3, 4])('that has gone after line %i', async (lines) => {
-    const { child, send, end } = await startWithout('pipe')
+  test.for([0, 3])('that has gone after line %i', async (lines, { sandbox }) => {
+    const { child, send, signal } = await startWithout(sandbox)
     let received = 0
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    child.stdout?.on('data', (text: string) => {
       received += text.split('\n').length - 1
       if (received >= lines) child.stdout?.destroy()
     })
     if (lines === 0) child.stdout?.destroy()
     await send()
-    expect(await end()).toEqual({ code: 0, stderr: '' })
+    expect(await signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('that takes nothing', async () => {
-    const { child, send, end } = await startWithout('pipe')
+  test('that takes nothing', async ({ sandbox }) => {
+    const { child, port, send, signal } = await startWithout(sandbox)
     await send()
     child.stdout?.pause()
-    for (let n = 0; n < 3_000; n += 50) await Promise.all(Array.from({ length: 50 }, send))
-    expect(await end()).toEqual({ code: 0, stderr: '' })
+    await sendMany(port, Array<string>(3_000).fill('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n'))
+    const exited = once(child, 'exit')
+    const closed = signal('SIGTERM')
+    expect(await exited).toEqual([0, null])
+    child.stdout?.resume()
+    expect((await closed).stderr).toBe('')
   })
 
-  test.skipIf(!existsSync('/dev/full'))('on a full disk', async () => {
-    const { send, end } = await startWithout(openSync('/dev/full', 'w'))
+  test.skipIf(!existsSync('/dev/full'))('on a full disk', async ({ sandbox }) => {
+    const { send, signal } = await startWithout(sandbox, openSync('/dev/full', 'w'))
     await send()
-    expect(await end()).toEqual({ code: 0, stderr: '' })
+    expect(await signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
   })
 })

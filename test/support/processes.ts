@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -52,10 +52,10 @@ async function createSandbox() {
   const programs: ReturnType<typeof launch>[] = []
   let closed = false
 
-  function add(program: string, args: string[], env: Env, uid?: number) {
+  function add(program: string, args: string[], env: Env, options?: LaunchOptions) {
     if (closed) throw new Error('The test is over') // a test that timed out may still be running
     const variables = { ...GENEROUS_TIMEOUTS, DATA_DIR: dataDir, PORT: '0', HOST: '127.0.0.1', ...env }
-    const added = launch(program, args, variables, uid)
+    const added = launch(program, args, variables, options)
     programs.push(added)
     return added
   }
@@ -83,14 +83,14 @@ async function createSandbox() {
     postgresPid,
     initialise,
     /** Runs a program of dist/, or an absolute path, and waits until it exits. Only root can run it as another user. */
-    run: (program: string, args: string[] = [], env: Env = {}, uid?: number) => add(program, args, env, uid).exited,
+    run: (program: string, args: string[] = [], env: Env = {}, uid?: number) => add(program, args, env, { uid }).exited,
     /** Starts the service on an initialised PostgreSQL and waits until it is listening, by default on a free port. */
     async start(env: Env = {}, program?: string) {
       if (!env.DATABASE_URL && !existsSync(join(dataDir, 'postgres'))) await initialise()
       return start(env, program)
     },
     /** Starts a program of dist/ without waiting for anything. */
-    launch: (program: string, args: string[] = [], env: Env = {}) => add(program, args, env),
+    launch: (program: string, env: Env = {}, stdout?: number) => add(program, [], env, { stdout }),
     /** Starts the service in the empty folder, so that it initialises its PostgreSQL itself. */
     startEmpty: () => start({}),
     async close() {
@@ -107,20 +107,26 @@ async function createSandbox() {
   }
 }
 
+interface LaunchOptions {
+  uid?: number | undefined
+  /** A file descriptor instead of a pipe. */
+  stdout?: number | undefined
+}
+
 /** Starts a program of dist/ with only these environment variables and the inherited ones, and collects its output. */
-function launch(program: string, args: string[], env: Env, uid?: number) {
-  const file = resolve(fileURLToPath(new URL('../../dist/', import.meta.url)), program)
-  const child = spawn(process.execPath, [file, ...args], {
+function launch(program: string, args: string[], env: Env, { uid, stdout: file }: LaunchOptions = {}) {
+  const path = resolve(fileURLToPath(new URL('../../dist/', import.meta.url)), program)
+  const child: ChildProcess = spawn(process.execPath, [path, ...args], {
     cwd: tmpdir(), // outside the project, since the programs must not depend on the working directory
     env: { ...INHERITED, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', file ?? 'pipe', 'pipe'],
     detached: true, // a process group of its own
     ...(uid !== undefined && { uid }),
   })
   let stdout = ''
   let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   child.on('error', (error) => (stderr += error.message)) // it could not be started; "close" follows
   const exited = new Promise<ProgramResult>((resolve) => {
     child.once('close', (code) => {
@@ -129,12 +135,13 @@ function launch(program: string, args: string[], env: Env, uid?: number) {
     })
   })
   return {
+    child,
     exited,
     /** Waits until its output satisfies a condition. @returns the output; rejects if the process exits before */
     until(condition: (printed: string) => boolean): Promise<string> {
       return new Promise((resolve, reject) => {
         if (condition(stdout)) resolve(stdout)
-        child.stdout.on('data', () => condition(stdout) && resolve(stdout))
+        child.stdout?.on('data', () => condition(stdout) && resolve(stdout))
         void exited.then((result) => reject(new Error(`The process exited too early: ${JSON.stringify(result)}`)))
       })
     },

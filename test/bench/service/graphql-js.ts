@@ -1,9 +1,9 @@
 /** This service with GraphQL.js as its executor: what src/graphql/executor.ts saves. */
 import { execute } from 'graphql'
-import { loadConfig } from '../../src/config.ts'
-import { createService } from '../../src/service.ts'
-import { createLogger } from '../../src/telemetry/logger.ts'
-import { databaseUrl, host, port } from '../bench/peers/peer.ts'
+import { loadConfig } from '../../../src/config.ts'
+import { createService } from '../../../src/service.ts'
+import { createLogger } from '../../../src/telemetry/logger.ts'
+import { databaseUrl, host, port } from '../peers/peer.ts'
 
 const executor = {
   onExecute: ({ setExecuteFn }: { setExecuteFn(fn: typeof execute): void }) => setExecuteFn(execute),
