@@ -5,3 +5,6 @@ export const PROJECT = new URL('..', import.meta.url)
 
 /** Version of the service; the interface of REST has its own. */
 export const version: string = JSON.parse(readFileSync(new URL('package.json', PROJECT), 'utf8')).version
+
+/** The column of `idempotency_key` in which version 1, with a single resource, keeps the id of what a key has created. */
+export const VERSION_1_ID = 'animal_id'

@@ -51,7 +51,7 @@ export const animals = {
   item: Animal,
   input: NewPet,
   filters: { status: '"public"."pet_status"', categoryId: 'bigint' },
-  version1: { keyColumn: 'animal_id' },
+  version1: true,
 } satisfies Resource
 
 export type PetFilter = Filter<typeof animals>

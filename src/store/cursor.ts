@@ -5,6 +5,7 @@ import { type Filter, membersOf, type Resource } from './resource.ts'
 /** The positions in the lists of a resource, opaque to clients. */
 export function createCursors<R extends Resource>(resource: R) {
   const members = Object.keys(resource.filters)
+  const prefix = resource.version1 ? '' : `${resource.name}:`
 
   /** Identifies a filter: its values, as far as there are some. */
   function filterKey(filter: Filter<R>): string {
@@ -17,15 +18,15 @@ export function createCursors<R extends Resource>(resource: R) {
       .join()
   }
 
-  /** It contains the filter of the list, and is valid only with that filter. */
+  /** It contains the resource and the filter of the list, and is valid only with those. */
   function toCursor(id: bigint, key = filterKey({})): string {
-    return Buffer.from(`${key}:${id}`).toString('base64url')
+    return Buffer.from(`${prefix}${key}:${id}`).toString('base64url')
   }
 
   /** @throws ApiError INVALID_ARGUMENT, which names the argument, for text that toCursor does not return for this filter */
   function parseCursor(cursor: string, key: string | undefined, argument: string): bigint {
-    const [, id = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split(':')
-    const position = parseInt64(id)
+    const id = Buffer.from(cursor, 'base64url').toString('latin1').split(':').at(-1)
+    const position = parseInt64(id ?? '')
     if (position !== undefined && toCursor(position, key) === cursor) return position
     throw invalidArgument([{ path: [argument], message: 'must be a cursor from a list with the same filter' }])
   }

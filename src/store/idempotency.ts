@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { PrismaClient } from '../database/generated/client.ts'
 import type { Statements } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
+import { VERSION_1_ID } from '../project.ts'
 import type { Input, Item, Resource } from './resource.ts'
 import { describeTable, toJsonValue } from './table.ts'
 
@@ -40,10 +41,14 @@ const IS_EXPIRED = `excluded.created_at - existing.created_at > interval '${IDEM
  * 4. An expired key is claimed again.
  * 5. LATERAL with LIMIT reads each key and its item by primary key: without it, PostgreSQL reads whole tables while it
  *    has no statistics of them.
+ * 6. A key of another resource has another fingerprint, whatever its id finds. A claim resets all columns, but version 1
+ *    resets only its own: that decides where it is not null.
  */
 function claimAndInsert(resource: Resource): string {
   const { name, sequence, selectList, inserted } = describeTable(resource)
-  const id = resource.version1.keyColumn
+  const [id, usedId, resourceName] = resource.version1
+    ? [VERSION_1_ID, `coalesce(existing.${VERSION_1_ID}, existing.row_id)`, 'NULL']
+    : ['row_id', 'existing.row_id', `'${resource.name}'`]
   return `
   WITH request AS MATERIALIZED (
     SELECT *, pg_try_advisory_xact_lock(lock) AS locked
@@ -57,16 +62,17 @@ function claimAndInsert(resource: Resource): string {
       WHERE api_key_id = request.api_key_id AND key = request.key
       LIMIT 1
     ) AS existing
-    CROSS JOIN LATERAL (SELECT ${selectList} FROM ${name} AS item WHERE id = existing.${id} LIMIT 1) AS item
+    LEFT JOIN LATERAL (SELECT ${selectList} FROM ${name} AS item WHERE id = ${usedId} LIMIT 1) AS item ON true
     WHERE existing.${IS_KEPT}
   ), claimed AS (
-    INSERT INTO "public"."idempotency_key" AS existing (api_key_id, key, fingerprint, ${id})
-    SELECT api_key_id, key, decode(fingerprint, 'hex'), nextval('${sequence}')
+    INSERT INTO "public"."idempotency_key" AS existing (api_key_id, key, fingerprint, resource, ${id})
+    SELECT api_key_id, key, decode(fingerprint, 'hex'), ${resourceName}, nextval('${sequence}')
     FROM request
     WHERE locked AND n NOT IN (SELECT request_n FROM used)
     ORDER BY n
     ON CONFLICT (api_key_id, key) DO UPDATE
-      SET fingerprint = excluded.fingerprint, ${id} = excluded.${id}, created_at = excluded.created_at
+      SET fingerprint = excluded.fingerprint, resource = excluded.resource, row_id = excluded.row_id,
+        ${VERSION_1_ID} = excluded.${VERSION_1_ID}, created_at = excluded.created_at
       WHERE ${IS_EXPIRED}
     RETURNING api_key_id, key, ${id} AS id
   ), created AS (
@@ -82,10 +88,14 @@ function claimAndInsert(resource: Resource): string {
   LEFT JOIN used ON used.request_n = request.n`
 }
 
-/** A row of claimAndInsert: `created_id` is null unless the item was created, the rest unless the key was used. */
+/**
+ * A row of claimAndInsert: `created_id` is null unless the item was created, the fingerprint unless the key was used, the
+ * rest unless it was used for an item of the resource.
+ */
 interface Claim extends Record<string, unknown> {
   claimant_n: number
   created_id: bigint | null
+  id: bigint | null
   key_fingerprint: Buffer | null
 }
 
@@ -124,8 +134,9 @@ export function createIdempotentInsert<R extends Resource>(resource: R, { batch 
     if (claimed?.created_id != null) return { item: toItem({ id: claimed.created_id }, input), replayed: false }
     if (!claimed?.key_fingerprint)
       throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
-    if (!fingerprint.equals(claimed.key_fingerprint)) {
-      throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body.')
+    // Without its item if somebody has deleted that: only version 1's column has a foreign key.
+    if (!fingerprint.equals(claimed.key_fingerprint) || claimed.id === null) {
+      throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another request.')
     }
     return { item: toItem(claimed), replayed: true }
   }
@@ -178,12 +189,12 @@ export async function pruneIdempotencyKeys(prisma: PrismaClient, maxAtOnce = 10_
 }
 
 /**
- * A hash of every member of an input, equal for equal inputs whatever the formatting of the body. Absent members do not
- * count, so that a new optional member changes no stored fingerprint.
+ * A hash of the resource and every member of an input, equal for equal inputs whatever the formatting of the body. Absent
+ * members do not count, so that a new optional member changes no stored fingerprint.
  */
-function fingerprintOf<R extends Resource>({ input: { shape } }: R, input: Input<R>): Buffer {
+function fingerprintOf<R extends Resource>({ name, version1, input: { shape } }: R, input: Input<R>): Buffer {
   const members = Object.keys(shape)
     .sort()
     .flatMap((member) => (input[member] === undefined ? [] : [[member, toJsonValue(input[member])]]))
-  return hash('sha256', JSON.stringify(members), 'buffer')
+  return hash('sha256', JSON.stringify(version1 ? members : [name, members]), 'buffer')
 }

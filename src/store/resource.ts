@@ -2,7 +2,7 @@ import type { z } from 'zod'
 
 /** What the kits need of a resource. Its table has the columns of `item` in snake_case, and ids of a sequence. */
 export interface Resource {
-  /** In messages, and in the cursors and fingerprints of each resource but the first one. */
+  /** In messages, cursors and idempotency keys. */
   name: string
   /** One of them, in messages. */
   noun: string
@@ -17,8 +17,8 @@ export interface Resource {
    * order, and the id. One that may be NULL is first: behind another one, a scan would read all rows without it.
    */
   filters: Record<string, string>
-  /** As version 1 has it: no name in cursors and fingerprints, and a column of `idempotency_key` for the id. Of animals. */
-  version1: { keyColumn: string }
+  /** Of the only resource of version 1: its cursors and idempotency keys have no name, and are those of version 1. */
+  version1?: true
 }
 
 type Schema = z.ZodObject<Readonly<Record<string, z.ZodType>>>

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { chmodSync, cpSync, existsSync, statfsSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, readFileSync, statfsSync } from 'node:fs'
 import { chown, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,12 +11,16 @@ import { migrate } from '../../src/database/migrate.ts'
 /** URL of a superuser of a running server, to test on it instead of the embedded PostgreSQL. */
 export const givenUrl = process.env.TEST_DATABASE_URL
 
+const ORDERS_MIGRATION = new URL('../second-resource/migration.sql', import.meta.url)
+
 declare module 'vitest' {
   export interface ProvidedContext {
     /** URL of a database on the tests' server that they only connect to. */
     serverUrl: string
     /** URL of an empty database with the current schema on that server. Tests work on clones of it. */
     templateUrl: string
+    /** As `templateUrl`, with the table of test/second-resource/. */
+    ordersTemplateUrl: string
     /** Folder of a PostgreSQL server that was initialised and never started. */
     initialisedCluster: string
   }
@@ -29,15 +33,18 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await initialise(initialisedCluster)
   const server = givenUrl ? { url: givenUrl, release: async () => {} } : await startServer(initialisedCluster, dir)
   const name = `template_${randomUUID().replaceAll('-', '')}`
+  const urlOf = (database: string) => Object.assign(new URL(server.url), { pathname: database }).href
   await query(server.url, `CREATE DATABASE ${name} TEMPLATE template0`)
-  const template = new URL(server.url)
-  template.pathname = name
-  await migrate(template.href)
+  await migrate(urlOf(name))
+  await query(server.url, `CREATE DATABASE ${name}_orders TEMPLATE ${name}`)
+  await query(urlOf(`${name}_orders`), readFileSync(ORDERS_MIGRATION, 'utf8'))
   project.provide('serverUrl', server.url)
-  project.provide('templateUrl', template.href)
+  project.provide('templateUrl', urlOf(name))
+  project.provide('ordersTemplateUrl', urlOf(`${name}_orders`))
   project.provide('initialisedCluster', initialisedCluster)
   return async () => {
     await query(server.url, `DROP DATABASE ${name} WITH (FORCE)`)
+    await query(server.url, `DROP DATABASE ${name}_orders WITH (FORCE)`)
     await server.release()
     await rm(dir, { recursive: true, force: true })
   }

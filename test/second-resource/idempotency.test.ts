@@ -1,0 +1,141 @@
+import { describe, expect, inject } from 'vitest'
+import { animals } from '../../src/pets/animal.ts'
+import { createIdempotentInsert } from '../../src/store/idempotency.ts'
+import { cloneDatabase, dropDatabase, startService, type TestService, testWithService } from '../support/harness.ts'
+import { createByVersion1, REX } from '../support/version-1.ts'
+import { orders } from './orders.ts'
+
+const test = testWithService.extend<{ service: TestService }>({
+  service: async ({}, use) => {
+    const stops: (() => Promise<void>)[] = []
+    const databaseUrl = await cloneDatabase(inject('ordersTemplateUrl'))
+    await use(await startService(databaseUrl, {}, (stop) => stops.push(stop)))
+    await Promise.all(stops.map((stop) => stop()))
+    await dropDatabase(databaseUrl)
+  },
+})
+
+const KEY = 'k'
+const REUSED = { code: 'IDEMPOTENCY_KEY_REUSED' }
+
+async function clientIdOf({ database: { pool } }: TestService): Promise<bigint> {
+  const { rows } = await pool.query('SELECT max(id) AS id FROM api_key')
+  return BigInt(rows[0].id)
+}
+
+/** @returns the id, and whether it is of an earlier request; or the code of the error */
+async function createRex({ post }: TestService) {
+  const response = await post(REX, { 'Idempotency-Key': KEY })
+  const { id, code } = (await response.json()) as { id?: number; code?: string }
+  return code ? { code } : { id, replayed: response.headers.has('idempotent-replayed') }
+}
+
+async function order(service: TestService, petId = 1n) {
+  const create = createIdempotentInsert(orders, service.database.statements)
+  const { item, replayed } = await create({ clientId: await clientIdOf(service), key: KEY }, { petId, quantity: 1 })
+  return { id: item.id, replayed }
+}
+
+const createAsVersion1 = async (service: TestService) =>
+  createByVersion1(service.database.pool, await clientIdOf(service), KEY)
+
+const expire = ({ database: { pool } }: TestService) =>
+  pool.query("UPDATE idempotency_key SET created_at = now() - interval '25 hours'")
+
+const addPet = ({ database: { pool } }: TestService) =>
+  pool.query("INSERT INTO animal (name, category_id) VALUES ('Tom', 1)") // its id is 1
+
+describe('an Idempotency-Key of another resource', () => {
+  test('creates once across two instances', async ({ service }) => {
+    await addPet(service)
+    expect(await order(service)).toEqual({ id: 1n, replayed: false })
+    expect(await order(await service.startPeer())).toEqual({ id: 1n, replayed: true })
+    await expect(order(service, 2n)).rejects.toMatchObject(REUSED)
+  })
+
+  test('is 422 when it was used for a pet, and for a pet when it was not', async ({ service }) => {
+    await addPet(service)
+    expect(await createRex(service)).toEqual({ id: 2, replayed: false })
+    await expect(order(service)).rejects.toMatchObject(REUSED)
+    await service.database.pool.query('DELETE FROM idempotency_key')
+    await order(service)
+    expect(await createRex(service)).toEqual(REUSED)
+    expect((await service.database.pool.query('SELECT FROM animal')).rowCount).toBe(2)
+  })
+
+  test('is of one resource when it has expired, in either order', async ({ service }) => {
+    await addPet(service)
+    await order(service)
+    for (const id of [2, 3]) {
+      await expire(service)
+      expect(await createRex(service)).toEqual({ id, replayed: false })
+      await expect(order(service)).rejects.toMatchObject(REUSED)
+      await expire(service)
+      expect(await order(service)).toEqual({ id: BigInt(id), replayed: false })
+      expect(await order(service)).toEqual({ id: BigInt(id), replayed: true })
+      expect(await createRex(service)).toEqual(REUSED)
+    }
+  })
+
+  test('is 422 after its row was deleted', async ({ service }) => {
+    await addPet(service)
+    await order(service)
+    await service.database.pool.query('DELETE FROM "order"')
+    await expect(order(service)).rejects.toMatchObject(REUSED)
+  })
+})
+
+describe('beside version 1.1.0', () => {
+  test('a key creates one pet, whichever version it reaches first', async ({ service }) => {
+    expect(await createAsVersion1(service)).toBe(1)
+    expect(await createRex(service)).toEqual({ id: 1, replayed: true })
+    await service.database.pool.query('DELETE FROM idempotency_key')
+    expect(await createRex(service)).toEqual({ id: 2, replayed: false })
+    expect(await createAsVersion1(service)).toBe(2)
+  })
+
+  test('an expired key creates one more pet, whichever version it reaches first', async ({ service }) => {
+    await createRex(service)
+    await expire(service)
+    expect(await createAsVersion1(service)).toBe(2)
+    expect(await createRex(service)).toEqual({ id: 2, replayed: true })
+    await expire(service)
+    expect(await createRex(service)).toEqual({ id: 3, replayed: false })
+    expect(await createAsVersion1(service)).toBe(3)
+  })
+
+  test('a key of an order that has expired and was claimed by version 1.1.0 is of the pet', async ({ service }) => {
+    await addPet(service)
+    await order(service)
+    expect(await createAsVersion1(service)).toBeUndefined() // 409
+    await expire(service)
+    expect(await createAsVersion1(service)).toBe(3) // and keeps the resource and the id of the order
+    expect(await createRex(service)).toEqual({ id: 3, replayed: true })
+    await expect(order(service)).rejects.toMatchObject(REUSED)
+    await expire(service)
+    expect(await order(service)).toEqual({ id: 2n, replayed: false })
+    expect(await createAsVersion1(service)).toBeUndefined()
+  })
+})
+
+test('a key that version 1.1.0 has claimed for a pet is 422 for the same body of the resource that had it', async ({
+  service,
+}) => {
+  const { version1: _version1, ...unnamed } = animals
+  const twins = { ...unnamed, name: 'twins' }
+  const create = createIdempotentInsert(twins, service.database.statements)
+  const createTwin = async () => create({ clientId: await clientIdOf(service), key: KEY }, { ...REX, categoryId: 1n })
+  await createTwin()
+  await expire(service)
+  await createAsVersion1(service)
+  await expect(createTwin()).rejects.toMatchObject(REUSED)
+})
+
+test('a key of a pet as later versions may store it, with the name of the resource, returns the pet', async ({
+  service,
+}) => {
+  await createRex(service)
+  const { pool } = service.database
+  await pool.query("UPDATE idempotency_key SET resource = 'animals', row_id = animal_id, animal_id = NULL")
+  expect(await createRex(service)).toEqual({ id: 1, replayed: true })
+})
