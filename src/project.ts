@@ -1,5 +1,14 @@
 import { readFileSync } from 'node:fs'
 
+/** Name of the service in traces and in PostgreSQL. */
+export const SERVICE_NAME = 'pet-store'
+
+/** What the names of metrics, span attributes and prepared statements begin with, and the realm of authentication. */
+export const NAMESPACE = 'petstore'
+
+/** What each API key begins with. */
+export const KEY_PREFIX = 'pets_'
+
 /** The project's folder, which has package.json, prisma/ and dist/: src/ and what the build makes of it are directly below. */
 export const PROJECT = new URL('..', import.meta.url)
 

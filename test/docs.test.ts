@@ -181,8 +181,8 @@ test('docs/graphql-api.md lists every GraphQL limit with its value', () => {
 })
 
 test('docs/operations.md lists every metric of the service', () => {
-  const listed = namesIn(pages.get('docs/operations.md'), /\bpetstore_\w+/g)
-  expect(listed).toEqual(namesIn(sourceOf('src'), /(?<=')petstore_\w+(?=')/g))
+  const listed = namesIn(pages.get('docs/operations.md'), /(?<=\bpetstore_)\w+/g)
+  expect(listed).toEqual(namesIn(sourceOf('src'), /(?<=\b(?:gauge|counter)\('|\{NAMESPACE\}_)\w+(?=['`])/g))
 })
 
 /** The text of all TypeScript files below a folder. */

@@ -3,12 +3,13 @@ import { crc32 } from 'node:zlib'
 import { z } from 'zod'
 import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
 import { OperatorError } from '../operator-error.ts'
+import { KEY_PREFIX } from '../project.ts'
 
 /**
- * An API key: `pets_`, 256 random bits in base 36, and a checksum that detects mistyped keys without a query. Letters,
+ * An API key: KEY_PREFIX, 256 random bits in base 36, and a checksum that detects mistyped keys without a query. Letters,
  * digits and the underscore only, so that a double click selects all of it.
  */
-const KEY_PATTERN = /^pets_[0-9a-z]{57}$/
+const KEY_PATTERN = new RegExp(`^${KEY_PREFIX}[0-9a-z]{57}$`)
 const CHECKSUM_LENGTH = 7
 
 export const Scope = z.enum(['pets:read', 'pets:write', 'metrics:read'])
@@ -85,7 +86,7 @@ function toKeyRow(key: string) {
 
 export function mintKey(): string {
   const secret = BigInt(`0x${randomBytes(32).toString('hex')}`)
-  const body = `pets_${secret.toString(36).padStart(50, '0')}`
+  const body = `${KEY_PREFIX}${secret.toString(36).padStart(50, '0')}`
   return body + checksum(body)
 }
 
@@ -101,7 +102,7 @@ export function hashKey(key: string): Buffer {
 
 /** What may be shown of a key: enough to tell keys apart, far too little to guess the rest. */
 export function keyPrefix(key: string): string {
-  return key.slice(0, 'pets_'.length + 8)
+  return key.slice(0, KEY_PREFIX.length + 8)
 }
 
 function checksum(body: string): string {

@@ -2,11 +2,12 @@ import type { Request } from 'express'
 import ipaddr from 'ipaddr.js'
 import { ApiError } from '../errors.ts'
 import { type Caller, callerOf } from '../http/request.ts'
+import { NAMESPACE } from '../project.ts'
 import { isWellFormedKey, type Scope } from './api-keys.ts'
 import { type KeyHash, type KeyLookup, toKeyHash } from './key-lookup.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
-const CHALLENGE = 'Bearer realm="petstore"'
+const CHALLENGE = `Bearer realm="${NAMESPACE}"`
 
 // Created once: a stack trace for each request would be much of what a rejection costs.
 const missingKey = new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', {

@@ -105,11 +105,12 @@ export function isSchemaOutdated(error: unknown): boolean {
 }
 
 /**
- * Whether the sequence gave an id that a row has already, because it was not moved after an import, for example. A partition
- * has an index of its own, and PostgreSQL translates the message around its name.
+ * Whether a sequence gave an id that a row has already, because it was not moved after an import, for example. A partition
+ * has an index of its own, and PostgreSQL translates the message around its name. Other primary keys are inserted with ON
+ * CONFLICT.
  */
 export function isIdTaken(error: unknown): boolean {
-  return flattenCauses(error).some(({ code, message }) => code === '23505' && /\banimal\w*_pkey\b/.test(message))
+  return flattenCauses(error).some(({ code, message }) => code === '23505' && /\w_pkey\b/.test(message))
 }
 
 /** @returns PostgreSQL's message if the role of the connection lacks a right (SQLSTATE insufficient_privilege) */

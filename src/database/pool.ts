@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Limits } from '../limits.ts'
+import { SERVICE_NAME } from '../project.ts'
 import { ConnectionUnavailableError, UnreplicatedError } from './failures.ts'
 
 export interface PoolOptions {
@@ -125,7 +126,7 @@ export function createPool({ url, size, timeouts }: PoolOptions): Pool {
     query_timeout: timeouts.queryTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    application_name: 'pet-store',
+    application_name: SERVICE_NAME,
   })
   return pool.on('error', () => {}) // an idle connection was lost; pg has removed it from the pool
 }

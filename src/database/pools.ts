@@ -5,7 +5,7 @@ import { createPool, type PoolOptions } from './pool.ts'
 import { createReplicas } from './replicas.ts'
 import { createStatements } from './statements.ts'
 
-/** Connections that requests do not wait for: two at most for new animals, the others for readiness and streams' keys. */
+/** Connections that requests do not wait for: two at most for new items, the others for readiness and streams' keys. */
 const BACKGROUND_POOL_SIZE = 3
 const FEED_SHARE = 2
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import pg from 'pg'
+import { NAMESPACE } from '../project.ts'
 
 /** BIGINT as bigint; all other types as pg reads them. */
 const types = {
@@ -12,7 +13,7 @@ const names = new Map<string, string>()
 
 /** A statement that is prepared once per connection. */
 export function toPreparedStatement(text: string, values: unknown[]): pg.QueryConfig {
-  const name = names.get(text) ?? `petstore_${hash('sha256', text).slice(0, 32)}`
+  const name = names.get(text) ?? `${NAMESPACE}_${hash('sha256', text).slice(0, 32)}`
   names.set(text, name)
   return { name, text, values, types: types as pg.CustomTypesConfig } // pg's type wants any
 }

@@ -35,7 +35,7 @@ export type Feed<R extends Resource> = ReturnType<typeof createFeed<R>>
  */
 export function createFeed<R extends Resource>(resource: R, statements: FeedStatements, options: FeedOptions) {
   const reading = createReading(resource, statements, options)
-  const onError = (error: unknown) => options.observe({ type: 'feed-failed', error })
+  const onError = (error: unknown) => options.observe({ type: 'feed-failed', resource: resource.name, error })
   const { followers, reader, settled, sequence, pause, wake } = reading
   let state: FeedState<R> = { newest: 0n }
   let loop: Promise<void> | undefined
@@ -140,7 +140,12 @@ function createReading<R extends Resource>(
     reader,
     settled: createSettledId(resource, createWriterReads(resource, run), maxWaitMs),
     sequence: createSequence(resource, batch, (state) =>
-      observe({ type: 'sequence-read', lagMs: reader.lagMs(), problem: sequenceProblemOf(resource, state) }),
+      observe({
+        type: 'sequence-read',
+        resource: resource.name,
+        lagMs: reader.lagMs(),
+        problem: sequenceProblemOf(resource, state),
+      }),
     ),
     history: '', // known after the first read
     ...createPause(),

@@ -95,14 +95,14 @@ function exactNumber(token: string, double: number): number | bigint {
 
 /**
  * Serialises to JSON, with bigints as exact integers. Members that are null or undefined are omitted. The names of members
- * are those of the contract, which need no escaping: to escape each takes a third of the time for a page of animals.
+ * are those of the contract, which need no escaping: to escape each takes a third of the time for a page.
  */
 export function toJson(value: unknown): string {
   if (typeof value === 'bigint') return value.toString()
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(toJson).join(',')}]`
   const map = value as Record<string, unknown> // arrays were handled above
-  // A loop: entries, filter and map take 50 % more time for a page of animals.
+  // A loop: entries, filter and map take 50 % more time for a page.
   let members = ''
   for (const name of Object.keys(map)) {
     const member = map[name]

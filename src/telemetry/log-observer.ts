@@ -3,7 +3,7 @@ import { reasonOf } from '../database/failures.ts'
 import type { ApiError } from '../errors.ts'
 import { createAccessLog } from './access-log.ts'
 import { createThrottledLog } from './logger.ts'
-import type { CheckedDatabase, Observe } from './observation.ts'
+import type { CheckedDatabase, Observation, Observe } from './observation.ts'
 import type { RecordSpan } from './tracing.ts'
 
 /** An outage fails every request: one line for all failures with the same message in this time, in milliseconds. */
@@ -12,7 +12,7 @@ const FAILURE_INTERVAL_MS = 1_000
 /** The same for what lasts longer. */
 const INTERVAL_MS = 60_000
 
-/** How long new animals may wait for a transaction before it is logged, in seconds. */
+/** How long new items may wait for a transaction before it is logged, in seconds. */
 const MAX_FEED_WAIT_S = 10
 
 interface LogObserverOptions {
@@ -36,10 +36,16 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
     if (status > 500 && cause) warnOnceASecond(message, { requestId, code, reason: reasonOf(cause) })
   }
 
-  function logSequence(lagMs: number, problem: string | undefined): void {
+  function logSequence({ resource, lagMs, problem }: Extract<Observation, { type: 'sequence-read' }>): void {
     const seconds = Math.round(lagMs / 1_000)
-    if (seconds >= MAX_FEED_WAIT_S) warnOnceAMinute('new animals wait for an open transaction', { seconds })
-    if (problem) warnOnceAMinute('the sequence of ids must be repaired', { reason: problem }, problem)
+    const message = 'new items wait for an open transaction'
+    if (seconds >= MAX_FEED_WAIT_S) warnOnceAMinute(message, { resource, seconds }, `${message}: ${resource}`)
+    if (problem) warnOnceAMinute('the sequence of ids must be repaired', { resource, reason: problem }, problem)
+  }
+
+  function logFailedFeed(resource: string, error: unknown): void {
+    const message = 'failed to read new items'
+    warnOnceASecond(message, { resource, reason: reasonOf(error) }, `${message}: ${resource}`)
   }
 
   return (event) => {
@@ -61,9 +67,9 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
         return warnOnceAMinute(message, event.replica, event.replica.reason)
       }
       case 'feed-failed':
-        return warnOnceASecond('failed to read new animals', { reason: reasonOf(event.error) })
+        return logFailedFeed(event.resource, event.error)
       case 'sequence-read':
-        return logSequence(event.lagMs, event.problem)
+        return logSequence(event)
       case 'job-failed':
         return log.warn({ err: event.error }, 'background job failed')
     }

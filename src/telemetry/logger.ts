@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { Config } from '../config.ts'
-import { version } from '../project.ts'
+import { KEY_PREFIX, version } from '../project.ts'
 
 /** How long a line may wait to be written, in milliseconds. SIGKILL loses what is not written yet. */
 const FLUSH_INTERVAL_MS = 10
@@ -50,9 +50,11 @@ export function createThrottledLog(log: Logger, intervalMs: number, level: 'warn
   }
 }
 
+const KEY = new RegExp(`(${KEY_PREFIX}[0-9a-z]{8})[0-9a-z]{20,}`, 'gi')
+
 /** Reduces every API key in a text to its prefix. */
 export function redactKeys(text: string): string {
-  return text.replace(/(pets_[0-9a-z]{8})[0-9a-z]{20,}/gi, '$1…')
+  return text.replace(KEY, '$1…')
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { version } from '../project.ts'
+import { NAMESPACE, version } from '../project.ts'
 import type { Observation } from './observation.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
@@ -28,24 +28,24 @@ export function createMetrics(methods: string[]) {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  const build = { name: 'petstore_build_info', help: 'Always 1.', labelNames: ['version', 'node'], registers }
+  const build = { name: `${NAMESPACE}_build_info`, help: 'Always 1.', labelNames: ['version', 'node'], registers }
   new Gauge(build).labels(version, process.version).set(1)
   const durations = new Histogram({
-    name: 'petstore_request_duration_seconds',
+    name: `${NAMESPACE}_request_duration_seconds`,
     help: 'Time from the headers of a request to the end of its response. operation is the type of the GraphQL operation.',
     labelNames: ['route', 'method', 'operation', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers,
   })
   const errors = new Counter({
-    name: 'petstore_errors_total',
+    name: `${NAMESPACE}_errors_total`,
     help: 'Failed requests by route and error code.',
     labelNames: ['route', 'code'],
     registers,
   })
   const deprecatedCalls = new Counter({
-    name: 'petstore_deprecated_calls_total',
-    help: 'Calls of the deprecated getPet by key prefix; token for access tokens.',
+    name: `${NAMESPACE}_deprecated_calls_total`,
+    help: 'Calls of deprecated operations by key prefix; token for access tokens.',
     labelNames: ['key_prefix'],
     registers,
   })
@@ -78,7 +78,8 @@ function createSourceMetrics(registry: Registry) {
   const registers = [registry]
   return {
     gauge(name: string, help: string, value: () => number): void {
-      const metric: Gauge = new Gauge({ name, help, registers, collect: () => metric.set(value()) })
+      const collect = () => metric.set(value())
+      const metric: Gauge = new Gauge({ name: `${NAMESPACE}_${name}`, help, registers, collect })
     },
     /** @param counts by the value of the label, or one without a label */
     counter(name: string, help: string, counts: () => Counts | number, label = ''): void {
@@ -88,7 +89,8 @@ function createSourceMetrics(registry: Registry) {
         if (typeof values === 'number') metric.inc(values)
         else for (const [value, count] of Object.entries(values)) metric.inc({ [label]: value }, count)
       }
-      const metric: Counter = new Counter({ name, help, labelNames: label ? [label] : [], registers, collect })
+      const labelNames = label ? [label] : []
+      const metric: Counter = new Counter({ name: `${NAMESPACE}_${name}`, help, labelNames, registers, collect })
     },
   }
 }
@@ -103,22 +105,22 @@ function registerSources(registry: Registry, sources: MetricSources): void {
     key: keyLimiter?.counts.rejected ?? 0,
     'wrong-keys': failedAuthLimiter.counts.rejected,
   })
-  gauge('petstore_database_connections', 'Open connections of the pool for requests.', () => pool.totalCount)
-  gauge('petstore_database_connections_busy', 'Busy connections of the pool for requests.', busy)
-  gauge('petstore_database_connections_max', 'Pool size.', () => config.DATABASE_POOL_SIZE)
-  gauge('petstore_database_queue_length', 'Requests waiting for a connection or for the next batch.', waitingCount)
+  gauge('database_connections', 'Open connections of the pool for requests.', () => pool.totalCount)
+  gauge('database_connections_busy', 'Busy connections of the pool for requests.', busy)
+  gauge('database_connections_max', 'Pool size.', () => config.DATABASE_POOL_SIZE)
+  gauge('database_queue_length', 'Requests waiting for a connection or for the next batch.', waitingCount)
   const lookups = 'Lookups of keys and access tokens: cache hits and misses.'
-  counter('petstore_key_lookups_total', lookups, () => keyLookup.counts, 'result')
-  counter('petstore_shed_total', 'Requests rejected by load shedding, by reason.', shed, 'reason')
-  counter('petstore_rate_limited_total', 'Rate-limited requests by rate limiter.', rateLimited, 'budget')
-  gauge('petstore_streams', 'Open streams of subscriptions.', () => streams.size)
-  counter('petstore_streams_ended_total', 'Streams that have ended, by reason.', () => streams.ended, 'reason')
-  counter('petstore_stream_events_total', 'Events sent to all streams.', () => streams.events)
+  counter('key_lookups_total', lookups, () => keyLookup.counts, 'result')
+  counter('shed_total', 'Requests rejected by load shedding, by reason.', shed, 'reason')
+  counter('rate_limited_total', 'Rate-limited requests by rate limiter.', rateLimited, 'budget')
+  gauge('streams', 'Open streams of subscriptions.', () => streams.size)
+  counter('streams_ended_total', 'Streams that have ended, by reason.', () => streams.ended, 'reason')
+  counter('stream_events_total', 'Events sent to all streams.', () => streams.events)
   const lagSeconds = () => feeds.lagMs() / 1000
-  gauge('petstore_feed_lag_seconds', 'Time for which events wait for a transaction.', lagSeconds)
-  counter('petstore_feed_gap_waits_total', 'Waits of the feed for transactions in flight.', feeds.gapWaits)
+  gauge('feed_lag_seconds', 'Time for which events wait for a transaction.', lagSeconds)
+  counter('feed_gap_waits_total', 'Waits of the feed for transactions in flight.', feeds.gapWaits)
   // What docs/feed.md assumes of the sequence of ids.
   const behind = 'The largest id minus the last one of the sequence, which must be 0.'
-  gauge('petstore_sequence_behind', behind, feeds.sequenceBehind)
-  gauge('petstore_sequence_cache_size', 'CACHE of the sequence of ids, which must be 1.', feeds.sequenceCacheSize)
+  gauge('sequence_behind', behind, feeds.sequenceBehind)
+  gauge('sequence_cache_size', 'CACHE of the sequence of ids, which must be 1.', feeds.sequenceCacheSize)
 }

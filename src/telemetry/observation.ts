@@ -26,10 +26,10 @@ export type Observation =
   | { type: 'issuer-failed'; error: unknown }
   | ({ type: 'database-checked' } & CheckedDatabase)
   | { type: 'replica-excluded'; replica: ExcludedReplica }
-  /** New animals were not read; the feed reads again. */
-  | { type: 'feed-failed'; error: unknown }
-  /** For how long new animals have waited for a transaction, and what an operator must repair, if anything. */
-  | { type: 'sequence-read'; lagMs: number; problem: string | undefined }
+  /** New items of the resource were not read; the feed reads again. */
+  | { type: 'feed-failed'; resource: string; error: unknown }
+  /** For how long new items of the resource have waited for a transaction, and what an operator must repair, if anything. */
+  | { type: 'sequence-read'; resource: string; lagMs: number; problem: string | undefined }
   | { type: 'job-failed'; error: unknown }
 
 export type Observe = (observation: Observation) => void

@@ -93,7 +93,7 @@ test('a stream that is open while the database goes back to an older state ends,
   await create(service, 5)
   await stream.received(5)
   await sql(service, 'ALTER TABLE animal RENAME TO unavailable')
-  await service.log.line({ msg: 'failed to read new animals' })
+  await service.log.line({ msg: 'failed to read new items', resource: 'animals' })
   const next = await withClient(async (client) => {
     const restore = 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal'
     // An open transaction, because of which a known settled id would be used.
@@ -122,7 +122,7 @@ async function streamUntilReadFails(service: TestService) {
   await create(service, 5)
   await stream.received(5)
   await sql(service, 'ALTER TABLE animal RENAME TO unavailable')
-  await service.log.line({ msg: 'failed to read new animals' })
+  await service.log.line({ msg: 'failed to read new items', resource: 'animals' })
   return { stream, restore: 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal' }
 }
 
@@ -220,6 +220,7 @@ test.for(Object.entries(SEQUENCES))(
     )
     await service.log.line({
       msg: 'the sequence of ids must be repaired',
+      resource: 'animals',
       reason: `there are ids above the sequence: SELECT setval('"public"."animal_id_seq"', (SELECT max(id) FROM "public"."animal"))`,
     })
     expect(await (await service.send('/metrics')).text()).toContain(`petstore_sequence_behind ${1_000 - last}`)

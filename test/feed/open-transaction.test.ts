@@ -22,6 +22,6 @@ test('a live list that waits for an open transaction is logged', async ({ servic
     const metrics = async () => (await service.send('/metrics')).text()
     await waitUntil(async () => (await metrics()).includes('petstore_feed_gap_waits_total 1'))
     stopClock().advance(11_000)
-    await service.log.line({ msg: 'new animals wait for an open transaction' })
+    await service.log.line({ msg: 'new items wait for an open transaction', resource: 'animals' })
   }, databaseOf(service))
 })

@@ -1,16 +1,19 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createLogObserver } from '../../src/telemetry/log-observer.ts'
-import type { CheckedDatabase } from '../../src/telemetry/observation.ts'
+import type { CheckedDatabase, Observation } from '../../src/telemetry/observation.ts'
 
-/** Observes each state of the database three times. @returns the lines of the log */
-function logOf(states: CheckedDatabase[]): Record<string, unknown>[] {
+/** Observes each event three times. @returns the lines of the log */
+function logOfEvents(events: Observation[]): Record<string, unknown>[] {
   const lines: Record<string, unknown>[] = []
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
   const observe = createLogObserver({ log, databaseUrl: 'postgresql://user:secret@db.example:5433/pets' })
-  for (const state of states) for (let n = 0; n < 3; n++) observe({ type: 'database-checked', ...state })
+  for (const event of events) for (let n = 0; n < 3; n++) observe(event)
   return lines
 }
+
+const logOf = (states: CheckedDatabase[]) =>
+  logOfEvents(states.map((state) => ({ type: 'database-checked', ...state })))
 
 const good = { problem: undefined, notDurable: [] }
 
@@ -33,4 +36,21 @@ test('settings that can lose an acknowledged write are one warning, also after a
     { level: 40, msg, reason: expect.stringMatching(/^fsync, synchronous_commit off:/) },
     { level: 40, msg, reason: expect.stringMatching(/^fsync off:/) },
   ])
+})
+
+test('what happens to the feeds of two resources at the same time is a line for each of them', () => {
+  const resources = ['animals', 'orders']
+  const lines = logOfEvents(
+    resources.flatMap((resource): Observation[] => [
+      { type: 'feed-failed', resource, error: new Error('refused') },
+      { type: 'sequence-read', resource, lagMs: 11_000, problem: `repair ${resource}` },
+    ]),
+  )
+  expect(lines).toMatchObject(
+    resources.flatMap((resource) => [
+      { msg: 'failed to read new items', resource, reason: 'refused' },
+      { msg: 'new items wait for an open transaction', resource, seconds: 11 },
+      { msg: 'the sequence of ids must be repaired', resource, reason: `repair ${resource}` },
+    ]),
+  )
 })
