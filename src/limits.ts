@@ -17,8 +17,10 @@ const LIMITS = {
   headersTimeoutMs: 10_000,
   /** Open subscriptions of one client and process. */
   streamsPerClient: 5_000,
-  /** How long a client may take none of the data that waits for it; for responses at least REQUEST_TIMEOUT_MS and 5 seconds. */
+  /** How long a client may take none of the data that waits for it; of a response, at least as `responseSpareMs` says. */
   writeTimeoutMs: 30_000,
+  /** How much longer than REQUEST_TIMEOUT_MS a client may take none of a response. */
+  responseSpareMs: 5_000,
   /** How long the verification of the key of a stream may take, the wait for a connection included. */
   verifyTimeoutMs: 500,
 }

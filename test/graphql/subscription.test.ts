@@ -265,14 +265,14 @@ describe('the response', () => {
   test('outlives every timeout of requests', async ({ service }) => {
     const timeouts = {
       HANDLER_TIMEOUT_MS: 2_000,
-      limits: { headersTimeoutMs: 2_000 },
+      limits: { headersTimeoutMs: 2_000, writeTimeoutMs: 500, responseSpareMs: 500 },
       REQUEST_TIMEOUT_MS: 2_000,
       KEEP_ALIVE_TIMEOUT_MS: 100,
     }
     const peer = await service.startPeer(timeouts)
     const stream = await openStream(peer, { query: NEW })
     expect(stream.status).toBe(200)
-    await new Promise((resolve) => setTimeout(resolve, 8_000)) // the server's own timeout is 5 s more
+    await new Promise((resolve) => setTimeout(resolve, 3_500)) // longer than each of them
     await create(service, 'Rex')
     await stream.received(1)
     expect(namesOf(stream)).toEqual(['Rex'])
@@ -314,7 +314,8 @@ describe('a stream ends', () => {
     service,
   }) => {
     stopClock() // keys stay cached
-    await createMany(service, 700) // more than the feed keeps when it begins
+    const more = 'INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 700) AS n'
+    await service.database.pool.query(more) // than the feed keeps when it begins
     const { data } = await service.graphql('{ pets(last: 1) { edges { cursor } } }')
     const after = (data as unknown as { pets: { edges: [{ cursor: string }] } }).pets.edges[0].cursor
     const { pool, background } = service.database
@@ -408,9 +409,9 @@ test('at a shutdown streams end without complete, and continue on another instan
 
 describe('a client that does not read', () => {
   test('costs no memory, and receives everything when it reads on', async ({ service }) => {
-    const stream = await openStream(service, { query: NEW })
+    const stream = await openStream(service, { query: NEW.replace('node { name }', 'node { name again: name }') })
     stream.response.pause()
-    const count = 25_000 // 25 MB, and more than the feed keeps
+    const count = 12_000 // 24 MB, and more than the feed keeps
     await createMany(service, count)
     const sent = () => metric(service, 'petstore_stream_events_total')
     let last = -1
@@ -432,8 +433,8 @@ describe('a client that does not read', () => {
   })
 
   test('is disconnected if a response before its stream is not taken, either', async ({ service }) => {
-    const timeouts = { limits: { writeTimeoutMs: 500, headersTimeoutMs: 500 }, REQUEST_TIMEOUT_MS: 500 }
-    const peer = await service.startPeer(timeouts) // that of a response is 5 s more
+    const limits = { writeTimeoutMs: 500, headersTimeoutMs: 500, responseSpareMs: 500 }
+    const peer = await service.startPeer({ limits, REQUEST_TIMEOUT_MS: 500 })
     const client = connect(peer.port, '127.0.0.1').pause()
     onTestFinished(() => void client.destroy())
     client.on('error', () => {}) // it is cut

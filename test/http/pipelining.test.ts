@@ -20,7 +20,10 @@ routes.all('/held', (req, res) => {
 })
 routes.get('/unread', (_req, res) => void res.end(Buffer.alloc(5_000_000)))
 
-beforeEach(() => void held.mockClear())
+beforeEach(() => {
+  held.mockClear()
+  events.removeAllListeners('release') // of connections that closed
+})
 
 const hold = 'GET /held HTTP/1.1\r\nHost: x\r\n\r\n'
 const last = 'GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'

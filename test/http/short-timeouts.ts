@@ -13,6 +13,7 @@ export const SHORT_TIMEOUTS = {
   REQUEST_TIMEOUT_MS: 2_400,
   KEEP_ALIVE_TIMEOUT_MS: 1_500,
   writeTimeoutMs: 1_500,
+  responseSpareMs: 600,
 }
 
 /** Longer than the timeout of a test. */
@@ -21,6 +22,7 @@ export const NO_TIMEOUTS = {
   REQUEST_TIMEOUT_MS: 600_000,
   KEEP_ALIVE_TIMEOUT_MS: 600_000,
   writeTimeoutMs: 600_000,
+  responseSpareMs: 0,
 }
 
 /** The routes of an app that reads bodies as both APIs do. Each file has its own: the files of a worker share modules. */

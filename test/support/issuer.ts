@@ -8,8 +8,8 @@ export const AUDIENCE = 'https://pets.example'
 /** Subjects. Those that end so must not be printed: see key-leaks.ts. */
 export const [ANN, BOB] = ['ann@people.example', 'bob@people.example']
 
-/** An issuer of access tokens, whose keys and faults a test controls. It is stopped after the test. */
-export async function startIssuer() {
+/** An issuer of access tokens, whose keys and faults a test controls. @param defer registers what stops it */
+export async function startIssuer(defer: (stop: () => void) => void = onTestFinished) {
   const { publicKey, privateKey } = await generateKeyPair('ES256')
   const issuer = {
     url: '',
@@ -34,6 +34,12 @@ export async function startIssuer() {
       }
       return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid: 'first', typ: 'at+jwt', ...header }).sign(key)
     },
+    /** Adds a key with the name of its algorithm. @returns also a function that signs with it */
+    async add(alg: string) {
+      const { publicKey, privateKey } = await generateKeyPair(alg)
+      issuer.keys.push({ ...(await exportJWK(publicKey)), kid: alg })
+      return { publicKey, sign: () => issuer.sign({}, { alg, kid: alg }, privateKey) }
+    },
     /** Signs with a new key from now on. @param published whether it is among the keys of the issuer */
     async rotate(kid: string, published = true) {
       const pair = await generateKeyPair('ES256')
@@ -53,7 +59,7 @@ export async function startIssuer() {
     res.end(JSON.stringify(isMetadata ? { issuer: url, jwks_uri: `${url}/jwks`, ...metadata } : { keys }))
   })
   issuer.url = `http://127.0.0.1:${(await occupyPort(server)).port}/realm`
-  onTestFinished(() => server.close().closeAllConnections())
+  defer(() => server.close().closeAllConnections())
   return issuer
 }
 

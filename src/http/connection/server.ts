@@ -16,7 +16,7 @@ import { messageClasses } from './messages.ts'
 import { createPacer, writeRejection } from './reject.ts'
 
 type ClientTimeouts = Pick<Config, 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS'> &
-  Pick<Limits, 'headersTimeoutMs' | 'writeTimeoutMs'>
+  Pick<Limits, 'headersTimeoutMs' | 'writeTimeoutMs' | 'responseSpareMs'>
 
 /** Of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
 const LISTEN_BACKLOG = 4_096
@@ -39,7 +39,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptByt
     requireHostHeader: false,
   })
   // Cuts clients that do not read their response. A request that times out gets a response before.
-  server.timeout = Math.max(timeouts.writeTimeoutMs, timeouts.REQUEST_TIMEOUT_MS + 5_000)
+  server.timeout = Math.max(timeouts.writeTimeoutMs, timeouts.REQUEST_TIMEOUT_MS + timeouts.responseSpareMs)
   const connections = new Map<Duplex, Connection>()
   const handle = app as unknown as Handle // Express types the callback only for its own requests
   let shuttingDown = false
