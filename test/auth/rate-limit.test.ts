@@ -37,9 +37,7 @@ async function expectLimited(response: Response): Promise<void> {
 }
 
 describe('the rate limit of a key', () => {
-  test('is shared by both APIs: a REST request costs 1 point, a GraphQL operation its cost, and the headers count down', async ({
-    service,
-  }) => {
+  test('is shared by both APIs: REST costs a point, an operation its cost; headers count down', async ({ service }) => {
     const { send, postGraphQL } = await startLimited(service, 100)
     const responses = [
       await send('/v1/pets'),

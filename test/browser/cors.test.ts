@@ -27,10 +27,7 @@ describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
     )
   }
 
-  test('reads and writes over both APIs, follows Link, revalidates by ETag, and reads errors', async ({
-    page,
-    service,
-  }) => {
+  test('reads and writes over both APIs, pages, revalidates, and reads errors', async ({ page, service }) => {
     const { base, key } = await service.startPeer({ CORS_ORIGINS: [service.base] })
     const auth = { Authorization: `Bearer ${key}`, 'X-Request-Id': 'page-1' }
     const json = { ...auth, 'Content-Type': 'application/json', 'Idempotency-Key': 'k' }

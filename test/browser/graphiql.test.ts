@@ -13,12 +13,7 @@ const test = testInBrowser.extend<{
 })
 
 describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
-  test('works without errors, and its Content-Security-Policy blocks requests to other origins', async ({
-    page,
-    service,
-    link,
-    problems,
-  }) => {
+  test('works without errors, and blocks requests to other origins', async ({ page, service, link, problems }) => {
     await open(page, link)
     expect(await page.title()).toBe('Pet store GraphiQL')
     await run(page, '{ pets { nodes { id } } }')
@@ -31,10 +26,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(problems.splice(0).join()).toContain('Content Security Policy')
   })
 
-  test('sends the key of its field from every tab without its own Authorization header, and reports a missing key', async ({
-    page,
-    service,
-  }) => {
+  test('sends the key of its field from every tab, and reports a missing key', async ({ page, service }) => {
     await service.post({ name: 'Rex', categoryId: 1 })
     await open(page, `${service.base}/graphql`)
     await page.getByRole('button', { name: 'Execute query' }).click()
@@ -72,11 +64,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(answered).toEqual(expect.arrayContaining(fields))
   })
 
-  test('keeps the key, the tabs and the query after a reload, and deletes a key that is removed', async ({
-    page,
-    service,
-    link,
-  }) => {
+  test('keeps the key, the tabs and the query, and deletes a key that is removed', async ({ page, service, link }) => {
     const typed = await service.keys.issue('typed')
     await open(page, link)
     await authorize(page, typed)
@@ -96,10 +84,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(await page.evaluate('Object.values(localStorage).join()')).not.toMatch(/pets_/)
   })
 
-  test('has no violation of WCAG 2.2 A and AA that axe-core finds, except in the markup of its tabs', async ({
-    page,
-    link,
-  }) => {
+  test('has no violation of WCAG 2.2 A and AA that axe-core finds but in its tabs', async ({ page, link }) => {
     await open(page, link)
     await page.getByRole('button', { name: 'Execute query' }).click()
     await expectResult(page).toMatchObject({ data: { pets: {} } })
@@ -142,10 +127,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     await expectResult(page).toEqual({ data: { pets: { nodes: [] } } })
   })
 
-  test('with Tab and Enter, links lead to the reference, the home page and back, with the key in no address', async ({
-    page,
-    link,
-  }) => {
+  test('with Tab and Enter, links lead to all pages, with the key in no address', async ({ page, link }) => {
     await open(page, link)
     for (const [name, path] of [
       ['REST API reference', '/docs'],
@@ -177,10 +159,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(await page.evaluate('Object.values(localStorage).join()')).not.toMatch(/pets_/)
   })
 
-  test('reads the key of a link that is pasted while the page is open, and loads the schema with it', async ({
-    page,
-    service,
-  }) => {
+  test('reads the key of a link that is pasted while the page is open', async ({ page, service }) => {
     await open(page, `${service.base}/graphql`)
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
     await page.getByText('Error fetching schema').waitFor()
@@ -217,11 +196,7 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     expect(await page.locator('img').count()).toBe(0)
   })
 
-  test('starts with the key of the link and the examples, although another service has stored data in the browser', async ({
-    page,
-    service,
-    link,
-  }) => {
+  test('starts with the key of the link, whatever another service has stored', async ({ page, service, link }) => {
     const headers = '{ "Authorization": "Bearer old" }'
     const unused = { variables: null, operationName: null, response: null }
     const tab = { id: '1', title: 'Old', query: '{ old }', headers, ...unused }

@@ -87,9 +87,7 @@ const test = base.extend<{ project: Project }>({
 const success = { code: 0, stderr: '' }
 
 describe('the build', { concurrent: true }, () => {
-  test('generates the client when the model or the version of Prisma changed, or the last run failed', async ({
-    project,
-  }) => {
+  test('generates the client when the model or Prisma changed, or the last run failed', async ({ project }) => {
     const changes: [string, string][] = [
       ['prisma/schema.prisma', 'two'],
       ['node_modules/prisma-cli/package.json', '{"version":"2","bin":{"prisma":"prisma.cjs"}}'],
@@ -135,9 +133,7 @@ describe('the build', { concurrent: true }, () => {
     expect(project.read('dist/main.js')).toBe(before)
   })
 
-  test('several times at once succeeds, and replaces files, so that a program that starts reads them whole', async ({
-    project,
-  }) => {
+  test('several times at once replaces files, so that a program that starts reads them whole', async ({ project }) => {
     await project.build()
     const { ino } = statSync(project.path('dist/main.js'))
     project.write('src/main.ts', 'export const main = 2')
@@ -166,9 +162,7 @@ describe('the build', { concurrent: true }, () => {
     },
   )
 
-  test('without the tools, and before keys and migrate, keeps the dist/ that exists, and names what is missing', async ({
-    project,
-  }) => {
+  test('without the tools, keeps the dist/ that exists, or names what is missing', async ({ project }) => {
     await project.build()
     const withoutTools = async () => {
       project.remove('node_modules')

@@ -77,10 +77,7 @@ describe('the keys command', () => {
     }
   })
 
-  test('rotates a key once: the end of its overlap is not taken for its life, and one of two at once wins', async ({
-    service,
-    keys,
-  }) => {
+  test('rotates a key once, also of two at once; its overlap is not taken for its life', async ({ service, keys }) => {
     const prefix = prefixOf(service.key)
     const both = await Promise.allSettled([1, 2].map(() => service.keys.rotate(prefix, hourMs)))
     const rotated = both.flatMap((result) => (result.status === 'fulfilled' ? [result.value ?? ''] : []))

@@ -47,9 +47,7 @@ const longDrain = { DRAIN_TIMEOUT_MS: '600000' }
 const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
 
 describe('the service on its own PostgreSQL', { concurrent: true }, () => {
-  test('a first start prints addresses and a key that reads samples and metrics, and is in no page', async ({
-    sandbox,
-  }) => {
+  test('a first start prints addresses and a key, which is in no page', async ({ sandbox }) => {
     const service = await sandbox.startEmpty()
     const key = await devKey(sandbox)
     expect(service.printed).toContain(`http://localhost:${service.port}/graphql#key=${key}\n`)
@@ -67,9 +65,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     }
   })
 
-  test('a start warns of a heap that is too small, and of each variable that is not read any more', async ({
-    sandbox,
-  }) => {
+  test('a start warns of a small heap, and of each variable that is not read any more', async ({ sandbox }) => {
     const removed = Object.fromEntries(REMOVED_VARIABLES.map((name) => [name, '1']))
     const cannotListen = { HOST: '203.0.113.1', DATABASE_URL: await unreachableDatabaseUrl() }
     const start = (mb: number, env = {}) => {
@@ -110,10 +106,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     },
   )
 
-  test('a port in use is reported in one line, and no PostgreSQL is left running', async ({
-    sandbox,
-    onTestFinished,
-  }) => {
+  test('a port in use is one line, and no PostgreSQL is left running', async ({ sandbox, onTestFinished }) => {
     const { server, port } = await occupyPort()
     onTestFinished(() => void server.close())
     await sandbox.initialise()
@@ -125,9 +118,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect(await sandbox.postgresPid()).toBeUndefined()
   })
 
-  test('the keys command works before a start, after which no PostgreSQL runs, and beside the service, on its PostgreSQL', async ({
-    sandbox,
-  }) => {
+  test('the keys command works before a start, and beside the service', async ({ sandbox }) => {
     await sandbox.initialise()
     const create = async () => {
       const created = await sandbox.run('cli/keys.js', ['create', '--name', 'web'])
@@ -148,10 +139,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
 })
 
 describe('the service on an external database', { concurrent: true }, () => {
-  test('on an old schema it is alive but not ready, until migrate deploy has run, without a restart', async ({
-    sandbox,
-    emptyDatabase,
-  }) => {
+  test('an old schema is not ready, until migrate deploy has run', async ({ sandbox, emptyDatabase }) => {
     const migrate = (command: string) => sandbox.run('cli/migrate.js', [command], { DATABASE_URL: emptyDatabase })
     const migrations = listMigrations()
     const lines = (state: string, end = '') => migrations.map((name) => `${state}${name}${end}\n`).join('')
@@ -168,10 +156,7 @@ describe('the service on an external database', { concurrent: true }, () => {
     expect(await migrate('status')).toEqual({ code: 0, stdout: lines('applied  '), stderr: '' })
   })
 
-  test('a migration that the database rejects for now is logged once, and tried again', async ({
-    sandbox,
-    emptyDatabase,
-  }) => {
+  test('a migration that is rejected for now is logged once, and tried again', async ({ sandbox, emptyDatabase }) => {
     const database = databaseOf({ databaseUrl: emptyDatabase })
     const setReadOnly = (value: string) =>
       withClient((client) => client.query(`ALTER DATABASE ${database} SET default_transaction_read_only = ${value}`))

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
-import { INHERITED, unreachableDatabaseUrl, testWithProcess as test } from '../support/processes.ts'
+import { INHERITED, testWithProcess as test } from '../support/processes.ts'
 import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
@@ -29,11 +29,5 @@ describe.skipIf(!hasTerminal)('in a terminal', { concurrent: true }, () => {
     await sandbox.initialise()
     expect(await runUntilCtrlC({ DATA_DIR: sandbox.dataDir })).toContain('"msg":"stopped"')
     expect(await sandbox.postgresPid()).toBeUndefined()
-  })
-
-  test('the start prints the addresses with DATABASE_URL, too', async () => {
-    const printed = await runUntilCtrlC({ DATABASE_URL: await unreachableDatabaseUrl() })
-    expect(printed).toMatch(/is listening\.\s+GraphiQL +http:\/\/localhost:\d+\/graphql\r\n/)
-    expect(printed).toContain('npm run --silent keys -- create')
   })
 })

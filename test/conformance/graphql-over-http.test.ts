@@ -12,9 +12,7 @@ const requests = sentences.flatMap(({ sentence, requests }) =>
 )
 const program = fileURLToPath(new URL('graphql-over-http.mjs', import.meta.url))
 
-test('the service follows GraphQL over HTTP, edition September 2026, but for what the decision lists', async ({
-  service,
-}) => {
+test('the service follows GraphQL over HTTP, edition September 2026', async ({ service }) => {
   const partial = '{ __typename pet(id: 1) { id } }'
   const child = spawn(process.execPath, [
     program,

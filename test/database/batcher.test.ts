@@ -62,19 +62,6 @@ describe('inputs that wait', () => {
 })
 
 describe('a failed statement', () => {
-  test('that was not sent for lack of a connection, or broke off, rejects all of its inputs, once', async () => {
-    const { batcher, statement, statements } = createHarness()
-    for (const [n, sent] of [true, false].entries()) {
-      const outputs = Promise.allSettled([1, 2].map((input) => batcher.execute(input)))
-      const failing = await statement(n + 1)
-      if (sent) failing.send()
-      failing.fail(terminated)
-      expect(await outputs).toEqual(Array.from({ length: 2 }, () => ({ status: 'rejected', reason: terminated })))
-    }
-    await sleep(10)
-    expect(statements).toHaveLength(2)
-  })
-
   test('that was not sent for lack of a connection rejects none that arrived while it waited', async () => {
     const { batcher, statement, succeed } = createHarness()
     const first = batcher.execute(1)

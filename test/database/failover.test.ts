@@ -58,9 +58,7 @@ test('a commit whose wait for the synchronous standby is cancelled is 504 in bot
   expect(rows).toEqual([{ count: 5 }])
 })
 
-test('a read-only database is not ready, is named in the log, and its writes are 503, until it accepts writes again', async ({
-  service,
-}) => {
+test('a read-only database is not ready, and its writes are 503, until it accepts writes', async ({ service }) => {
   const database = databaseOf(service)
   await sql(service, `ALTER DATABASE ${database} SET default_transaction_read_only = on`)
   const peer = await service.startPeer()

@@ -122,9 +122,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
     expect(await (await service.send('/v1/pets')).json()).toEqual([])
   })
 
-  test('504 if PgBouncer closes the connection of a statement that takes longer than query_timeout', async ({
-    service,
-  }) => {
+  test('504 if PgBouncer closes the connection of a statement beyond query_timeout', async ({ service }) => {
     await setLimitsOnRole(service)
     const url = await startPgBouncer(service.databaseUrl, mode, { query_timeout: '2' })
     const peer = await service.startPeer({ DATABASE_URL: url })
@@ -134,9 +132,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
     }, databaseOf(service))
   })
 
-  test('a killed PostgreSQL loses no acknowledged animal, 503 means not stored, and the pool recovers', async ({
-    service,
-  }) => {
+  test('a killed PostgreSQL loses no acknowledged animal, and 503 means not stored', async ({ service }) => {
     const cluster = await startCluster(defer)
     const { key } = await prepareDatabase(cluster.url)
     const url = await startPgBouncer(cluster.url, mode)

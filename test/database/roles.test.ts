@@ -39,9 +39,7 @@ async function keys(url: string, ...args: string[]): Promise<string> {
   return stdout.trim()
 }
 
-test('the SQL of the page gives the rights for migrations, keys, every operation and every background job', async ({
-  urls,
-}) => {
+test('the SQL of the page gives the rights for migrations, keys, operations and background jobs', async ({ urls }) => {
   const key = await keys(urls.owner, 'create', '--name', 'roles')
   const service = await startService(urls.service, { key })
   expect((await fetch(`${service.base}/readyz`)).status).toBe(200)

@@ -100,14 +100,6 @@ describe('DATABASE_URL on a PostgreSQL with TLS', () => {
     const ofThisConnection = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'
     expect((await query(DATABASE_URL, ofThisConnection)).rows).toEqual([{ ssl: encrypted }])
   })
-
-  test('require checks the certificate as verify-full does, after a warning', async ({ sandbox, server }) => {
-    const DATABASE_URL = server.url('sslmode=require')
-    const { code, stderr } = await sandbox.run('cli/keys.js', ['list'], { DATABASE_URL })
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/Warning: SECURITY WARNING: The SSL modes 'prefer', 'require', and 'verify-ca' are/)
-    expect(stderr.slice(stderr.indexOf('The database'))).toEqual(lineWith('unable to verify the first certificate'))
-  })
 })
 
 describe('a connection that TLS prevents is a line of a command with the reason, and 503 of the service', () => {

@@ -40,13 +40,6 @@ describe('haproxy.cfg', () => {
     }
   })
 
-  test('balances between the instances of compose.yaml', () => {
-    const { PORT } = configOf(services.api?.environment ?? {})
-    expect(haproxy.match(/server-template .*/g)).toEqual(
-      Array(2).fill(`server-template api 10 api:${PORT} resolvers docker init-addr none`),
-    )
-  })
-
   test('keeps subscriptions open, which send a comment every 12 seconds', () => {
     for (const side of ['client', 'server'])
       expect(Number(new RegExp(`^ +timeout ${side} (\\d+)s`, 'm').exec(haproxy)?.[1])).toBeGreaterThan(15)

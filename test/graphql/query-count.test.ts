@@ -48,9 +48,7 @@ describe('the service sends only the statements that the selection needs', () =>
     expect(sent).toBe(2)
   })
 
-  test('counts are executed one at a time, once for all that wait for it, and delay no list, no creation and no /readyz', async ({
-    service,
-  }) => {
+  test('counts are executed one at a time, once for all that wait, and delay nothing else', async ({ service }) => {
     const checkoutMs = 1_000
     const peer = await service.startPeer({ limits: { checkoutTimeoutMs: checkoutMs } })
     const { database } = peer

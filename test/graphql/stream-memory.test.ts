@@ -17,9 +17,7 @@ function longest(n: number): string {
   return `subscription { petCreated(after: "${toCursor(NEWEST)}") { node { ${fields.join(' ')} } } }`
 }
 
-test('an open stream keeps of its request the text of the document, and neither its tree nor variables', async ({
-  service,
-}) => {
+test('an open stream keeps the text of its document, and neither its tree nor variables', async ({ service }) => {
   const padding = 'x'.repeat(50_000)
   const setNext = `SELECT setval('animal_id_seq', ${NEWEST}, false)`
   await service.database.pool.query(`${setNext}; INSERT INTO animal (name, category_id) VALUES ('Rex', 1)`)

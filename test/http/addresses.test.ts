@@ -59,12 +59,3 @@ test('/schema.graphql is the whole schema, without a key', async ({ service }) =
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
   expect(await response.text()).toBe(printedSchema())
 })
-
-test('with TRUSTED_DOCUMENTS=only the response to a browser says why there is no GraphiQL', async ({ service }) => {
-  const peer = await service.startPeer({ trusted: { mode: 'only', byHash: new Map() } })
-  const response = await fetch(`${peer.base}/graphql`, { headers: BROWSER })
-  expect([response.status, await response.json()]).toMatchObject([
-    404,
-    { errors: [{ message: expect.stringContaining('TRUSTED_DOCUMENTS=only'), extensions: { code: 'NOT_FOUND' } }] },
-  ])
-})

@@ -58,9 +58,7 @@ describe('with listed origins', () => {
     }
   })
 
-  test('OPTIONS that is no preflight, or for an unknown address, has the response of OPTIONS without CORS', async ({
-    service,
-  }) => {
+  test('OPTIONS that is no preflight, or for an unknown address, is as without CORS', async ({ service }) => {
     const peer = await service.startPeer({ CORS_ORIGINS: corsOrigins })
     const cases: [string, Record<string, string>, number][] = [
       ['/v1/pets', { Origin: SHOP }, 401],
@@ -77,9 +75,7 @@ describe('with listed origins', () => {
     expect([options.status, options.headers.get('allow')]).toEqual([204, 'GET, HEAD, POST, OPTIONS'])
   })
 
-  test('a page sees the status and the headers of each response, errors included; caches see Vary', async ({
-    service,
-  }) => {
+  test('a page sees status and headers of each response, errors too; caches see Vary', async ({ service }) => {
     const peer = await service.startPeer({ CORS_ORIGINS: corsOrigins })
     await peer.post({ name: 'Rex', categoryId: 1 })
     const etag = (await peer.send('/v1/pets')).headers.get('etag') ?? ''

@@ -55,24 +55,6 @@ describe('pages without a key', () => {
     for (const path of assets) expect(await kept(path), path).toBe('public, max-age=31536000, immutable')
   })
 
-  test.for([
-    ['/graphql', 2_500_000],
-    ['/docs', 450_000],
-  ] as const)(
-    'the first visit to %s, whose assets are relative to itself, is below %d bytes, and the next one below 50 KB',
-    async ([path, limit], { service }) => {
-      const page = await (await fetch(service.base + path, { headers: html })).text()
-      const references = [...page.matchAll(/<(?:link|script)\b[^>]* (?:href|src)="([^"]+)"/g)].map(
-        ([, reference]) => `/${reference}`,
-      )
-      expect(references.length).toBeGreaterThan(2)
-      expect(assets).toEqual(expect.arrayContaining(references))
-      const next = await totalLength(service.port, path === '/docs' ? [path, '/openapi.json'] : [path])
-      expect(next).toBeLessThan(50_000)
-      expect(next + (await totalLength(service.port, references))).toBeLessThan(limit)
-    },
-  )
-
   test('clients that read nothing share one copy of the largest asset', async ({ service, onTestFinished }) => {
     const clients = Array.from({ length: 40 }, () => connect(service.port, '127.0.0.1'))
     onTestFinished(() => clients.forEach((client) => client.destroy()))
@@ -84,13 +66,6 @@ describe('pages without a key', () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(3 * copyLength)
   })
 })
-
-/** @returns the sum of the Content-Lengths for a client that accepts compression */
-async function totalLength(port: number, paths: string[]): Promise<number> {
-  const accept = 'Accept-Encoding: gzip, br\r\n'
-  const responses = await Promise.all(paths.map((path) => sendRaw(port, request('HEAD', path, accept))))
-  return responses.reduce((sum, response) => sum + Number(parseResponse(response).headers['content-length']), 0)
-}
 
 /** Requests a path and reads no further than the first chunk. @returns the Content-Length */
 async function readLength(client: Socket, path: string): Promise<number> {

@@ -86,24 +86,6 @@ test.concurrent(
   },
 )
 
-test('shared work adds its database time to each request, or the whole waiting time if it fails', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  onTestFinished(() => void vi.useRealTimers())
-  const deadline = new Deadline(1_000)
-  const done = deadline.runShared(
-    () => new Promise<{ databaseMs: number }>((resolve) => void setTimeout(() => resolve({ databaseMs: 50 }), 400)),
-  )
-  await vi.advanceTimersByTimeAsync(400)
-  expect(await done).toEqual({ databaseMs: 50 })
-  expect(deadline.databaseMs).toBe(50)
-  const failed = expect(deadline.runShared(() => new Promise<never>(() => {}))).rejects.toMatchObject({
-    code: 'UNAVAILABLE',
-  })
-  await vi.advanceTimersByTimeAsync(600)
-  await failed
-  expect(deadline.databaseMs).toBe(650)
-})
-
 test('all waits of a request share its deadline, and no operation starts after it', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())

@@ -60,9 +60,7 @@ describe('a conditional read', () => {
   })
 })
 
-test('following the next links returns every existing animal exactly once, also while animals are added', async ({
-  service,
-}) => {
+test('the next links lead to every existing animal exactly once, also while animals are added', async ({ service }) => {
   const status = fc.constantFrom('available', 'pending', 'sold', undefined)
   const addedPerPage = fc.array(fc.array(status, { maxLength: 4 }), { maxLength: 6 })
   let created = 0

@@ -9,9 +9,7 @@ const idempotencyKey = (key: string) => ({ 'Idempotency-Key': key })
 const count = async (service: TestService) => (await service.graphql('{ pets { totalCount } }')).data?.['pets']
 
 describe('an Idempotency-Key', () => {
-  test('replays for a body that differs in the order of members, white space and unknown members only', async ({
-    service,
-  }) => {
+  test('replays whatever the order of members, white space and unknown members', async ({ service }) => {
     await service.post('{"name":"x","categoryId":9007199254740993}', idempotencyKey('k'))
     const replay = await service.post('{"x":1, "categoryId":9007199254740993, "name":"x"}', idempotencyKey('k'))
     expect(await replay.text()).toBe('{"id":1,"name":"x","categoryId":9007199254740993}')
@@ -26,13 +24,6 @@ describe('an Idempotency-Key', () => {
     const response = await service.post(otherPet, idempotencyKey('k'))
     expect(await response.json()).toMatchObject({ code: 'IDEMPOTENCY_KEY_REUSED', status: 422 })
     expect(await count(service)).toEqual({ totalCount: 1 })
-  })
-
-  test('is scoped to the client', async ({ service }) => {
-    const key = await service.keys.issue('other client')
-    await service.post(pet, idempotencyKey('k'))
-    const response = await service.post(pet, { ...idempotencyKey('k'), Authorization: `Bearer ${key}` })
-    expect(response.headers.get('location')).toBe('/v1/pets/2')
   })
 
   test('is shared by both APIs', async ({ service }) => {
@@ -89,9 +80,7 @@ describe('an Idempotency-Key', () => {
     expect((await other.post(pet, idempotencyKey('k'))).headers.get('idempotent-replayed')).toBe('true')
   })
 
-  test('expires after 24 hours by the clock of the database, and is kept when that is set back', async ({
-    service,
-  }) => {
+  test('expires after 24 hours by the clock of the database, also if that was set back', async ({ service }) => {
     await service.post(pet, idempotencyKey('k'))
     const age = (hours: number) =>
       service.database.pool.query(`UPDATE idempotency_key SET created_at = now() - interval '${hours} h'`)

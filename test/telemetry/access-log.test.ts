@@ -1,9 +1,6 @@
 import { describe, expect } from 'vitest'
 import { version } from '../../src/project.ts'
-import { createLogger } from '../../src/telemetry/logger.ts'
-import { mintKey } from '../../src/auth/api-keys.ts'
 import { type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
-import { collectLog } from '../support/output.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -70,9 +67,7 @@ describe('each request is one line', () => {
     },
   )
 
-  test('wrong keys, also beyond their limit, are at most one line a second for each address, with their count', async ({
-    service,
-  }) => {
+  test('wrong keys are at most one line a second for each address, with their count', async ({ service }) => {
     const peer = await service.startPeer({ TRUSTED_PROXIES: ['loopback'], limits: { failedAuthentications: 10 } })
     for (let n = 0; n < 130; n++) {
       const headers = { Authorization: 'Bearer wrong', 'X-Forwarded-For': `203.0.113.${n % 2}` }
@@ -143,16 +138,5 @@ describe('what a client sends cannot spoil the log', () => {
     await waitUntil(() => log.lines.length === 6)
     expect(log.lines.at(-2)).toMatchObject({ operation: `query ${key.slice(0, 13)}…`, status: 200 })
     expect(JSON.stringify(log.lines)).not.toContain(key.slice(0, 14))
-  })
-
-  test('errors and objects are logged in one line, with keys reduced to their prefixes', () => {
-    const log = collectLog()
-    const key = mintKey()
-    const err = new Error(`cannot use ${key}\n`, { cause: { header: `Bearer ${key.toUpperCase()}` } })
-    createLogger('info', log).warn({ err, [key]: { deep: [key, `x${key}y`] } }, `twice ${key}\r\n${key}`)
-    expect(log.lines).toHaveLength(1)
-    const text = JSON.stringify(log.lines)
-    expect(text).toContain(`${key.slice(0, 13)}…`)
-    expect(text.toLowerCase()).not.toContain(key.slice(13, 34))
   })
 })

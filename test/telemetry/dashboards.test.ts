@@ -17,9 +17,7 @@ const dashboard = JSON.parse(dashboardText) as { panels: { targets: { expr: stri
 
 const namesIn = (text: string) => new Set(text.match(/\b(?:petstore|nodejs|process)_[a-z_0-9]+/g) ?? [])
 
-test('the dashboard and the alerts use only metrics, labels and values that a running service exports', async ({
-  service,
-}) => {
+test('dashboard and alerts use only metrics, labels and values of a running service', async ({ service }) => {
   await service.send('/v1/pets/1')
   await service.graphql('{ pets { totalCount } }')
   await fetch(`${service.base}/v1/pets`)

@@ -3,9 +3,7 @@ import { startBehindProxy } from '../support/behind-proxy.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
-test('an outage and its end are logged without a probe, and one line a second counts the requests that fail', async ({
-  service,
-}) => {
+test('an outage and its end are logged without a probe, failed requests once a second', async ({ service }) => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const { peer, proxy } = await startBehindProxy(service)

@@ -60,9 +60,7 @@ async function sendTraced({ send, log }: TestService): Promise<string> {
   return traceId
 }
 
-test('a collector receives the span of each request, the last ones at the stop, with the resource of the OTEL_* variables', async ({
-  service,
-}) => {
+test('a collector receives the span of each request, the last ones at the stop', async ({ service }) => {
   const { url, received } = await startCollector(200)
   const variables = { OTEL_SERVICE_NAME: 'shop', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=staging' }
   const { tracing } = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: url, ...variables })
