@@ -1,9 +1,13 @@
 import { parse as parseQuery } from 'node:querystring'
 import express, { type Express, type RequestHandler } from 'express'
+import type { GraphQLSchema } from 'graphql'
+import { METRICS_SCOPE } from './auth/api-keys.ts'
 import { type AuthenticateDependencies, createAuthenticate, requireScope } from './auth/authenticate.ts'
 import { consumeQuota, type RateLimiter } from './auth/rate-limit.ts'
 import type { Config } from './config.ts'
 import { graphiql } from './graphql/graphiql/graphiql.ts'
+import type { AddToSchema } from './graphql/schema/builder.ts'
+import { createSchema } from './graphql/schema/index.ts'
 import { graphqlErrorHandler } from './graphql/respond.ts'
 import { type GraphQLRouterDependencies, graphqlRouter, addSchemaRoute } from './graphql/route.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
@@ -16,13 +20,22 @@ import { addReadRoute, createRouteOf, redirectTrailingSlash } from './http/route
 import { addAssetRoutes } from './http/static.ts'
 import { beginRequest } from './http/request.ts'
 import { addDocsRoutes } from './rest/docs/docs-routes.ts'
-import type { OperationDependencies } from './rest/operation.ts'
-import { addPetRoutes, OPERATIONS, toRouteHeaders } from './rest/pets.ts'
+import type { Operation, OperationDependencies, RestApi } from './rest/operation.ts'
+import { addRestRoutes, toRouteHeaders } from './rest/routes.ts'
+import type { Resource } from './store/resource.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 import type { Observe } from './telemetry/observation.ts'
 
+/** A resource, and what both APIs show of it. */
+export interface ServedResource {
+  resource: Resource
+  rest: RestApi
+  addToSchema: AddToSchema
+}
+
 interface AppDependencies extends AuthenticateDependencies, OperationDependencies, GraphQLRouterDependencies {
   config: Config
+  resources: ServedResource[]
   keyLimiter: RateLimiter | undefined
   loadShedder: LoadShedder
   health: Health
@@ -33,15 +46,27 @@ interface AppDependencies extends AuthenticateDependencies, OperationDependencie
 /** nginx's status for a client that closed the connection before the response. */
 const CLIENT_CLOSED_REQUEST = 499
 
+/** The routes beside those of the REST API. */
 const ROUTES = [
-  ...OPERATIONS.map(({ path }) => `/v1${path}`),
   ...['/', '/graphql', '/schema.graphql', '/docs', '/openapi.json', '/assets/{file}'],
   ...['/livez', '/readyz', '/metrics'],
 ]
 
+/** Once for each list: tests start hundreds of services. */
+const schemas = new WeakMap<ServedResource[], GraphQLSchema>()
+
+function schemaOf(resources: ServedResource[]): GraphQLSchema {
+  const schema = schemas.get(resources) ?? createSchema(resources)
+  schemas.set(resources, schema)
+  return schema
+}
+
 /** The steps of each request and the routes, in the order in which a request passes them. */
 export function createApp(deps: AppDependencies): Express {
-  const { config, health, keyLimiter, loadShedder, observe, metrics, trusted } = deps
+  const { config, health, keyLimiter, loadShedder, observe, metrics, resources, trusted } = deps
+  const schema = schemaOf(resources)
+  const apis = resources.map(({ rest }) => rest)
+  const operations = apis.flatMap((api) => api.operations)
   const authenticate = createAuthenticate(deps)
   const admit: RequestHandler = async (req, res, next) => {
     loadShedder.shed()
@@ -59,19 +84,19 @@ export function createApp(deps: AppDependencies): Express {
   app.set('trust proxy', config.TRUSTED_PROXIES ?? false)
   // Without Node's limit of 1,000 parameters, which would hide an invalid one. The request line is limited to 16 KiB.
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
-  addCommonSteps(app, deps)
+  addCommonSteps(app, operations, deps)
 
   // Hot routes first: each layer of Express in front costs time.
   app.use('/v1', admit)
-  addPetRoutes(app, config, deps)
+  addRestRoutes(app, operations, config, deps)
   app.get('/graphql', loadShedder.shedForLag, graphiql(trusted.mode))
-  app.use('/graphql', admit, graphqlRouter(deps))
+  app.use('/graphql', admit, graphqlRouter(schema, deps))
   app.use('/graphql', graphqlErrorHandler(observe))
 
   addHealthRoutes(app, health)
   app.use('/metrics', async (req, _res, next) => {
     await authenticate(req)
-    requireScope(req, 'metrics:read')
+    requireScope(req, METRICS_SCOPE)
     next()
   })
   addReadRoute(app, '/metrics', (_req, res) => metrics.send(res))
@@ -79,16 +104,16 @@ export function createApp(deps: AppDependencies): Express {
   app.use(loadShedder.shedForLag) // operators' routes above are served under overload, too
   app.get('/', homePage())
   addAssetRoutes(app)
-  addDocsRoutes(app, config)
-  addSchemaRoute(app)
+  addDocsRoutes(app, apis, config)
+  addSchemaRoute(app, schema)
   return app.use(notFound, errorHandler(observe))
 }
 
 /** What is done for every request, before its route is known. */
-function addCommonSteps(app: Express, { config, observe }: AppDependencies): void {
+function addCommonSteps(app: Express, operations: Operation[], { config, observe }: AppDependencies): void {
   const { CORS_ORIGINS, HANDLER_TIMEOUT_MS } = config
-  const routeOf = createRouteOf(ROUTES)
-  const routeHeaders = toRouteHeaders(config)
+  const routeOf = createRouteOf([...operations.map(({ path }) => `/v1${path}`), ...ROUTES])
+  const routeHeaders = toRouteHeaders(operations, config)
 
   app.use((req, res, next) => {
     beginRequest(req, res, HANDLER_TIMEOUT_MS)

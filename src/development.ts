@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Scope } from './auth/api-keys.ts'
 import type { Config } from './config.ts'
 import type { Prisma, PrismaClient } from './database/generated/client.ts'
 import { type LockWait, migrate, withMigrationLock } from './database/migrate.ts'
@@ -39,7 +38,7 @@ async function developmentKey(keys: Service['keys'], dataDir: string): Promise<s
   const file = join(dataDir, 'dev-key')
   const stored = (await readFile(file, 'utf8').catch(() => '')).trim()
   if (await keys.isValid(stored)) return stored
-  const key = await keys.issue('development', { scopes: Scope.options })
+  const key = await keys.issue('development', { scopes: keys.scopes })
   await writeFile(file, `${key}\n`, { mode: 0o600 }).catch((error: Error) => {
     throw new OperatorError(`DATA_DIR: the development key cannot be written: ${error.message}`)
   })

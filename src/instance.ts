@@ -8,6 +8,7 @@ import { prepareDevelopmentDatabase } from './development.ts'
 import { readManifest } from './graphql/trusted-documents.ts'
 import { OperatorError } from './operator-error.ts'
 import { version } from './project.ts'
+import { RESOURCES } from './resources.ts'
 import { createService, type Service, type ServiceOptions } from './service.ts'
 import { onSignals } from './signals.ts'
 import { createThrottledLog } from './telemetry/logger.ts'
@@ -43,6 +44,7 @@ async function start({ config, env, log, limits }: InstanceOptions, wait: LockWa
   let stopService: Service['stop'] | undefined
   try {
     const service = createService({
+      resources: RESOURCES,
       config,
       limits,
       databaseUrl: databaseServer.url,

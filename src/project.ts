@@ -17,3 +17,8 @@ export const version: string = JSON.parse(readFileSync(new URL('package.json', P
 
 /** The column of `idempotency_key` in which version 1, with a single resource, keeps the id of what a key has created. */
 export const VERSION_1_ID = 'animal_id'
+
+/** The names of the service in its documents. */
+export const TITLE = 'Pet store'
+export const SUMMARY = 'The animals of a pet store'
+export const WEBSITE = 'https://petstore.example'

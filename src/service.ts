@@ -1,9 +1,7 @@
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './store/idempotency.ts'
-import { animals as animalResource } from './pets/animal.ts'
-import { createAnimals } from './pets/service.ts'
-import { createApp } from './app.ts'
-import { createApiKeys } from './auth/api-keys.ts'
+import { createApp, type ServedResource } from './app.ts'
+import { clientScopes, createApiKeys } from './auth/api-keys.ts'
 import { createVerifyToken } from './auth/access-tokens.ts'
 import { createRateLimiters } from './auth/rate-limit.ts'
 import { createKeyLookup, createVerifyKey } from './auth/key-lookup.ts'
@@ -14,7 +12,7 @@ import { reasonOf } from './database/failures.ts'
 import type { Pool } from './database/pool.ts'
 import { createDatabase } from './database/pools.ts'
 import { createReadState } from './database/readiness.ts'
-import { createFeeds, type Feeds } from './feed/feeds.ts'
+import { createServices, type Services } from './feed/services.ts'
 import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
 import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
@@ -23,13 +21,11 @@ import { KeptBytes } from './http/kept-bytes.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
 import { METHODS } from './http/router.ts'
 import { Turns } from './http/turns.ts'
+import type { Resource } from './store/resource.ts'
 import { createLogObserver } from './telemetry/log-observer.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 import type { CheckedDatabase, Observe } from './telemetry/observation.ts'
 import type { RecordSpan } from './telemetry/tracing.ts'
-
-/** Each has a feed, and `/readyz` verifies the rights on its table. */
-const RESOURCES = [animalResource]
 
 /** A host without a probe of `/readyz` learns of an outage, and of wrong settings, from the log. */
 const DATABASE_CHECK_MS = 60_000
@@ -41,6 +37,8 @@ const SETTLE_SHARE = 0.6
 const STREAM_DRAIN_SHARE = 0.8
 
 export interface ServiceOptions {
+  /** What is served. */
+  resources: ServedResource[]
   config: Config
   databaseUrl: string
   log: Logger
@@ -59,7 +57,7 @@ export type Service = ReturnType<typeof createService>
 
 /** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
 export function createService(options: ServiceOptions) {
-  const { config, trusted = TRUSTED_DOCUMENTS_OFF, plugins, now = () => new Date() } = options
+  const { config, resources, trusted = TRUSTED_DOCUMENTS_OFF, now = () => new Date() } = options
   const limits = limitsOf(config, options.limits)
   const metrics = createMetrics([...METHODS, 'OPTIONS'])
   const observe = createObserve(options, metrics)
@@ -73,9 +71,9 @@ export function createService(options: ServiceOptions) {
   const keptBytes = new KeptBytes()
   const turns = new Turns(keptBytes, limits)
   const maxWaitMs = config.HANDLER_TIMEOUT_MS * SETTLE_SHARE
-  const feeds = createFeeds(RESOURCES, database.feedStatements, { maxWaitMs, observe })
-  const animals = createAnimals(statements, database.runCount, feeds.of(animalResource).wake)
-  const health = createHealth(database.background, feeds, () => stopping !== undefined, observe)
+  const contracts = resources.map(({ resource }) => resource)
+  const services = createServices(contracts, database, { maxWaitMs, observe })
+  const health = createHealth(database.background, contracts, services, () => stopping !== undefined, observe)
   const isDatabaseAway = () => health.databaseProblem().then(Boolean, () => true)
   const verifyKey = createVerifyKey(database.backgroundStatements, limits.verifyTimeoutMs, now, isDatabaseAway)
   const streams = createStreams({ ...config, ...limits }, (key, caller) => {
@@ -83,10 +81,10 @@ export function createService(options: ServiceOptions) {
     return verifyKey(key, caller)
   })
   const { keyLimiter, failedAuthLimiter } = createRateLimiters(config, limits)
-  const measured = { config, database, keyLookup, loadShedder, turns, streams, feeds, keyLimiter, failedAuthLimiter }
+  const measured = { config, database, keyLookup, loadShedder, turns, streams, services, keyLimiter, failedAuthLimiter }
   metrics.addSources(measured)
-  const forRequests = { limits, animals, keptBytes, health, observe, trusted, plugins, now, recordUse: usage.recordUse }
-  const app = createApp({ ...measured, ...forRequests, feed: feeds.of(animalResource), metrics })
+  const forRequests = { limits, keptBytes, health, metrics, observe, trusted, now, recordUse: usage.recordUse }
+  const app = createApp({ ...options, ...measured, ...forRequests })
   const server = createHttpServer(app, { ...config, ...limits }, keptBytes, observe)
   const checkDatabase = () => health.databaseProblem().catch(() => {}) // the log has the reason
   const stopJobs = startJobs(observe, [
@@ -102,13 +100,13 @@ export function createService(options: ServiceOptions) {
     loadShedder.stop()
     stopJobs()
     const flushed = usage.flush().catch((error: unknown) => observe({ type: 'job-failed', error }))
-    await Promise.all([flushed, feeds.stop()])
+    await Promise.all([flushed, services.stop()])
     await database.close()
   }
 
   return {
     database,
-    keys: createApiKeys(database, now),
+    keys: createApiKeys(database, clientScopes(contracts), now),
     /** Listens for requests. @returns the port, which the system chooses for port 0. Rejects with Node's error */
     async start({ port, host }: { port: number; host: string }): Promise<number> {
       void checkDatabase()
@@ -133,10 +131,16 @@ function openDatabase({ config, databaseUrl }: ServiceOptions, limits: Limits, o
 }
 
 /** What `/readyz` responds. The log has each change of it, and the sequence of ids is checked at the same times. */
-function createHealth(pool: Pool, feeds: Feeds, isDraining: () => boolean, observe: Observe): Health {
+function createHealth(
+  pool: Pool,
+  resources: Resource[],
+  services: Services,
+  isDraining: () => boolean,
+  observe: Observe,
+): Health {
   const readState = createReadState(
     pool,
-    RESOURCES.map(({ table }) => table),
+    resources.map(({ table }) => table),
   )
   const record = (found: CheckedDatabase) => isDraining() || observe({ type: 'database-checked', ...found })
   return {
@@ -147,7 +151,7 @@ function createHealth(pool: Pool, feeds: Feeds, isDraining: () => boolean, obser
         throw error
       })
       record(state)
-      if (!state.problem) feeds.checkSequences()
+      if (!state.problem) services.checkSequences()
       return state.problem
     },
   }

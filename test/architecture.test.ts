@@ -11,13 +11,13 @@ const SRC = join(ROOT, 'src')
 const LAYERS = [
   ['main.ts'],
   ['cli/', 'instance.ts'],
-  ['development.ts'],
+  ['development.ts', 'resources.ts'],
   ['service.ts'],
   ['app.ts'],
+  ['pets/'],
   ['pages/', 'rest/', 'graphql/'],
   ['auth/'],
   ['http/'],
-  ['pets/'],
   ['feed/'],
   ['store/'],
   ['telemetry/'],
@@ -26,7 +26,7 @@ const LAYERS = [
   ['limits.ts'],
   ['config.ts'],
   ['environment.ts'],
-  ['coalesce.ts', 'operator-error.ts', 'project.ts', 'signals.ts'],
+  ['coalesce.ts', 'lazy.ts', 'operator-error.ts', 'project.ts', 'signals.ts'],
 ]
 
 const WEB = /^(express|graphql|graphql-yoga|@pothos\/.*|node:http)$/
@@ -35,7 +35,7 @@ const DATABASE = /^(pg|@prisma\/.*|database\/.*)$/
 
 /** What an entry must not import, although it is in a lower layer: packages, and our files as paths from src. */
 const FORBIDDEN_IMPORTS: Record<string, RegExp[]> = {
-  'pets/': [WEB, /^database\/(?!statements\.ts$)/],
+  'pets/': [WEB, DATABASE],
   'store/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
   'feed/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
   'auth/': [GRAPHQL, /^database\/(?!generated\/|statements\.ts$)/],
@@ -138,6 +138,29 @@ describe('layers', () => {
     expect(names).toEqual([])
   })
 })
+
+test('only src/pets/ names an animal or a pet, and project.ts the service', () => {
+  const ofResource = /animal|\bpets?\b|\bpets?_|pets?[A-Z]/i
+  const kits = [...files].filter(([path]) => /^(store|feed|rest|graphql|auth|http|database|telemetry)\//.test(path))
+  const named = kits.flatMap(([path, text]) =>
+    textsOf(parseAst(text, { lang: 'ts', sourceType: 'module' }, path).body)
+      .filter((name) => ofResource.test(name) || /[a-z]Pets?(?![a-z])/.test(name))
+      .map((name) => `${path}: ${name}`),
+  )
+  expect(named).toEqual([])
+})
+
+/** The identifiers and texts of a syntax tree, which has no comments. */
+function textsOf(node: unknown): string[] {
+  if (Array.isArray(node)) return node.flatMap(textsOf)
+  if (typeof node !== 'object' || !node) return []
+  // Of an identifier, of a literal, of a template and of a regular expression.
+  const { name, value, raw, pattern } = node as Record<string, unknown>
+  return [
+    ...[name, value, raw, pattern].filter((text) => typeof text === 'string'),
+    ...Object.values(node).flatMap(textsOf),
+  ]
+}
 
 /** Everything that is loaded with a file: packages and our files. */
 function loadedWith(path: string, loaded = new Set<string>()): Set<string> {

@@ -7,7 +7,7 @@ import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/request.ts'
 import type { Observe } from '../telemetry/observation.ts'
-import { DEFAULT_SCOPES } from './api-keys.ts'
+import { METRICS_SCOPE } from './api-keys.ts'
 
 /** Only asymmetric ones: with HS256 the issuer's public key would be the secret (RFC 8725 §2.1). */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
@@ -67,7 +67,7 @@ function toCaller(issuer: string, { sub, exp = 0, scope, scp }: JWTPayload): Cal
     clientId: subject.readBigInt64BE() | -(2n ** 63n),
     keyPrefix: 'token',
     subject: subject.toString('hex', 0, 8),
-    scopes: new Set(DEFAULT_SCOPES.filter((ours) => granted.includes(ours))),
+    scopes: new Set(granted.filter((scope) => scope !== METRICS_SCOPE)),
     expiresAt: new Date(exp * 1_000),
   }
 }

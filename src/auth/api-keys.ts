@@ -1,6 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { z } from 'zod'
 import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
 import { OperatorError } from '../operator-error.ts'
 import { KEY_PREFIX } from '../project.ts'
@@ -12,23 +11,30 @@ import { KEY_PREFIX } from '../project.ts'
 const KEY_PATTERN = new RegExp(`^${KEY_PREFIX}[0-9a-z]{57}$`)
 const CHECKSUM_LENGTH = 7
 
-export const Scope = z.enum(['pets:read', 'pets:write', 'metrics:read'])
-export type Scope = z.infer<typeof Scope>
+/** For operators: metrics show the key prefixes of all clients. No access token has it. */
+export const METRICS_SCOPE = 'metrics:read'
 
-/** The scopes of a client of the APIs. Metrics are for operators: they show the key prefixes of all clients. */
-export const DEFAULT_SCOPES = Scope.exclude(['metrics:read']).options
+/** The scopes of a client of the APIs, which a new key gets by default. */
+export function clientScopes(resources: { scopes: { read: string; write: string } }[]): string[] {
+  return resources.flatMap(({ scopes }) => [scopes.read, scopes.write])
+}
 
-type IssueOptions = { scopes?: Scope[]; expiresAt?: Date | undefined }
+type IssueOptions = { scopes?: string[]; expiresAt?: Date | undefined }
 
 export type KeyInfo = Omit<ApiKey, 'id' | 'hash' | 'clientId' | 'deprecatedCalls' | 'deprecatedLastCallAt'>
 
 export type ApiKeys = ReturnType<typeof createApiKeys>
 
-/** @param now the clock that decides which keys have expired */
-export function createApiKeys({ prisma }: { prisma: PrismaClient }, now = () => new Date()) {
+/**
+ * @param defaultScopes of a key that is issued without a choice
+ * @param now the clock that decides which keys have expired
+ */
+export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScopes: string[], now = () => new Date()) {
   return {
+    /** All that a key can have. */
+    scopes: [...defaultScopes, METRICS_SCOPE],
     /** @returns the new key. Only its hash is stored, so it cannot be shown again */
-    async issue(name: string, { scopes = DEFAULT_SCOPES, expiresAt }: IssueOptions = {}): Promise<string> {
+    async issue(name: string, { scopes = defaultScopes, expiresAt }: IssueOptions = {}): Promise<string> {
       const key = mintKey()
       await prisma.apiKey.create({ data: { ...toKeyRow(key), name, scopes, expiresAt: expiresAt ?? null } })
       return key

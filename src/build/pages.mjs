@@ -41,7 +41,7 @@ function graphiqlPage() {
 
 /** The initial tabs: every field of Query and Mutation has an example. */
 function graphiqlExamples() {
-  const folder = 'graphql/graphiql/examples/'
+  const folder = 'pets/examples/'
   const files = readdirSync(join(root, 'src', folder)).filter((file) => file.endsWith('.graphql'))
   return files.sort().map((file) => ({
     query: source(folder + file),

@@ -1,4 +1,4 @@
-import { type ApiKeys, createApiKeys, DEFAULT_SCOPES, type KeyInfo, Scope } from '../auth/api-keys.ts'
+import { type ApiKeys, clientScopes, createApiKeys, type KeyInfo, METRICS_SCOPE } from '../auth/api-keys.ts'
 import { loadConfig } from '../config.ts'
 import { createDatabase } from '../database/pools.ts'
 import { migrate } from '../database/migrate.ts'
@@ -6,11 +6,15 @@ import { openDatabaseServer } from '../database/open.ts'
 import { describeEnvironment } from '../environment.ts'
 import { limitsOf } from '../limits.ts'
 import { OperatorError } from '../operator-error.ts'
+import { RESOURCES } from '../resources.ts'
 import { parseArguments, UsageError } from './arguments.ts'
 import { print } from './program.ts'
 
+const DEFAULT_SCOPES = clientScopes(RESOURCES.map(({ resource }) => resource))
+const SCOPES = [...DEFAULT_SCOPES, METRICS_SCOPE]
+
 const USAGE = `Usage: npm run --silent keys -- COMMAND
-  create --name NAME [--scopes ${Scope.options.join(',')}] [--expires 90d]
+  create --name NAME [--scopes ${SCOPES.join(',')}] [--expires 90d]
                   creates a key and prints it on stdout, only this once; NAME has up to 100 characters.
                   Default scopes: ${DEFAULT_SCOPES.join(',')}. Without --expires the key does not expire
   list            lists all keys by prefix
@@ -30,7 +34,7 @@ export async function runKeys(env: NodeJS.ProcessEnv, args: string[]): Promise<v
   const database = createDatabase({ url: server.url, size: 1, timeouts: limitsOf(config) })
   try {
     if (server.embedded && config.MIGRATE_ON_START) await migrate(server.url)
-    await command(createApiKeys(database))
+    await command(createApiKeys(database, DEFAULT_SCOPES))
   } finally {
     await database.close()
     await server.release()
@@ -63,12 +67,13 @@ function create({ name, scopes, expires }: { name?: string; scopes?: string; exp
   if (name === undefined) throw new UsageError('--name is missing.', USAGE)
   if (!/^[^\p{C}]{1,100}$/u.test(name))
     throw new OperatorError('--name takes 1 to 100 characters, no control characters.')
-  const granted = Scope.array().safeParse(scopes?.split(',') ?? DEFAULT_SCOPES)
-  if (!granted.success) throw new OperatorError(`--scopes takes one or more of ${Scope.options.join(',')}.`)
+  const granted = [...new Set(scopes?.split(',') ?? DEFAULT_SCOPES)]
+  if (!granted.every((scope) => SCOPES.includes(scope)))
+    throw new OperatorError(`--scopes takes one or more of ${SCOPES.join(',')}.`)
   const lifeMs = expires === undefined ? undefined : toMs('--expires', expires)
   if (lifeMs === 0) throw new OperatorError('--expires takes at least 1m.')
   const expiresAt = lifeMs === undefined ? undefined : new Date(Date.now() + lifeMs)
-  const options = { scopes: [...new Set(granted.data)], expiresAt }
+  const options = { scopes: granted, expiresAt }
   return async (keys) => printKey(await keys.issue(name, options))
 }
 

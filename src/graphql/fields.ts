@@ -1,4 +1,5 @@
-import type { DocumentNode, FieldNode, FragmentDefinitionNode, SelectionNode, SelectionSetNode } from 'graphql'
+import type { DocumentNode, FieldNode, FragmentDefinitionNode, GraphQLResolveInfo, SelectionNode } from 'graphql'
+import type { SelectionSetNode } from 'graphql'
 import { getDirectiveValues, GraphQLIncludeDirective, GraphQLSkipDirective, Kind } from 'graphql'
 
 type Fragments = Record<string, FragmentDefinitionNode>
@@ -50,6 +51,12 @@ export function collectFields(
 
   for (const set of sets) collect(set)
   return fields
+}
+
+/** Whether a field is selected on the object that is being resolved. */
+export function selectsField({ fieldNodes, fragments, variableValues }: GraphQLResolveInfo, name: string): boolean {
+  const fields = collectFields(setsOf(fieldNodes), fragments, variableValues)
+  return [...fields.values()].some(([node]) => node.name.value === name)
 }
 
 /** @throws GraphQLError for a directive whose variable is null */

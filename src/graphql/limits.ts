@@ -8,7 +8,7 @@ export const limits = {
   tokens: 800, // validation compares fragments in pairs; introspection queries of common clients need 190
   lines: 500, // graphql-js counts them for each error, of an execution too: with 1,000 and 60 errors for 10 ms
   variables: 50, // graphql-js reports each that is not used or not defined
-  aliases: 100, // each is a value for each object: with 260 and 100 animals, execution takes 15 ms
+  aliases: 100, // each is a value for each object: with 260 and 100 items, execution takes 15 ms
   introspectionAliases: 30, // introspection is executed at once, and each alias repeats what it selects
   aliasLength: 255, // a response repeats it for each object
   selections: 300, // validation compares fields of one name in pairs; introspection queries need 240

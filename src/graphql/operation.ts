@@ -1,6 +1,5 @@
 import { type DocumentNode, getOperationAST, GraphQLError, type GraphQLSchema, Kind } from 'graphql'
 import { type OperationDefinitionNode, OperationTypeNode, type SelectionSetNode } from 'graphql'
-import type { Scope } from '../auth/api-keys.ts'
 import { requireScope } from '../auth/authenticate.ts'
 import { ApiError } from '../errors.ts'
 import { redactKeys } from '../telemetry/logger.ts'
@@ -48,13 +47,13 @@ function scopesOf(
   schema: GraphQLSchema,
   { definitions }: DocumentNode,
   operation: OperationDefinitionNode,
-): Set<Scope> {
+): Set<string> {
   const fields = schema.getRootType(operation.operation)?.getFields()
   const fragments = new Map<string, SelectionSetNode>()
   for (const definition of definitions) {
     if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition.selectionSet)
   }
-  const scopes = new Set<Scope>()
+  const scopes = new Set<string>()
   const sets = new Set([operation.selectionSet]) // iterated with those that are added meanwhile
   for (const { selections } of sets) {
     for (const node of selections) {

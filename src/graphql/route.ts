@@ -1,4 +1,5 @@
 import { type IRouter, type Request, type Response, Router } from 'express'
+import type { GraphQLSchema } from 'graphql'
 import { parseBody, receiveBody } from '../http/body.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
@@ -9,7 +10,7 @@ import { staticText } from '../http/static.ts'
 import { toGraphQLError } from './errors.ts'
 import { paramsOf } from './params.ts'
 import { type GraphQLLocals, negotiate, sendResult } from './respond.ts'
-import { printedSchema, schema } from './schema/index.ts'
+import { printedSchema } from './schema/index.ts'
 import { dataJsonOf } from './shared-execution.ts'
 import { sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
 import { createPipeline, type PipelineDependencies, type Result } from './yoga.ts'
@@ -19,7 +20,7 @@ export interface GraphQLRouterDependencies extends PipelineDependencies, SendStr
 }
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
-export function graphqlRouter(dependencies: GraphQLRouterDependencies): Router {
+export function graphqlRouter(schema: GraphQLSchema, dependencies: GraphQLRouterDependencies): Router {
   const { turns } = dependencies
   const execute = createPipeline(schema, dependencies)
 
@@ -66,6 +67,7 @@ export function graphqlRouter(dependencies: GraphQLRouterDependencies): Router {
 }
 
 /** `/schema.graphql`: the schema for code generators, which need no key and no introspection. */
-export function addSchemaRoute(app: IRouter): void {
-  addReadRoute(app, '/schema.graphql', staticText({ 'Content-Type': 'text/plain; charset=utf-8' }, printedSchema()))
+export function addSchemaRoute(app: IRouter, schema: GraphQLSchema): void {
+  const headers = { 'Content-Type': 'text/plain; charset=utf-8' }
+  addReadRoute(app, '/schema.graphql', staticText(headers, printedSchema(schema)))
 }

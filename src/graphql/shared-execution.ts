@@ -2,10 +2,10 @@ import { type ExecutionResult, type GraphQLError, type OperationDefinitionNode, 
 import { createCoalescer } from '../coalesce.ts'
 import { callerOf } from '../http/request.ts'
 import type { Turns } from '../http/turns.ts'
+import { lazy } from '../lazy.ts'
 import type { Analyze } from './analysis.ts'
 import { operationOf, type Plugin } from './context.ts'
 import type { GraphQLContext } from './schema/builder.ts'
-import { lazy } from './schema/connection.ts'
 
 /** Shorter executions are not charged in advance, so that many of them share statements. In milliseconds. */
 const LONG_EXECUTION_MS = 1
@@ -31,7 +31,7 @@ export function useSharedExecution(analyze: Analyze, turns: Turns): Plugin {
 
   return {
     onExecute({ args, context, executeFn, setExecuteFn }) {
-      const { animals, feed, params, req, resolved } = context
+      const { params, req, resolved, services } = context
       const operation = operationOf(context)
       if (operation.operation !== OperationTypeNode.QUERY) return
       if (params !== resolved) return // another plugin has changed them, so the text of the request does not say all
@@ -40,7 +40,7 @@ export function useSharedExecution(analyze: Analyze, turns: Turns): Plugin {
 
       async function execute(): Promise<Executed> {
         const deadline = req.deadline.fork()
-        const contextValue: GraphQLContext = { animals, feed, deadline, caller: undefined }
+        const contextValue: GraphQLContext = { services, deadline, caller: undefined }
         const beganMs = performance.now()
         const executed = executeFn({ ...args, contextValue }) as Promise<ExecutionResult> // nothing is streamed
         lastMs.set(operation, performance.now() - beganMs)

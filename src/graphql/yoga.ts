@@ -44,7 +44,7 @@ export interface Result {
  * @returns executes a request. It throws ApiError or GraphQLRequestError for one that is rejected
  */
 export function createPipeline(schema: GraphQLSchema, dependencies: PipelineDependencies) {
-  const { animals, feed, keyLimiter, plugins = [], trusted, turns } = dependencies
+  const { keyLimiter, plugins = [], services, trusted, turns } = dependencies
   const analyze = createAnalyze(schema)
   const yoga = createYoga<PipelineContext>({
     schema,
@@ -64,7 +64,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: PipelineDepe
   })
 
   return async (params: GraphQLParams, req: Request, res: Response): Promise<Result | Subscription> => {
-    const context: PipelineContext = { animals, feed, caller: callerOf(req), deadline: req.deadline, req, res }
+    const context: PipelineContext = { services, caller: callerOf(req), deadline: req.deadline, req, res }
     const result = await yoga.getResultForParams(
       { params: params as YogaParams, request: new FetchRequest(req) as unknown as globalThis.Request },
       context,

@@ -1,15 +1,18 @@
 import { z } from 'zod'
 import { Int64 } from '../store/contract.ts'
 import { createCursors } from '../store/cursor.ts'
-import type { ListQuery } from '../store/lists.ts'
-import type { Filter, Resource, Stored } from '../store/resource.ts'
+import type { Resource, Stored } from '../store/resource.ts'
 
 const AnimalId = Int64.meta({ description: 'Identifier, assigned by the service.', examples: [42] })
 const CategoryId = Int64.meta({ description: 'The category that the animal belongs to.', examples: [7] })
 
 export const PetStatus = z
   .enum(['available', 'pending', 'sold'], { error: 'must be one of available, pending, sold' })
-  .meta({ description: 'Availability. An animal that is created without a status has none.', examples: ['available'] })
+  .meta({
+    id: 'PetStatus',
+    description: 'Availability. An animal that is created without a status has none.',
+    examples: ['available'],
+  })
 export type PetStatus = z.infer<typeof PetStatus>
 
 /** Length of a name, in code points. */
@@ -35,11 +38,15 @@ const Name = z
 const fields = { name: Name, categoryId: CategoryId, status: PetStatus.optional() }
 
 /** Specification §2, NewPet: the creation payload. Unknown members are dropped. */
-export const NewPet = z.object(fields, { error: 'The body must be a JSON object' })
+export const NewPet = z
+  .object(fields, { error: 'The body must be a JSON object' })
+  .meta({ id: 'NewPet', description: 'An animal to add. Unknown members are ignored.' })
 export type NewPet = z.infer<typeof NewPet>
 
 /** Specification §2, Animal (the Pet resource): NewPet and the identifier that the service assigns. */
-export const Animal = z.object({ id: AnimalId, ...fields })
+export const Animal = z
+  .object({ id: AnimalId, ...fields })
+  .meta({ id: 'Animal', description: 'An animal offered in the store.' })
 
 /** An animal as it is stored: an absent optional member is null. */
 export type Animal = Stored<z.infer<typeof Animal>>
@@ -50,10 +57,9 @@ export const animals = {
   table: 'animal',
   item: Animal,
   input: NewPet,
+  scopes: { read: 'pets:read', write: 'pets:write' },
   filters: { status: '"public"."pet_status"', categoryId: 'bigint' },
   version1: true,
 } satisfies Resource
 
-export type PetFilter = Filter<typeof animals>
-export type PetQuery = ListQuery<typeof animals>
-export const { filterKey, toCursor, parseCursor } = createCursors(animals)
+export const { filterKey, toCursor } = createCursors(animals)

@@ -1,9 +1,8 @@
 import type { Request, Response } from 'express'
 import type { z } from 'zod'
-import type { Animals } from '../pets/service.ts'
-import type { Scope } from '../auth/api-keys.ts'
 import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'
+import type { Services } from '../feed/services.ts'
 import type { Turns } from '../http/turns.ts'
 import type { KeptBytes } from '../http/kept-bytes.ts'
 import type { Observe } from '../telemetry/observation.ts'
@@ -11,10 +10,20 @@ import type { Json } from './openapi/components.ts'
 
 export interface OperationDependencies {
   keptBytes: KeptBytes
-  animals: Animals
+  services: Pick<Services, 'of'>
   turns: Turns
   now(): Date
   observe: Observe
+}
+
+/** What the REST API shows of a resource. */
+export interface RestApi {
+  /** A fixed path stands before one with a parameter that it would match. */
+  operations: Operation[]
+  /** Of the OpenAPI document, named like the first segment of the paths. */
+  tag: { name: string; description: string }
+  /** The schemas to which the document refers: each has an `id` in its metadata. */
+  schemas: z.ZodType[]
 }
 
 /** An operation of the REST API. Its route, its authorization and its part of the OpenAPI document follow from this. */
@@ -22,11 +31,11 @@ export interface Operation {
   method: 'get' | 'post'
   /** Below `/v1`, with parameters in braces. */
   path: string
-  scope: Scope
+  scope: string
   parameters: { path?: z.ZodObject; query?: z.ZodObject; header?: z.ZodObject }
   /** The codes of its own errors, beside those that any operation may have. */
   errors: ErrorCode[]
-  /** Headers of every response of its route, whatever the status. */
+  /** Headers of every response of its route, whatever the status: of an operation that is deprecated. */
   toHeaders?(base: string): Record<string, string>
   document: {
     operationId: string
@@ -37,8 +46,14 @@ export interface Operation {
     requestBody?: Json
     responses: Json
   }
-  createHandler(dependencies: OperationDependencies, base: string): (req: Request, res: Response) => Promise<void>
+  createHandler: CreateHandler
 }
+
+/** @param base how a reference to a path below `/v1` begins */
+export type CreateHandler = (
+  dependencies: OperationDependencies,
+  base: string,
+) => (req: Request, res: Response) => Promise<void>
 
 export type PublicUrls = Pick<Config, 'PRODUCTION_URL' | 'STAGING_URL' | 'OIDC_ISSUER'>
 

@@ -14,6 +14,10 @@ export const Int64 = z
   .transform(BigInt)
   .refine((n) => n >= INT64_MIN && n <= INT64_MAX, int64Message)
 
+export function isInt64(schema: z.ZodType): boolean {
+  return schema.safeParse(0n).success
+}
+
 /** The sizes of a page (specification §8). */
 export const PAGE_SIZE = { min: 1, max: 100, default: 20 }
 const pageSizeMessage = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max}`

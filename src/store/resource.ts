@@ -17,6 +17,8 @@ export interface Resource {
    * order, and the id. One that may be NULL is first: behind another one, a scan would read all rows without it.
    */
   filters: Record<string, string>
+  /** What an API key needs to read it, and to create it. */
+  scopes: { read: string; write: string }
   /** Of the only resource of version 1: its cursors and idempotency keys have no name, and are those of version 1. */
   version1?: true
 }

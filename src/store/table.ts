@@ -1,3 +1,4 @@
+import { isInt64 } from './contract.ts'
 import type { Input, Item, Resource } from './resource.ts'
 
 /** A row of `selectArrays`: the values of each member, or null if there are no items. */
@@ -10,7 +11,7 @@ export function describeTable<R extends Resource>({ table, item: { shape }, inpu
     column: columnOf(member),
     isInput: member in input.shape,
     /** In JSON, int64 is text, because JSON.parse rounds numbers. */
-    isInt64: schema.safeParse(0n).success,
+    isInt64: isInt64(schema),
     selected: `item."${columnOf(member)}"`,
   }))
   const inputs = columns.filter(({ isInput }) => isInput)

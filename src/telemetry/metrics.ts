@@ -11,7 +11,7 @@ export interface MetricSources {
   loadShedder: { counts: Counts }
   turns: { counts: Counts }
   streams: { size: number; events: number; ended: Counts }
-  feeds: Record<'lagMs' | 'gapWaits' | 'sequenceBehind' | 'sequenceCacheSize', () => number>
+  services: Record<'lagMs' | 'gapWaits' | 'sequenceBehind' | 'sequenceCacheSize', () => number>
   keyLimiter: { counts: { rejected: number } } | undefined
   failedAuthLimiter: { counts: { rejected: number } }
 }
@@ -96,7 +96,7 @@ function createSourceMetrics(registry: Registry) {
 }
 
 function registerSources(registry: Registry, sources: MetricSources): void {
-  const { config, database, keyLookup, loadShedder, turns, keyLimiter, failedAuthLimiter, streams, feeds } = sources
+  const { config, database, keyLookup, loadShedder, turns, keyLimiter, failedAuthLimiter, streams, services } = sources
   const { pool, waitingCount } = database
   const { gauge, counter } = createSourceMetrics(registry)
   const busy = () => pool.totalCount - pool.idleCount
@@ -116,11 +116,11 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   gauge('streams', 'Open streams of subscriptions.', () => streams.size)
   counter('streams_ended_total', 'Streams that have ended, by reason.', () => streams.ended, 'reason')
   counter('stream_events_total', 'Events sent to all streams.', () => streams.events)
-  const lagSeconds = () => feeds.lagMs() / 1000
+  const lagSeconds = () => services.lagMs() / 1000
   gauge('feed_lag_seconds', 'Time for which events wait for a transaction.', lagSeconds)
-  counter('feed_gap_waits_total', 'Waits of the feed for transactions in flight.', feeds.gapWaits)
+  counter('feed_gap_waits_total', 'Waits of the feed for transactions in flight.', services.gapWaits)
   // What docs/feed.md assumes of the sequence of ids.
   const behind = 'The largest id minus the last one of the sequence, which must be 0.'
-  gauge('sequence_behind', behind, feeds.sequenceBehind)
-  gauge('sequence_cache_size', 'CACHE of the sequence of ids, which must be 1.', feeds.sequenceCacheSize)
+  gauge('sequence_behind', behind, services.sequenceBehind)
+  gauge('sequence_cache_size', 'CACHE of the sequence of ids, which must be 1.', services.sequenceCacheSize)
 }

@@ -1,8 +1,11 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { PetStatus, type PetFilter as Filter, filterKey, toCursor } from '../../src/pets/animal.ts'
+import { type animals, PetStatus, filterKey, toCursor } from '../../src/pets/animal.ts'
+import type { Filter as ResourceFilter } from '../../src/store/resource.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/store/contract.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
+
+type Filter = ResourceFilter<typeof animals>
 
 interface Row {
   id: bigint

@@ -45,11 +45,13 @@ function copyWithField(): string {
   symlinkSync(join(root, 'dist/public'), join(copy, 'dist/public'))
   insert(join(copy, 'prisma/schema.prisma'), 'model Animal {', '\n  testfield String?')
   insert(join(copy, 'src/pets/animal.ts'), 'const fields = {', 'testfield: z.string().optional(),')
+  const graphql = join(copy, 'src/pets/graphql.ts')
   insert(
-    join(copy, 'src/graphql/schema/animal.ts'),
-    'const PET_FIELDS: Record<keyof NewPet, PetField> = {',
-    "testfield: { output: (t) => t.exposeString('testfield', { nullable: true }), input: (t) => t.string() },",
+    graphql,
+    'resolve: ({ id }) => id.toString() }),',
+    "testfield: t.exposeString('testfield', { nullable: true }),",
   )
+  insert(graphql, "description: 'Omitted or null: no status.' }),", 'testfield: t.string(),')
   return copy
 }
 
@@ -59,7 +61,7 @@ function insert(file: string, after: string, text: string): void {
   writeFileSync(file, before + after + text + rest)
 }
 
-test('a new field is three edits: the database, the contract and one entry in GraphQL', async () => {
+test('a new field is four edits: the database, the contract, and the output and the input of GraphQL', async () => {
   const { send, post, graphql } = await startWithField()
   const pet = { name: 'Rex', categoryId: 7, testfield: 'red' }
   expect(await (await post(pet)).json()).toEqual({ id: 1, ...pet })

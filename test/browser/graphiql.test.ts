@@ -1,6 +1,6 @@
 import { devices, type Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { schema } from '../../src/graphql/schema/index.ts'
+import { schema } from '../support/schema.ts'
 import { expectAccessible, type KnownViolation, tabTo } from './accessibility.ts'
 import { chromiumPath, launch, testInBrowser, whySkipped } from './browser.ts'
 import { authorize, keyField } from './docs-page.ts'

@@ -7,7 +7,7 @@ import pg from 'pg'
 import { createDatabase } from '../../src/database/pools.ts'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { type ApiKeys, createApiKeys, Scope } from '../../src/auth/api-keys.ts'
+import { type ApiKeys, createApiKeys } from '../../src/auth/api-keys.ts'
 import { loadConfig } from '../../src/config.ts'
 import { freePort, kill } from '../support/processes.ts'
 import { limitsOf } from '../../src/limits.ts'
@@ -68,14 +68,14 @@ export async function prepareDatabase(url: string): Promise<TestDatabase> {
 }
 
 export function issueKey(url: string): Promise<string> {
-  return withApiKeys(url, (keys) => keys.issue('chaos', { scopes: Scope.options }))
+  return withApiKeys(url, (keys) => keys.issue('chaos', { scopes: keys.scopes }))
 }
 
 /** Issues or revokes keys, as `npm run keys` does. */
 export async function withApiKeys<T>(url: string, work: (keys: ApiKeys) => Promise<T>): Promise<T> {
   const timeouts = limitsOf(loadConfig(GENEROUS_TIMEOUTS))
   const database = createDatabase({ url, size: 1, timeouts })
-  return work(createApiKeys(database)).finally(() => database.close())
+  return work(createApiKeys(database, ['pets:read', 'pets:write'])).finally(() => database.close())
 }
 
 /** Runs SQL in a database. */

@@ -33,7 +33,14 @@ class Project {
 
   constructor() {
     // Without the pages that are built already, each test would compress GraphiQL.
-    for (const path of ['src/build', 'src/pages', 'src/rest/docs', 'src/graphql/graphiql', 'dist/public'])
+    for (const path of [
+      'src/build',
+      'src/pages',
+      'src/rest/docs',
+      'src/graphql/graphiql',
+      'src/pets/examples',
+      'dist/public',
+    ])
       cpSync(join(root, path), this.path(path), { recursive: true })
     this.write('package.json', readFileSync(join(root, 'package.json'), 'utf8'))
     this.write('prisma/schema.prisma', 'one')

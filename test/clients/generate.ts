@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { RESOURCES } from '../../src/resources.ts'
 import { openapi } from '../../src/rest/openapi/document.ts'
 
 const cwd = fileURLToPath(new URL('.', import.meta.url))
@@ -34,7 +35,12 @@ export default async function generate(): Promise<void> {
 
 /** The services of the tests are not running yet. A test compares the document with theirs. */
 async function saveOpenapi(): Promise<void> {
-  const document = JSON.stringify(openapi({}))
+  const document = JSON.stringify(
+    openapi(
+      RESOURCES.map(({ rest }) => rest),
+      {},
+    ),
+  )
   const server = createServer((_req, res) => void res.end(document)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo // of a TCP server

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
 import { type Animal, animals, type PetStatus } from '../../src/pets/animal.ts'
-import type { AnimalFeed } from '../../src/pets/service.ts'
-import { createFeed } from '../../src/feed/feed.ts'
+import { createFeed, type Feed } from '../../src/feed/feed.ts'
 import { RECENT_SIZE } from '../../src/feed/recent.ts'
 import type { Pool } from '../../src/database/pool.ts'
 import { createStatements } from '../../src/database/statements.ts'
@@ -31,7 +30,7 @@ function createTools({ database, databaseUrl }: TestService, ends: (() => unknow
       return { feed, sent }
     },
     /** @returns the animals that the follower receives, which grow */
-    follow(feed: AnimalFeed, after: bigint, status?: PetStatus) {
+    follow(feed: Feed<typeof animals>, after: bigint, status?: PetStatus) {
       const controller = new AbortController()
       const animals: Animal[] = []
       const read = async () => {

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { execute, type ExecutionResult, getOperationAST, getVariableValues, parse, validate } from 'graphql'
 import { expect, test } from 'vitest'
-import type { Animal, NewPet } from '../../src/pets/animal.ts'
-import type { Animals } from '../../src/pets/service.ts'
+import type { Animal, animals, NewPet } from '../../src/pets/animal.ts'
 import { ApiError } from '../../src/errors.ts'
 import { createAnalyze } from '../../src/graphql/analysis.ts'
 import { Execution } from '../../src/graphql/executor.ts'
 import { checkLimits, limits, REPORT } from '../../src/graphql/limits.ts'
-import { schema } from '../../src/graphql/schema/index.ts'
+import type { ListQuery } from '../../src/store/lists.ts'
 import { Deadline } from '../../src/http/deadline.ts'
+import { schema } from '../support/schema.ts'
 import { fragments, RULES, selectionSetOf } from './random-document.ts'
 
 /** Number of documents; `npm run fuzz` executes 50,000. A failure prints the seed; FUZZ_SEED repeats the run. */
@@ -70,13 +70,13 @@ function createStore(last: { [Member in keyof NewPet]: unknown }) {
   const first = toAnimal(2n, INTACT)
   const animal = toAnimal(1n, last)
   const counts = { rows: 0 }
-  const service: Animals = {
-    async list({ limit }) {
+  const service = {
+    async list({ limit }: ListQuery<typeof animals>): Promise<{ items: Animal[]; hasMore: boolean }> {
       counts.rows += limit
       return { items: [first, animal], hasMore: true }
     },
     count: async () => 1,
-    async get(petId) {
+    async get(petId: string) {
       if (petId === '999') throw new ApiError('NOT_FOUND', 'No animal has this id.')
       counts.rows += 1
       return animal
@@ -89,7 +89,8 @@ function createStore(last: { [Member in keyof NewPet]: unknown }) {
   const caller = { keyId: 1n, clientId: 1n, keyPrefix: '', scopes: new Set<string>(), expiresAt: null }
   const follow = () => expect.unreachable('subscriptions are not executed here')
   const feed = { settledId: async () => 7n, requireAssigned: async () => {}, follow }
-  return { context: { animals: service, feed, caller, deadline: new Deadline(60_000) }, counts }
+  const services = { of: () => ({ ...service, feed }) as never } // all that the resolvers use of a service
+  return { context: { services, caller, deadline: new Deadline(60_000) }, counts, service }
 }
 
 /** Of several errors that make the same value null, one suffices, as the GraphQL specification says. */
@@ -159,10 +160,10 @@ test(
 )
 
 test('no item of a list is executed after one that makes the list null', async () => {
-  const { context } = createStore(INTACT)
+  const { context, service } = createStore(INTACT)
   let reads = 0
   const damaged = Object.defineProperty(toAnimal(1n, INTACT), 'name', { get: () => (reads++, null) })
-  context.animals.list = async () => ({ items: [damaged, damaged, damaged], hasMore: false })
+  service.list = async () => ({ items: [damaged, damaged, damaged], hasMore: false })
   const document = parse('{ pets { nodes { name } edges { node { name } } } }')
   const operation = getOperationAST(document) ?? expect.unreachable()
   const { data, errors } = await new Execution({ schema, document, operation, coerced: {} }, context).run()

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect } from 'vitest'
-import { createAnimals } from '../../src/pets/service.ts'
+import { animals } from '../../src/pets/animal.ts'
+import { createStore } from '../../src/store/store.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { interceptStatements, recordStatements } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
@@ -52,7 +53,7 @@ describe('the service sends only the statements that the selection needs', () =>
     const checkoutMs = 1_000
     const peer = await service.startPeer({ limits: { checkoutTimeoutMs: checkoutMs } })
     const { database } = peer
-    const animals = createAnimals(database.statements, database.runCount)
+    const store = createStore(animals, database.statements, database.runCount)
     await createSome(peer, 3)
     let [counts, end] = [0, () => {}]
     const ended = new Promise<void>((resolve) => (end = resolve))
@@ -62,9 +63,9 @@ describe('the service sends only the statements that the selection needs', () =>
       await ended
       return send()
     })
-    const first = animals.count({})
+    const first = store.count({})
     await waitUntil(() => counts === 1)
-    const others = Array.from({ length: 150 }, (_, n) => animals.count(n % 2 ? { status: 'available' } : {}))
+    const others = Array.from({ length: 150 }, (_, n) => store.count(n % 2 ? { status: 'available' } : {}))
     try {
       await waitUntil(() => database.countPool.waitingCount === 2)
       expect((await peer.send('/v1/pets')).status).toBe(200)

@@ -10,7 +10,7 @@ import {
   NoUnusedVariablesRule,
   specifiedRules,
 } from 'graphql'
-import { schema } from '../../src/graphql/schema/index.ts'
+import { schema } from '../support/schema.ts'
 
 /** The rules of validation for these documents, which declare variables and fragments that they may not use. */
 export const RULES = specifiedRules.filter((rule) => ![NoUnusedFragmentsRule, NoUnusedVariablesRule].includes(rule))

@@ -2,12 +2,16 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { buildSchema, findBreakingChanges } from 'graphql'
 import { expect, test } from 'vitest'
-import { printedSchema, requireScopes, schema } from '../../src/graphql/schema/index.ts'
+import type { Builder } from '../../src/graphql/schema/builder.ts'
+import { createSchema, printedSchema } from '../../src/graphql/schema/index.ts'
+import { schema } from '../support/schema.ts'
 
 const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8')
 
 test('schema.graphql is the schema of the service (npm run schema updates it)', async () => {
-  await expect(printedSchema()).toMatchFileSnapshot(fileURLToPath(new URL('../../schema.graphql', import.meta.url)))
+  await expect(printedSchema(schema)).toMatchFileSnapshot(
+    fileURLToPath(new URL('../../schema.graphql', import.meta.url)),
+  )
 })
 
 /**
@@ -25,7 +29,10 @@ test('the breaking changes since the last release are those in declared-breaking
 })
 
 test('a root field without a scope fails the start', () => {
-  const built = buildSchema('type Query { pet: Int } type Subscription { petCreated: Int }')
-  Object.assign(built.getQueryType()?.getFields().pet?.extensions ?? {}, { scope: 'pets:read' })
-  expect(() => requireScopes(built)).toThrow('Subscription.petCreated has no scope.')
+  const addToSchema = (builder: Builder) => {
+    builder.queryFields((t) => ({ known: t.int({ extensions: { scope: 'pets:read' }, resolve: () => 1 }) }))
+    builder.mutationFields((t) => ({ open: t.int({ resolve: () => 1 }) }))
+    builder.subscriptionFields(() => ({}))
+  }
+  expect(() => createSchema([{ addToSchema }])).toThrow('Mutation.open has no scope.')
 })

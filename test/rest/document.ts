@@ -1,8 +1,12 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { createRouteOf } from '../../src/http/router.ts'
+import { RESOURCES } from '../../src/resources.ts'
 import { openapi } from '../../src/rest/openapi/document.ts'
 
-export const document = openapi({})
+export const document = openapi(
+  RESOURCES.map(({ rest }) => rest),
+  {},
+)
 
 interface Header {
   required?: boolean

@@ -35,5 +35,6 @@ export const orders = {
   table: 'order',
   item: Order,
   input: NewOrder,
+  scopes: { read: 'orders:read', write: 'orders:write' },
   filters: { status: '"public"."order_status"' },
 } satisfies Resource

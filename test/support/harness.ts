@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { RESOURCES } from '../../src/resources.ts'
 import { createService, type Service, type ServiceOptions } from '../../src/service.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
-import { type ApiKeys, Scope } from '../../src/auth/api-keys.ts'
+import type { ApiKeys } from '../../src/auth/api-keys.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { SECRET } from './key-leaks.ts'
 import { collectLog, recordKey, type Log } from './output.ts'
@@ -107,8 +108,19 @@ export async function startService(
   defer: (stop: () => Promise<void>) => void = onTestFinished,
 ): Promise<TestService> {
   const log = collectLog()
-  const { key: existingKey, log: logger, trusted, plugins, recordSpan, now, limits, ...config } = options
+  const {
+    key: existingKey,
+    resources = RESOURCES,
+    log: logger,
+    trusted,
+    plugins,
+    recordSpan,
+    now,
+    limits,
+    ...config
+  } = options
   const created = createService({
+    resources,
     config: {
       ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }),
       DATABASE_POOL_SIZE: 4,
@@ -126,7 +138,7 @@ export async function startService(
   const port = await created.start({ port: 0, host: '127.0.0.1' })
   defer(() => created.stop(0, 0))
   const address = `http://127.0.0.1:${port}`
-  const key = existingKey ?? (await keys.issue('test', { scopes: Scope.options }))
+  const key = existingKey ?? (await keys.issue('test', { scopes: keys.scopes }))
 
   const send: TestService['send'] = async (path, init = {}) => {
     const response = await fetch(address + path, {

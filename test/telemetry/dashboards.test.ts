@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test as plain } from 'vitest'
-import { SUNSET_AT } from '../../src/rest/deprecation.ts'
+import { SUNSET_AT } from '../../src/pets/rest.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { hasPromtool, whySkipped } from './promtool.ts'
 

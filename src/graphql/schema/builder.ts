@@ -1,8 +1,8 @@
-import SchemaBuilder from '@pothos/core'
-import type { AnimalFeed as Feed, Animals } from '../../pets/service.ts'
-import type { Scope } from '../../auth/api-keys.ts'
+import SchemaBuilder, { type ArgBuilder } from '@pothos/core'
+import type { Services } from '../../feed/services.ts'
 import type { Caller } from '../../http/request.ts'
 import type { Deadline } from '../../http/deadline.ts'
+import type { ConnectionPage } from './connection.ts'
 
 declare module 'graphql' {
   // The parameters must be those of the original declaration.
@@ -11,13 +11,12 @@ declare module 'graphql' {
     /** Points of the rate limit that the field consumes, without its subfields; default 0. */
     cost?: number | ((args: _TArgs) => number)
     /** The scope that a caller needs for the field. Each root field has one. */
-    scope?: Scope
+    scope?: string
   }
 }
 
 export interface GraphQLContext {
-  animals: Animals
-  feed: Pick<Feed, 'settledId' | 'requireAssigned' | 'follow'>
+  services: Pick<Services, 'of'>
   /** Only in a mutation: requests of several callers may share the execution of a query. */
   caller: Caller | undefined
   /** Every wait for the database goes through it. */
@@ -26,14 +25,20 @@ export interface GraphQLContext {
   subscriber?: { clientId: bigint; signal: AbortSignal; lastEventId: string | undefined }
 }
 
-export type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
+export type Builder = ReturnType<typeof createBuilder>
+export type Types = Builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
 
-export const builder = new SchemaBuilder<{
-  Context: GraphQLContext
-  DefaultFieldNullability: false
-  Scalars: { ID: { Input: string; Output: string } }
-}>({ defaultFieldNullability: false })
+/** Makes the arguments of a field. */
+export type Arguments = ArgBuilder<Types>
 
-builder.queryType({ description: 'Queries.' })
-builder.mutationType({ description: 'Mutations.' })
-builder.subscriptionType({ description: 'Subscriptions, as Server-Sent Events.' })
+/** Registers the types and the root fields of a resource. */
+export type AddToSchema = (builder: Builder) => void
+
+export function createBuilder() {
+  return new SchemaBuilder<{
+    Context: GraphQLContext
+    DefaultFieldNullability: false
+    Scalars: { ID: { Input: string; Output: string } }
+    Objects: { PageInfo: ConnectionPage<unknown> }
+  }>({ defaultFieldNullability: false })
+}

@@ -1,6 +1,6 @@
 import { type DocumentNode, executeSync, type ExecutionResult, type GraphQLSchema, parse, visit } from 'graphql'
 import { LRUCache } from 'lru-cache'
-import type { Animal } from '../../pets/animal.ts'
+import type { Item, Resource } from '../../store/resource.ts'
 import type { Edge } from '../schema/connection.ts'
 import type { Transport } from './transports.ts'
 
@@ -39,18 +39,18 @@ export function copyOf(text: string): string {
 
 /** @returns formats events; an event is executed once for all streams with the same selection and transport */
 export function createFormats(schema: GraphQLSchema) {
-  const events = new LRUCache<string, { node: Animal; text: string }>({
+  const events = new LRUCache<string, { node: Item<Resource>; text: string }>({
     max: EVENT_CACHE_SIZE,
     maxSize: EVENT_CACHE_MAX_CHARS,
     sizeCalculation: ({ text }, key) => key.length + text.length,
   })
 
   return ({ text: document, options, operationName, variables }: Selection, transport: Transport) =>
-    (edge: Edge<Animal>, toJson: (result: ExecutionResult) => string): string => {
+    (edge: Edge<Item<Resource>>, toJson: (result: ExecutionResult) => string): string => {
       const cursor = edge.cursor() // of the same list
       const key = transport.contentType + cursor + options + document
       const event = events.get(key)
-      if (event?.node === edge.node) return event.text // after a restore, another animal may have the same id
+      if (event?.node === edge.node) return event.text // after a restore, another item may have the same id
       const result = executeSync({
         schema,
         // Parsed for each event: streams keep no syntax tree, which takes up to 100 times the size of its text.

@@ -1,7 +1,8 @@
 import type { Request, Response } from 'express'
 import { createSourceEventStream, type DocumentNode, type ExecutionResult, type GraphQLSchema } from 'graphql'
 import type { OperationDefinitionNode } from 'graphql'
-import type { AnimalFeed as Feed, Animals } from '../../pets/service.ts'
+import type { Services } from '../../feed/services.ts'
+import type { Resource } from '../../store/resource.ts'
 import { keyOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { callerOf } from '../../http/request.ts'
@@ -10,7 +11,7 @@ import { operationOf, type Plugin } from '../context.ts'
 import { toGraphQLError } from '../errors.ts'
 import { GraphQLRequestError } from '../request-errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
-import type { CreatedEdges } from '../schema/subscription.ts'
+import type { CreatedEdges } from '../schema/resolvers.ts'
 import { createFormats, type Selection, toSelection } from './events.ts'
 import type { Stream, Streams } from './streams.ts'
 import type { Transport } from './transports.ts'
@@ -19,8 +20,7 @@ import type { Transport } from './transports.ts'
 const PART_BYTES = 16 * 1024
 
 export interface SubscribeDependencies {
-  animals: Animals
-  feed: Feed
+  services: Pick<Services, 'of'>
   streams: Streams
   observe: Observe
 }
@@ -59,11 +59,11 @@ export function useSubscriptions(schema: GraphQLSchema, dependencies: SubscribeD
 }
 
 /** @returns begins a valid subscription. It throws ApiError, or GraphQLError for wrong arguments */
-export function createSubscribe(schema: GraphQLSchema, { animals, feed, streams, observe }: SubscribeDependencies) {
+export function createSubscribe(schema: GraphQLSchema, { services, streams, observe }: SubscribeDependencies) {
   const formatOf = createFormats(schema)
 
   /** What does not fit into a part is forgotten, and read again when the client has taken the part. */
-  function createNextPart(edges: CreatedEdges, selection: Selection, transport: Transport, req: Request) {
+  function createNextPart(edges: CreatedEdges<Resource>, selection: Selection, transport: Transport, req: Request) {
     const format = formatOf(selection, transport)
     const toJson = ({ data, errors }: ExecutionResult): string => {
       const formatted = errors?.map((error) => toGraphQLError(error, undefined, observe, req))
@@ -94,10 +94,10 @@ export function createSubscribe(schema: GraphQLSchema, { animals, feed, streams,
       document,
       operationName: operation.name?.value,
       variableValues: coerced, // which remain the same when they are coerced again
-      contextValue: { animals, feed, caller: undefined, deadline: req.deadline, subscriber } satisfies GraphQLContext,
+      contextValue: { services, caller: undefined, deadline: req.deadline, subscriber } satisfies GraphQLContext,
     })
     if (!(Symbol.asyncIterator in source)) throw causeOf(source, req)
-    const edges = source as CreatedEdges // petCreated is the only subscription field
+    const edges = source as CreatedEdges<Resource> // every subscription field has `subscribeToCreated`
     return { stream, transport, nextPart: createNextPart(edges, selection, transport, req) }
   }
 }

@@ -1,39 +1,36 @@
 import { z } from 'zod'
-import { PetStatus, toCursor } from '../../pets/animal.ts'
+import type { ErrorCode } from '../../errors.ts'
+import { MAX_BODY_BYTES } from '../../http/body.ts'
 import { Int64 } from '../../store/contract.ts'
 
 export type Json = { [member: string]: unknown }
 
 /** The body of every error (specification §7). */
-export const ErrorBody = z.object({
-  code: z
-    .string()
-    .max(64)
-    .regex(/^[A-Z_]+$/)
-    .meta({
-      description: 'Machine-readable. The meaning of a code never changes; new codes may be added.',
-      examples: ['INVALID_ARGUMENT'],
-    }),
-  message: z
-    .string()
-    .max(2000)
-    .regex(/\S/)
-    .meta({ description: 'Human-readable. The wording may change.', examples: ['name: must be a string'] }),
-  status: z
-    .int()
-    .min(400)
-    .max(599)
-    .meta({ description: 'The HTTP status.', format: 'int32', examples: [400] }),
-})
+export const ErrorBody = z
+  .object({
+    code: z
+      .string()
+      .max(64)
+      .regex(/^[A-Z_]+$/)
+      .meta({
+        description: 'Machine-readable. The meaning of a code never changes; new codes may be added.',
+        examples: ['INVALID_ARGUMENT'],
+      }),
+    message: z
+      .string()
+      .max(2000)
+      .regex(/\S/)
+      .meta({ description: 'Human-readable. The wording may change.', examples: ['name: must be a string'] }),
+    status: z
+      .int()
+      .min(400)
+      .max(599)
+      .meta({ description: 'The HTTP status.', format: 'int32', examples: [400] }),
+  })
+  .meta({ id: 'Error', description: 'Every error has this body.' })
 
-/** A cursor with the example of PetStatus as its filter, so that all examples of listPets work together. */
-export const CURSOR_EXAMPLE = toCursor(42n, 'available')
 const ETAG_EXAMPLE = '"PZ2xM0kWq8Yt1nQd7vRb4c"'
 export const ETAG = header('Changes when the body does; for `If-None-Match`.', ETAG_EXAMPLE, '^"[A-Za-z0-9_-]+"$')
-export const NEW_REX = { name: 'Rex', categoryId: 7, status: 'available' }
-export const NEW_TOM = { name: 'Tom', categoryId: 7 }
-export const REX = { id: 42, ...NEW_REX }
-export const TOM = { id: 41, ...NEW_TOM }
 
 export const ConditionalHeaders = z.object({
   'If-None-Match': z
@@ -47,8 +44,15 @@ export const ConditionalHeaders = z.object({
     }),
 })
 
-export function json(schema: string, examples: Json): Json {
-  return { 'application/json': { schema: ref('schemas', schema), examples } }
+/** @param schema has an `id` in its metadata */
+export function json(schema: z.ZodType, examples: Json): Json {
+  return { 'application/json': { schema: { $ref: `#/components/schemas/${nameOf(schema)}` }, examples } }
+}
+
+function nameOf(schema: z.ZodType): string {
+  const name = schema.meta()?.id
+  if (!name) throw new Error('A schema to which the document refers has an id')
+  return name
 }
 
 /** A header of a success, which every one that documents it has. */
@@ -56,15 +60,46 @@ export function header(description: string, example: string, pattern = '^.+$') {
   return { description, required: true, schema: { type: 'string', pattern, maxLength: 2048 }, example }
 }
 
-export function ref(kind: string, name: string): Json {
-  return { $ref: `#/components/${kind}/${name}` }
+/** The responses of a list. @param example a URL, relative to that of the request */
+export function listResponses(schema: z.ZodType, example: string, examples: Json): Json {
+  const link = header('`next` and `first` (RFC 8288), relative to the URL of the request.', `<${example}>; rel="next"`)
+  const headers = { ETag: ETAG, Link: link }
+  return {
+    200: { description: 'The page.', headers, content: json(schema, examples) },
+    304: { description: 'The page has not changed.', headers },
+  }
+}
+
+/** The body of a creation. */
+export function createBody(schema: z.ZodType, noun: string, examples: Json): Json {
+  const description = `The ${noun}, at most ${MAX_BODY_BYTES / 1024} KiB.`
+  return { required: true, description, content: json(schema, examples) }
+}
+
+/** The responses of a creation. @param path below `/v1` */
+export function createResponses(schema: z.ZodType, noun: string, path: string, examples: Json): Json {
+  const replayed = header(`An earlier request with the same key added the ${noun}.`, 'true', '^true$')
+  return {
+    201: {
+      description: `The ${noun} was added, by this request or by an earlier one with the same key.`,
+      headers: {
+        Location: header(
+          `The new ${noun}, relative to the URL of the request.`,
+          `/v1/${path}/42`,
+          `^(/v1/)?${path}/\\d+$`,
+        ),
+        'Idempotent-Replayed': { ...replayed, required: false },
+      },
+      content: json(schema, examples),
+    },
+  }
 }
 
 /** The parameters of an operation, as the zod schemas of each place say. */
 export function toParameters(places: { [place: string]: z.ZodObject }): Json[] {
   return Object.entries(places).flatMap(([place, schema]) => {
     // The output: in the request itself each parameter is text.
-    const { properties } = toSchema(schema, undefined, 'output') as { properties: Record<string, Json> } // an object's
+    const { properties } = toSchema(schema, 'output') as { properties: Record<string, Json> } // an object's
     return Object.entries(properties).map(([name, { description, example, ...rest }]) => {
       const parameter = { name, in: place, description, schema: rest }
       return { ...parameter, ...(place === 'path' && { required: true }), ...(example !== undefined && { example }) }
@@ -72,22 +107,32 @@ export function toParameters(places: { [place: string]: z.ZodObject }): Json[] {
   })
 }
 
-/** A zod schema as JSON Schema. int64 is a format, because JSON tools round bounds near 2^63. */
-export function toSchema(schema: z.ZodType, description?: string, io: 'input' | 'output' = 'input'): Json {
-  const { $schema: _dialect, ...result } = z.toJSONSchema(schema, {
+/**
+ * A zod schema as JSON Schema. Schemas that have an `id` in their metadata are in `$defs`, and are referred to as components.
+ * int64 is a format, because JSON tools round bounds near 2^63.
+ */
+export function toSchema(schema: z.ZodType, io: 'input' | 'output' = 'input'): Json {
+  const result = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
-    override({ zodSchema, jsonSchema, path }) {
+    override({ zodSchema, jsonSchema }) {
       // `.meta` returns a copy with the same definition.
       if (zodSchema._zod.def === Int64._zod.def) {
         delete jsonSchema.anyOf
         Object.assign(jsonSchema, { type: 'integer', format: 'int64' })
       }
-      if (path.length && zodSchema._zod.def === PetStatus._zod.def) {
-        for (const member of Object.keys(jsonSchema)) delete jsonSchema[member]
-        jsonSchema.$ref = '#/components/schemas/PetStatus'
-      }
+      delete jsonSchema.id
     },
   })
-  return { ...(description && { description }), ...result }
+  return JSON.parse(JSON.stringify(result).replaceAll('#/$defs/', '#/components/schemas/')) as Json // of an object
 }
+
+/** What a creation may reject, beside what any operation may. */
+export const CREATE_ERRORS: ErrorCode[] = [
+  'INVALID_ARGUMENT',
+  'ABORTED',
+  'PAYLOAD_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'IDEMPOTENCY_KEY_REUSED',
+  'DEADLINE_EXCEEDED',
+]

@@ -1,15 +1,14 @@
-import { Animal, NewPet, PetStatus } from '../../pets/animal.ts'
-import { PAGE_SIZE } from '../../store/contract.ts'
+import { z } from 'zod'
 import { type ErrorCode, ERRORS } from '../../errors.ts'
-import { OPERATIONS } from '../pets.ts'
-import type { PublicUrls } from '../operation.ts'
-import { ErrorBody, json, type Json, ref, toParameters, toSchema } from './components.ts'
+import { SUMMARY, TITLE, WEBSITE } from '../../project.ts'
+import type { Operation, PublicUrls, RestApi } from '../operation.ts'
+import { ErrorBody, json, type Json, toParameters, toSchema } from './components.ts'
 
 /** Version of the interface (specification §9), which differs from that of the service. */
 const INTERFACE_VERSION = '1.0.0'
 
 /** The REST API as OpenAPI 3.1. Its schemas are generated from the zod schemas that validate requests. */
-export function openapi({ PRODUCTION_URL, STAGING_URL, OIDC_ISSUER }: PublicUrls): Json {
+export function openapi(apis: RestApi[], { PRODUCTION_URL, STAGING_URL, OIDC_ISSUER }: PublicUrls): Json {
   const servers = [
     // First, so that "Try it out" works.
     { url: '/v1', description: 'This server (production, staging or local)' },
@@ -19,17 +18,17 @@ export function openapi({ PRODUCTION_URL, STAGING_URL, OIDC_ISSUER }: PublicUrls
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Pet store',
+      title: TITLE,
       version: INTERFACE_VERSION,
-      summary: 'The animals of a pet store',
+      summary: SUMMARY,
       description: introduction,
-      contact: { name: 'Pet store', url: 'https://petstore.example' },
+      contact: { name: TITLE, url: WEBSITE },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: servers.map((server) => ({ ...server, 'x-internal': false })),
     security: [{ apiKey: [] }],
-    tags: [{ name: 'pets', description: 'Animals offered in the store.' }],
-    paths: toPaths(),
+    tags: apis.map(({ tag }) => tag),
+    paths: toPaths(apis.flatMap(({ operations }) => operations)),
     components: {
       securitySchemes: {
         apiKey: {
@@ -40,25 +39,14 @@ export function openapi({ PRODUCTION_URL, STAGING_URL, OIDC_ISSUER }: PublicUrls
             (OIDC_ISSUER ? ` An access token (RFC 9068) of ${OIDC_ISSUER} is accepted as well.` : ''),
         },
       },
-      schemas: {
-        Animal: toSchema(Animal, 'An animal offered in the store.'),
-        NewPet: toSchema(NewPet, 'An animal to add. Unknown members are ignored.'),
-        PetStatus: toSchema(PetStatus),
-        Pets: {
-          type: 'array',
-          maxItems: PAGE_SIZE.max,
-          description: 'Animals, newest first.',
-          items: ref('schemas', 'Animal'),
-        },
-        Error: toSchema(ErrorBody, 'Every error has this body.'),
-      },
+      schemas: toSchema(z.union([...apis.flatMap(({ schemas }) => schemas), ErrorBody])).$defs,
     },
   }
 }
 
-function toPaths(): Json {
+function toPaths(operations: Operation[]): Json {
   const paths: Record<string, Json> = {}
-  for (const { path, method, parameters, errors, document } of OPERATIONS) {
+  for (const { path, method, parameters, errors, document } of operations) {
     const responses = { ...document.responses, ...toErrorResponses(errors) }
     const tags = [path.split('/')[1]]
     paths[path] = { ...paths[path], [method]: { tags, ...document, parameters: toParameters(parameters), responses } }
@@ -76,10 +64,10 @@ function toErrorResponses(errors: ErrorCode[]): Json {
 function toResponse(code: ErrorCode): Json {
   const { status, description } = ERRORS[code]
   const value = { code, message: description, status }
-  return { description, content: json('Error', { error: { summary: code, value } }) }
+  return { description, content: json(ErrorBody, { error: { summary: code, value } }) }
 }
 
-const introduction = `List, add and fetch animals. Every request needs an API key or an access token.
+const introduction = `Every request needs an API key or an access token.
 
 **Errors** are \`{"code","message","status"}\`; \`status\` repeats the HTTP status. Switch on \`code\`. \`503\`: the
 request was not executed; retry after \`Retry-After\` seconds. \`504\`: the outcome of the write is unknown; retry with

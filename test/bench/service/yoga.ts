@@ -2,22 +2,27 @@
 import express from 'express'
 import { createYoga } from 'graphql-yoga'
 import { loadConfig } from '../../../src/config.ts'
-import { schema } from '../../../src/graphql/schema/index.ts'
+import { createServices } from '../../../src/feed/services.ts'
 import { Deadline } from '../../../src/http/deadline.ts'
-import { createAnimals } from '../../../src/pets/service.ts'
+import { RESOURCES } from '../../../src/resources.ts'
 import { createService } from '../../../src/service.ts'
 import { createLogger } from '../../../src/telemetry/logger.ts'
 import { databaseUrl, host, isAllowed, port } from '../peers/peer.ts'
+import { schema } from '../../support/schema.ts'
 
 const config = loadConfig(process.env)
-const { database } = createService({ config, databaseUrl, log: createLogger('silent') }) // it does not listen
-const animals = createAnimals(database.statements, database.runCount)
+const { database } = createService({ resources: RESOURCES, config, databaseUrl, log: createLogger('silent') }) // it does not listen
+const services = createServices(
+  RESOURCES.map(({ resource }) => resource),
+  database,
+  { maxWaitMs: config.HANDLER_TIMEOUT_MS, observe() {} },
+)
 const caller = { clientId: 1n }
 
 const yoga = createYoga({
   schema,
   logging: false,
-  context: () => ({ animals, caller, deadline: new Deadline(config.HANDLER_TIMEOUT_MS) }),
+  context: () => ({ services, caller, deadline: new Deadline(config.HANDLER_TIMEOUT_MS) }),
 })
 
 const app = express()

@@ -1,17 +1,16 @@
 import { EventEmitter } from 'node:events'
 import type { Request, Response } from 'express'
 import { execute, type OperationDefinitionNode, parse } from 'graphql'
-import { type Animal, animals as resource } from '../../../src/pets/animal.ts'
-import { createAnimals } from '../../../src/pets/service.ts'
+import { type Animal, animals } from '../../../src/pets/animal.ts'
 import { createStatements } from '../../../src/database/statements.ts'
 import { ApiError } from '../../../src/errors.ts'
-import { createFeed } from '../../../src/feed/feed.ts'
-import { schema } from '../../../src/graphql/schema/index.ts'
+import { createServices } from '../../../src/feed/services.ts'
 import { createStreams, VERIFY_MS } from '../../../src/graphql/subscription/streams.ts'
 import { createSubscribe } from '../../../src/graphql/subscription/subscribe.ts'
 import { SSE } from '../../../src/graphql/subscription/transports.ts'
 import { Deadline } from '../../../src/http/deadline.ts'
 import { EventParser } from '../../support/event-stream.ts'
+import { schema } from '../../support/schema.ts'
 import type { Clock, Turn } from './clock.ts'
 import { matches, type PostgresModel } from './postgres.ts'
 import type { ClientPlan, Session } from './schedule.ts'
@@ -44,8 +43,8 @@ type Instance = ReturnType<typeof startInstance>
 /** An instance of the service without HTTP. */
 export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
   const statements = createStatements(pool)
-  const feed = createFeed(resource, statements, { maxWaitMs: TIMEOUT_MS, observe() {} })
-  const animals = createAnimals(statements, statements.run, feed.wake)
+  const database = { statements, runCount: statements.run, feedStatements: statements }
+  const services = createServices([animals], database, { maxWaitMs: TIMEOUT_MS, observe() {} })
   const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity }
   const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))
   const verify = () => {
@@ -53,7 +52,8 @@ export function startInstance({ clock, database: { pool }, revokedAtMs }: World)
     clock.add(verify, VERIFY_MS)
   }
   verify()
-  return { feed, animals, streams, subscribe: createSubscribe(schema, { animals, feed, streams, observe() {} }) }
+  const subscribe = createSubscribe(schema, { services, streams, observe() {} })
+  return { ...services.of(animals), services, streams, subscribe }
 }
 
 /** A client that keeps a live list as docs/live.md says, and compares what it receives with what is true. */
@@ -143,14 +143,14 @@ export class Client {
   }
 
   /** @returns whether there is a page: an open transaction may prevent it */
-  async #readPage({ animals, feed }: Instance): Promise<boolean> {
+  async #readPage({ services }: Instance): Promise<boolean> {
     this.isReceiving = true
     const { filter, pageSize } = this.#plan
     const { data, errors } = await execute({
       schema,
       document: PAGE,
       variableValues: { ...filter, first: pageSize },
-      contextValue: { animals, feed, caller: undefined, deadline: new Deadline(TIMEOUT_MS) },
+      contextValue: { services, caller: undefined, deadline: new Deadline(TIMEOUT_MS) },
     })
     if (errors) return false
     const { nodes, liveCursor } = (data as { pets: { nodes: { id: string; name: string }[]; liveCursor: string } }).pets

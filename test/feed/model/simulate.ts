@@ -111,7 +111,7 @@ function createWrite({ turn, clock, database, instances, fail }: World) {
         if (step.kind === 'transaction') transactions.push(await transact(step))
         else {
           const pet = { name: `created ${names++}`, categoryId: BigInt(names % 2), status: step.status ?? undefined }
-          const created = instances[step.instance]?.animals.create(pet)
+          const created = instances[step.instance]?.create(pet)
           await created?.catch((error: unknown) => error instanceof ApiError || fail(String(error)))
         }
       }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { createStatements } from '../../src/database/statements.ts'
-import { createFeeds } from '../../src/feed/feeds.ts'
+import { createServices } from '../../src/feed/services.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { testWithService as test } from '../support/harness.ts'
 
@@ -15,14 +15,15 @@ test('the loops of two resources take turns: one of them reads at a time', async
     await sleep(20) // time for another one to begin
     return statements.run<Row>(text, values).finally(() => reads.now--)
   }
-  const feeds = createFeeds(resources, { ...statements, run }, { maxWaitMs: 100_000, observe() {} })
+  const database = { statements, runCount: run, feedStatements: { ...statements, run } }
+  const services = createServices(resources, database, { maxWaitMs: 100_000, observe() {} })
   const controller = new AbortController()
   const received = resources.map((resource) =>
-    feeds.of(resource).follow(0n, { clientId: 1n, signal: controller.signal }).next(),
+    services.of(resource).feed.follow(0n, { clientId: 1n, signal: controller.signal }).next(),
   )
   await service.database.pool.query("INSERT INTO animal (name, category_id) VALUES ('Rex', 1)")
   expect(await Promise.all(received)).toMatchObject([[{ name: 'Rex' }], [{ name: 'Rex' }]])
   controller.abort()
-  await feeds.stop()
+  await services.stop()
   expect(reads.most).toBe(1)
 })

@@ -3,28 +3,27 @@ import { requireScope } from '../auth/authenticate.ts'
 import { parseBody, receiveBody } from '../http/body.ts'
 import { allowMethods } from '../http/router.ts'
 import { type Operation, type OperationDependencies, type PublicUrls, referenceBase } from './operation.ts'
-import { createPet } from './operations/create-pet.ts'
-import { getPet } from './operations/get-pet.ts'
-import { listPets } from './operations/list-pets.ts'
-
-/** The operations of the REST API. A fixed path stands before one with a parameter that it would match. */
-export const OPERATIONS: Operation[] = [listPets, createPet, getPet]
 
 /** By route, the headers of all of its responses. */
-export function toRouteHeaders(config: PublicUrls): Map<string, Map<string, string>> {
+export function toRouteHeaders(operations: Operation[], config: PublicUrls): Map<string, Map<string, string>> {
   const routes = new Map<string, Map<string, string>>()
-  for (const { path, toHeaders } of OPERATIONS) {
+  for (const { path, toHeaders } of operations) {
     if (toHeaders) routes.set(`/v1${path}`, new Map(Object.entries(toHeaders(referenceBase(config, path)))))
   }
   return routes
 }
 
 /** The routes of the REST API (specification §4), below `/v1`. */
-export function addPetRoutes(app: Express, config: PublicUrls, dependencies: OperationDependencies): void {
-  for (const path of new Set(OPERATIONS.map((operation) => operation.path))) {
+export function addRestRoutes(
+  app: Express,
+  operations: Operation[],
+  config: PublicUrls,
+  dependencies: OperationDependencies,
+): void {
+  for (const path of new Set(operations.map((operation) => operation.path))) {
     const route = app.route(`/v1${path.replace(/\{(\w+)\}/g, ':$1')}`)
-    const operations = OPERATIONS.filter((operation) => operation.path === path)
-    for (const { method, scope, document, createHandler } of operations) {
+    const ofPath = operations.filter((operation) => operation.path === path)
+    for (const { method, scope, document, createHandler } of ofPath) {
       const handler = createHandler(dependencies, referenceBase(config, path))
       route[method](async (req, res) => {
         requireScope(req, scope)
@@ -37,6 +36,6 @@ export function addPetRoutes(app: Express, config: PublicUrls, dependencies: Ope
         await dependencies.turns.run(req, res, work, bytes.length)
       })
     }
-    route.all(allowMethods(...operations.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))
+    route.all(allowMethods(...ofPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))
   }
 }

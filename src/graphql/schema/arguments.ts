@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import { isInt64, PAGE_SIZE, PageSize, parseInt64 } from '../../store/contract.ts'
+import { ApiError, invalidArgument } from '../../errors.ts'
+import { createCursors } from '../../store/cursor.ts'
+import type { ListQuery } from '../../store/lists.ts'
+import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../store/idempotency.ts'
+import type { Filter, Input, Resource } from '../../store/resource.ts'
+import type { Arguments } from './builder.ts'
+
+export const DECIMAL_INT64 = 'an int64 in decimal digits'
+
+/** Of a list, beside its filter. */
+export function pageArgs({ name: items }: Resource, arg: Arguments) {
+  const size = `${PAGE_SIZE.min} to ${PAGE_SIZE.max}`
+  return {
+    first: arg.int({
+      description: `Page size from the start, ${size}; ${PAGE_SIZE.default} without \`first\` and \`last\`.`,
+    }),
+    after: arg.string({ description: `Only ${items} after this cursor.` }),
+    last: arg.int({ description: `Page size from the end, ${size}. Not together with \`first\`.` }),
+    before: arg.string({ description: `Only ${items} before this cursor.` }),
+  }
+}
+
+/** Of a subscription, beside its filter. */
+export function afterArg({ name: items }: Resource, arg: Arguments) {
+  return arg.string({
+    description: `Only ${items} that were added after this cursor: a \`cursor\` of this subscription, or a \`liveCursor\`. Without it: from now on. The header \`Last-Event-ID\` takes precedence.`,
+  })
+}
+
+/** Of a creation. */
+export function idempotencyKeyArg({ noun }: Resource, arg: Arguments) {
+  return arg.string({
+    description: `Makes a retry safe: for ${IDEMPOTENCY_HOURS} hours the same key with the same input returns the first ${noun} instead of adding another. 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters.`,
+  })
+}
+
+interface PageSizes {
+  first?: number | null | undefined
+  last?: number | null | undefined
+}
+
+/** Null counts as absent. */
+function pageSizeOf({ first, last }: PageSizes): number {
+  return first ?? last ?? PAGE_SIZE.default
+}
+
+/** The cost of a page. A size out of range is rejected before anything is read. */
+export function pageCost(args: PageSizes): number {
+  return PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1
+}
+
+/** A value as the contract takes it. Null counts as absent; an ID that is no int64 is rejected with the message for numbers. */
+function toContract(schema: z.ZodType, value: unknown): unknown {
+  const isId = typeof value === 'string' && isInt64(schema)
+  return (isId ? (parseInt64(value) ?? Number.NaN) : value) ?? undefined
+}
+
+/** @throws ApiError INVALID_ARGUMENT with the fields that the contract rejects */
+export function toInput<R extends Resource>({ input: schema }: R, input: object): Input<R> {
+  const values = input as Record<string, unknown> // of any type
+  const members = Object.entries(schema.shape).map(([member, type]) => [member, toContract(type, values[member])])
+  const { data, error } = schema.safeParse(Object.fromEntries(members))
+  if (error) throw invalidArgument(error.issues, ['input'])
+  return data as Input<R> // of the same schema
+}
+
+const PageArgs = z.object({
+  first: PageSize.nullish(),
+  last: PageSize.nullish(),
+  after: z.string().nullish(),
+  before: z.string().nullish(),
+})
+
+/** @returns the schemas of the arguments of a list and of a subscription, which have the filter in common */
+export function createListArguments<R extends Resource>(resource: R) {
+  const { filterKey, parseCursor } = createCursors(resource)
+  const filterShape = Object.keys(resource.filters).map((member) => {
+    const schema = resource.item.shape[member] ?? z.never() // filters are members
+    return [member, z.preprocess((value) => toContract(schema, value), schema.optional())]
+  })
+  const FilterArgs = z.object(Object.fromEntries(filterShape) as Record<string, z.ZodType>)
+  const ListArgs = z.intersection(FilterArgs, PageArgs)
+
+  return {
+    /** @throws ApiError INVALID_ARGUMENT */
+    toFilter(args: object): Filter<R> {
+      const { data, error } = FilterArgs.safeParse(args)
+      if (error) throw invalidArgument(error.issues)
+      return data as Filter<R> // of its members
+    },
+    /** @throws ZodError, ApiError INVALID_ARGUMENT */
+    toListQuery(args: object): ListQuery<R> {
+      const { first, last, after, before, ...rest } = ListArgs.parse(args)
+      if (first && last) {
+        const fields = [{ path: ['last'], message: 'must not be sent together with first' }]
+        throw new ApiError('INVALID_ARGUMENT', 'Provide either first or last, not both.', { fields })
+      }
+      const filter = rest as Filter<R> // of its members
+      return {
+        ...filter,
+        limit: pageSizeOf({ first, last }),
+        olderThan: after == null ? undefined : parseCursor(after, filterKey(filter), 'after'),
+        newerThan: before == null ? undefined : parseCursor(before, filterKey(filter), 'before'),
+        backward: Boolean(last),
+      }
+    },
+  }
+}

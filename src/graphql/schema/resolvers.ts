@@ -1,0 +1,122 @@
+import type { GraphQLResolveInfo } from 'graphql'
+import { lazy } from '../../lazy.ts'
+import { createCursors } from '../../store/cursor.ts'
+import type { ListQuery } from '../../store/lists.ts'
+import type { Item, Resource } from '../../store/resource.ts'
+import { selectsField } from '../fields.ts'
+import { createListArguments, toInput } from './arguments.ts'
+import type { GraphQLContext } from './builder.ts'
+import type { Connection, ConnectionPage, Edge } from './connection.ts'
+
+/** @returns resolves a list */
+export function resolveList<R extends Resource>(resource: R) {
+  const { filterKey, toCursor } = createCursors(resource)
+  const { toListQuery } = createListArguments(resource)
+
+  async function readPage(
+    { services, deadline }: GraphQLContext,
+    query: ListQuery<R>,
+  ): Promise<ConnectionPage<Item<R>>> {
+    const { newerThan } = query
+    const { list, feed } = services.of(resource)
+    const page = await deadline.run(() => list(query))
+    const filter = filterKey(query)
+    // Only `before` needs the check: every item is after a cursor that is too new, so a page `after` it misses nothing.
+    if (newerThan && !page.items.length) await deadline.run(() => feed.requireAssigned(newerThan, 'before', 'highest'))
+    return {
+      edges: page.items.map((node) => ({ node, cursor: () => toCursor(node.id, filter) })),
+      hasNextPage: query.backward ? newerThan !== undefined : page.hasMore,
+      hasPreviousPage: query.backward ? page.hasMore : query.olderThan !== undefined,
+    }
+  }
+
+  return (_root: unknown, args: object, context: GraphQLContext, info: GraphQLResolveInfo): Connection<Item<R>> => {
+    const query = toListQuery(args)
+    const { services, deadline } = context
+    const { count, feed } = services.of(resource)
+    const settledId = lazy(() => deadline.run(() => feed.settledId()))
+    return {
+      page: lazy(async () => {
+        // It is read before the page, so that no item is between them. The field `liveCursor` has its error.
+        const onPrimary = selectsField(info, 'liveCursor')
+        if (onPrimary) await settledId().catch(() => {})
+        return readPage(context, { ...query, onPrimary })
+      }),
+      count: lazy(() => deadline.run(() => count(query))),
+      liveCursor: async () => toCursor(await settledId(), filterKey(query)),
+    }
+  }
+}
+
+/** @returns resolves one item by its id. It throws ApiError NOT_FOUND */
+export function resolveItem<R extends Resource>(resource: R) {
+  return (_root: unknown, { id }: { id: string }, { services, deadline }: GraphQLContext): Promise<Item<R>> =>
+    deadline.run(() => services.of(resource).get(id))
+}
+
+interface CreateArgs {
+  input: object
+  idempotencyKey?: string | null | undefined
+}
+
+/** @returns creates an item. It throws the errors of `create` of the store, and INVALID_ARGUMENT for the input */
+export function resolveCreate<R extends Resource>(resource: R) {
+  return async (_root: unknown, args: CreateArgs, context: GraphQLContext): Promise<Item<R>> => {
+    const { services, caller, deadline } = context
+    if (!caller) throw new Error('Only mutations have a caller')
+    const input = toInput(resource, args.input)
+    const key = args.idempotencyKey
+    const once = key == null ? undefined : { clientId: caller.clientId, key }
+    const { create } = services.of(resource)
+    return (await deadline.run(() => create(input, once), { mayHaveExecuted: true })).item
+  }
+}
+
+/** The events of a subscription. It keeps a position, and nothing that was read. */
+export type CreatedEdges<R extends Resource> = Awaited<ReturnType<ReturnType<typeof subscribeToCreated<R>>>>
+
+interface CreatedArgs {
+  after?: string | null | undefined
+}
+
+/** @returns begins a subscription to the new items that match its filter */
+export function subscribeToCreated<R extends Resource>(resource: R) {
+  const { filterKey, toCursor, parseCursor } = createCursors(resource)
+  const { toFilter } = createListArguments(resource)
+
+  /**
+   * The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. Apart,
+   * because a closure would keep `after`, and with it the text of the whole document, for as long as the stream is open.
+   */
+  async function positionOf(after: CreatedArgs['after'], key: string, context: GraphQLContext): Promise<bigint> {
+    const { services, deadline, subscriber } = context
+    const { feed } = services.of(resource)
+    const argument = subscriber?.lastEventId ? 'Last-Event-ID' : 'after'
+    const cursor = subscriber?.lastEventId ?? after
+    if (cursor == null) return deadline.run(() => feed.settledId())
+    const position = parseCursor(cursor, key, argument)
+    await deadline.run(() => feed.requireAssigned(position, argument, 'last'))
+    return position
+  }
+
+  return async (_root: unknown, args: CreatedArgs, context: GraphQLContext) => {
+    if (!context.subscriber) throw new Error('Only subscriptions have a subscriber')
+    const { clientId, signal } = context.subscriber
+    const filter = toFilter(args)
+    const key = filterKey(filter)
+    const position = await positionOf(args.after, key, context)
+    const follower = context.services.of(resource).feed.follow(position, { ...filter, clientId, signal })
+    return {
+      /** The next edges, oldest first, as soon as there are some. */
+      async next(): Promise<Edge<Item<R>>[]> {
+        return (await follower.next()).map((node) => ({ node, cursor: () => toCursor(node.id, key) }))
+      },
+      /** `next` continues after this edge. */
+      continueAfter: ({ node }: Edge<Item<R>>) => void (follower.position = node.id),
+      /** graphql-js requires an iterable, and does not iterate it. */
+      [Symbol.asyncIterator](): AsyncIterator<Edge<Item<R>>> {
+        throw new Error('The events are read by pages')
+      },
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import type { Request } from 'express'
+import { z } from 'zod'
+import { createCoalescer } from '../coalesce.ts'
+import { type CacheableResponse, sendCacheable, toCacheable } from '../http/cacheable.ts'
+import { sendJson, toJson } from '../http/json.ts'
+import { callerOf } from '../http/request.ts'
+import { PAGE_SIZE, PageSize } from '../store/contract.ts'
+import { createCursors } from '../store/cursor.ts'
+import { IDEMPOTENCY_HOURS, IdempotencyKey } from '../store/idempotency.ts'
+import { type Filter, type Input, membersOf, type Resource } from '../store/resource.ts'
+import type { CreateHandler } from './operation.ts'
+
+const NO_REPEAT = 'must not be repeated'
+
+/**
+ * The parameters of a list (specification §4.1). A number consists of digits only; unknown parameters are ignored.
+ * @param filters of text, by their names
+ */
+export function listQuery(
+  { name: items }: Resource,
+  filters: Record<string, z.ZodType<string, string>>,
+  cursorExample: string,
+) {
+  const filterShape = Object.entries(filters).map(([name, schema]) => [
+    name,
+    z
+      .string(NO_REPEAT)
+      .pipe(schema)
+      .optional()
+      .meta({ description: `Filter by ${name}.` }),
+  ])
+  return z.object({
+    limit: z
+      .string(NO_REPEAT)
+      .transform((digits) => (/^\d{1,9}$/.test(digits) ? Number(digits) : Number.NaN))
+      .pipe(PageSize)
+      .default(PAGE_SIZE.default)
+      .meta({ description: `Maximum number of ${items} to return.`, format: 'int32' }),
+    ...(Object.fromEntries(filterShape) as Record<string, z.ZodOptional>),
+    cursor: z
+      .string(NO_REPEAT)
+      .optional()
+      .meta({
+        description: `Start of the page: from a \`next\` link, opaque, valid only with the same ${Object.keys(filters)
+          .map((name) => `\`${name}\``)
+          .join(', ')} filter.`,
+        pattern: '^[A-Za-z0-9_-]+$',
+        maxLength: 64,
+        examples: [cursorExample],
+      }),
+  })
+}
+
+/** A page of a list, with links to the first and the next one. @param path below `/v1` */
+export function handleList<R extends Resource>(
+  resource: R,
+  path: string,
+  Query: ReturnType<typeof listQuery>,
+): CreateHandler {
+  const { filterKey, toCursor, parseCursor } = createCursors(resource)
+
+  return ({ services }, base) => {
+    const { list } = services.of(resource)
+    const coalesce = createCoalescer<CacheableResponse>()
+
+    function pageLink(rel: string, limit: number, filter: Filter<R>, cursor?: string): string {
+      // None of the values needs percent-encoding.
+      const values = membersOf(resource, filter).map((member) => `&${member}=${filter[member as keyof Filter<R>]}`)
+      const end = cursor === undefined ? '' : `&cursor=${cursor}`
+      return `<${base}${path}?limit=${limit}${values.join('')}${end}>; rel="${rel}"`
+    }
+
+    async function read(parameters: Request['query']): Promise<CacheableResponse> {
+      const { limit, cursor, ...rest } = Query.parse(parameters)
+      const filter = rest as Filter<R> // of its members
+      const key = filterKey(filter)
+      const olderThan = cursor === undefined ? undefined : parseCursor(cursor, key, 'cursor')
+      const page = await list({ limit, ...filter, olderThan })
+      const last = page.items.at(-1)
+      const next = page.hasMore && last ? [pageLink('next', limit, filter, toCursor(last.id, key))] : []
+      return { ...toCacheable(toJson(page.items)), link: [...next, pageLink('first', limit, filter)].join(', ') }
+    }
+
+    return async (req, res) => {
+      sendCacheable(req, res, await req.deadline.run(() => coalesce(req.url, () => read(req.query))))
+    }
+  }
+}
+
+/** The header of a creation that may be repeated. */
+export function idempotencyHeader({ noun }: Resource) {
+  return z.object({
+    'Idempotency-Key': IdempotencyKey.optional().meta({
+      description: `Chosen by the client, new for each ${noun}. For ${IDEMPOTENCY_HOURS} hours the same key with the same body returns the first ${noun}.`,
+      examples: ['8e03978e-40d5-43e8-bc93-6894a57f9324'],
+    }),
+  })
+}
+
+/** Creates an item, once for each Idempotency-Key. @param path below `/v1` */
+export function handleCreate<R extends Resource>(resource: R, path: string): CreateHandler {
+  return ({ services }, base) => {
+    const { create } = services.of(resource)
+    return async (req, res) => {
+      const key = req.headers['idempotency-key']
+      const once = key === undefined ? undefined : { clientId: callerOf(req).clientId, key: String(key) }
+      const input = resource.input.parse(req.body) as Input<R> // of this schema
+      const { item, replayed } = await req.deadline.run(() => create(input, once), { mayHaveExecuted: true })
+      if (replayed) res.setHeader('Idempotent-Replayed', 'true')
+      res.status(201).setHeader('Location', `${base}${path}/${item.id}`)
+      sendJson(res, toJson(item))
+    }
+  }
+}
+
+/** One item by the id in the path. */
+export function handleGet<R extends Resource>(resource: R, parameter: string): CreateHandler {
+  return ({ services }) => {
+    const { get } = services.of(resource)
+    return async (req, res) => {
+      const id = String(req.params[parameter])
+      sendCacheable(req, res, toCacheable(toJson(await req.deadline.run(() => get(id)))))
+    }
+  }
+}
