@@ -18,6 +18,11 @@ export function isInt64(schema: z.ZodType): boolean {
   return schema.safeParse(0n).success
 }
 
+/** Whether it is `z.iso.datetime()`, with or without `optional()`. */
+export function isTime(schema: z.ZodType): boolean {
+  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).format === 'date-time'
+}
+
 /** The sizes of a page (specification §8). */
 export const PAGE_SIZE = { min: 1, max: 100, default: 20 }
 const pageSizeMessage = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max}`

@@ -45,7 +45,7 @@ const IS_EXPIRED = `excluded.created_at - existing.created_at > interval '${IDEM
  *    resets only its own: that decides where it is not null.
  */
 function claimAndInsert(resource: Resource): string {
-  const { name, sequence, selectList, inserted } = describeTable(resource)
+  const { name, sequence, selectList, inserted, returned, createdOrUsed } = describeTable(resource)
   const [id, usedId, resourceName] = resource.version1
     ? [VERSION_1_ID, `coalesce(existing.${VERSION_1_ID}, existing.row_id)`, 'NULL']
     : ['row_id', 'existing.row_id', `'${resource.name}'`]
@@ -76,25 +76,23 @@ function claimAndInsert(resource: Resource): string {
       WHERE ${IS_EXPIRED}
     RETURNING api_key_id, key, ${id} AS id
   ), created AS (
-    INSERT INTO ${name} (id, ${inserted()})
+    INSERT INTO ${name} AS item (id, ${inserted()})
     SELECT claimed.id, ${inserted('input.')}
     FROM claimed
     JOIN request USING (api_key_id, key)
     CROSS JOIN json_populate_record(NULL::${name}, request.item) AS input
+    RETURNING ${returned}
   )
-  SELECT request.n AS claimant_n, claimed.id AS created_id, used.*
+  SELECT request.n AS claimant_n, used.key_fingerprint, ${createdOrUsed}
   FROM request
   LEFT JOIN claimed USING (api_key_id, key)
+  LEFT JOIN created ON created.id = claimed.id
   LEFT JOIN used ON used.request_n = request.n`
 }
 
-/**
- * A row of claimAndInsert: `created_id` is null unless the item was created, the fingerprint unless the key was used, the
- * rest unless it was used for an item of the resource.
- */
+/** A row of claimAndInsert: the fingerprint is null unless the key was used, the id unless the item was created or found. */
 interface Claim extends Record<string, unknown> {
   claimant_n: number
-  created_id: bigint | null
   id: bigint | null
   key_fingerprint: Buffer | null
 }
@@ -131,9 +129,10 @@ export function createIdempotentInsert<R extends Resource>(resource: R, { batch 
     }
     const fingerprint = fingerprintOf(resource, input)
     const claimed = await claim({ clientId, key, row: toRow(input), fingerprint })
-    if (claimed?.created_id != null) return { item: toItem({ id: claimed.created_id }, input), replayed: false }
-    if (!claimed?.key_fingerprint)
+    if (!claimed?.key_fingerprint) {
+      if (claimed?.id != null) return { item: toItem(claimed, input), replayed: false }
       throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
+    }
     // Without its item if somebody has deleted that: only version 1's column has a foreign key.
     if (!fingerprint.equals(claimed.key_fingerprint) || claimed.id === null) {
       throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another request.')

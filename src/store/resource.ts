@@ -8,7 +8,7 @@ export interface Resource {
   noun: string
   /** In the schema `public`. */
   table: string
-  /** What is stored: the id, the members of `input`, and what PostgreSQL adds to them. */
+  /** What is stored: the id, the members of `input`, and what PostgreSQL adds. `z.iso.datetime()` is a column TIMESTAMPTZ. */
   item: Schema
   /** What clients send to create one. */
   input: Schema

@@ -1,19 +1,16 @@
-import { isInt64 } from './contract.ts'
+import type { z } from 'zod'
+import { isInt64, isTime } from './contract.ts'
 import type { Input, Item, Resource } from './resource.ts'
 
 /** A row of `selectArrays`: the values of each member, or null if there are no items. */
 export type Arrays = Record<string, unknown[] | null>
 
+/** SQL: the format of a member that is `z.iso.datetime()`, in a column TIMESTAMPTZ. */
+const RFC_3339 = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`
+
 /** How SQL names the table of a resource and its columns, and how its rows become items. */
 export function describeTable<R extends Resource>({ table, item: { shape }, input }: R) {
-  const columns = Object.entries(shape).map(([member, schema]) => ({
-    member,
-    column: columnOf(member),
-    isInput: member in input.shape,
-    /** In JSON, int64 is text, because JSON.parse rounds numbers. */
-    isInt64: isInt64(schema),
-    selected: `item."${columnOf(member)}"`,
-  }))
+  const columns = Object.entries(shape).map(([member, schema]) => toColumn(member, schema, member in input.shape))
   const inputs = columns.filter(({ isInput }) => isInput)
   const select = (some: typeof columns) => some.map(({ member, selected }) => `${selected} AS "${member}"`).join(', ')
 
@@ -26,8 +23,14 @@ export function describeTable<R extends Resource>({ table, item: { shape }, inpu
     selectArrays: columns
       .map(({ member, selected, isInt64 }) => `json_agg(${selected}${isInt64 ? '::text' : ''}) AS "${member}"`)
       .join(', '),
-    /** For RETURNING: the members that clients do not send. */
-    returned: select(columns.filter(({ isInput }) => !isInput)),
+    /** For RETURNING. */
+    returned: select(columns.filter(({ isReturned }) => isReturned)),
+    /** Of what was returned, or else of a used key's row. */
+    createdOrUsed: columns
+      .map(({ member, isReturned }) =>
+        isReturned ? `coalesce(created."${member}", used."${member}") AS "${member}"` : `used."${member}"`,
+      )
+      .join(', '),
     inserted: (prefix: '' | 'input.' = '') => inputs.map(({ column }) => `${prefix}"${column}"`).join(', '),
 
     /** The columns of an input for json_populate_recordset, which reads numbers exactly from text. */
@@ -54,6 +57,21 @@ export function describeTable<R extends Resource>({ table, item: { shape }, inpu
       }
       return items as Item<R>[] // with every member
     },
+  }
+}
+
+/** How SQL names and selects a member of an item. */
+function toColumn(member: string, schema: z.ZodType, isInput: boolean) {
+  const column = columnOf(member)
+  return {
+    member,
+    column,
+    isInput,
+    /** After an insert: what clients do not send, and what is not stored as they have sent it. */
+    isReturned: !isInput || isTime(schema),
+    /** In JSON, int64 is text, because JSON.parse rounds numbers. */
+    isInt64: isInt64(schema),
+    selected: isTime(schema) ? `to_char(item."${column}" AT TIME ZONE 'UTC', ${RFC_3339})` : `item."${column}"`,
   }
 }
 

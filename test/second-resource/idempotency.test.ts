@@ -1,27 +1,13 @@
-import { describe, expect, inject } from 'vitest'
+import { describe, expect } from 'vitest'
 import { animals } from '../../src/pets/animal.ts'
 import { createIdempotentInsert } from '../../src/store/idempotency.ts'
-import { cloneDatabase, dropDatabase, startService, type TestService, testWithService } from '../support/harness.ts'
+import type { TestService } from '../support/harness.ts'
 import { createByVersion1, REX } from '../support/version-1.ts'
+import { clientIdOf, testWithOrders as test } from './fixture.ts'
 import { orders } from './orders.ts'
-
-const test = testWithService.extend<{ service: TestService }>({
-  service: async ({}, use) => {
-    const stops: (() => Promise<void>)[] = []
-    const databaseUrl = await cloneDatabase(inject('ordersTemplateUrl'))
-    await use(await startService(databaseUrl, {}, (stop) => stops.push(stop)))
-    await Promise.all(stops.map((stop) => stop()))
-    await dropDatabase(databaseUrl)
-  },
-})
 
 const KEY = 'k'
 const REUSED = { code: 'IDEMPOTENCY_KEY_REUSED' }
-
-async function clientIdOf({ database: { pool } }: TestService): Promise<bigint> {
-  const { rows } = await pool.query('SELECT max(id) AS id FROM api_key')
-  return BigInt(rows[0].id)
-}
 
 /** @returns the id, and whether it is of an earlier request; or the code of the error */
 async function createRex({ post }: TestService) {
@@ -42,19 +28,14 @@ const createAsVersion1 = async (service: TestService) =>
 const expire = ({ database: { pool } }: TestService) =>
   pool.query("UPDATE idempotency_key SET created_at = now() - interval '25 hours'")
 
-const addPet = ({ database: { pool } }: TestService) =>
-  pool.query("INSERT INTO animal (name, category_id) VALUES ('Tom', 1)") // its id is 1
-
 describe('an Idempotency-Key of another resource', () => {
   test('creates once across two instances', async ({ service }) => {
-    await addPet(service)
     expect(await order(service)).toEqual({ id: 1n, replayed: false })
     expect(await order(await service.startPeer())).toEqual({ id: 1n, replayed: true })
     await expect(order(service, 2n)).rejects.toMatchObject(REUSED)
   })
 
   test('is 422 when it was used for a pet, and for a pet when it was not', async ({ service }) => {
-    await addPet(service)
     expect(await createRex(service)).toEqual({ id: 2, replayed: false })
     await expect(order(service)).rejects.toMatchObject(REUSED)
     await service.database.pool.query('DELETE FROM idempotency_key')
@@ -64,7 +45,6 @@ describe('an Idempotency-Key of another resource', () => {
   })
 
   test('is of one resource when it has expired, in either order', async ({ service }) => {
-    await addPet(service)
     await order(service)
     for (const id of [2, 3]) {
       await expire(service)
@@ -78,7 +58,6 @@ describe('an Idempotency-Key of another resource', () => {
   })
 
   test('is 422 after its row was deleted', async ({ service }) => {
-    await addPet(service)
     await order(service)
     await service.database.pool.query('DELETE FROM "order"')
     await expect(order(service)).rejects.toMatchObject(REUSED)
@@ -87,25 +66,24 @@ describe('an Idempotency-Key of another resource', () => {
 
 describe('beside version 1.1.0', () => {
   test('a key creates one pet, whichever version it reaches first', async ({ service }) => {
-    expect(await createAsVersion1(service)).toBe(1)
-    expect(await createRex(service)).toEqual({ id: 1, replayed: true })
-    await service.database.pool.query('DELETE FROM idempotency_key')
-    expect(await createRex(service)).toEqual({ id: 2, replayed: false })
     expect(await createAsVersion1(service)).toBe(2)
+    expect(await createRex(service)).toEqual({ id: 2, replayed: true })
+    await service.database.pool.query('DELETE FROM idempotency_key')
+    expect(await createRex(service)).toEqual({ id: 3, replayed: false })
+    expect(await createAsVersion1(service)).toBe(3)
   })
 
   test('an expired key creates one more pet, whichever version it reaches first', async ({ service }) => {
     await createRex(service)
     await expire(service)
-    expect(await createAsVersion1(service)).toBe(2)
-    expect(await createRex(service)).toEqual({ id: 2, replayed: true })
-    await expire(service)
-    expect(await createRex(service)).toEqual({ id: 3, replayed: false })
     expect(await createAsVersion1(service)).toBe(3)
+    expect(await createRex(service)).toEqual({ id: 3, replayed: true })
+    await expire(service)
+    expect(await createRex(service)).toEqual({ id: 4, replayed: false })
+    expect(await createAsVersion1(service)).toBe(4)
   })
 
   test('a key of an order that has expired and was claimed by version 1.1.0 is of the pet', async ({ service }) => {
-    await addPet(service)
     await order(service)
     expect(await createAsVersion1(service)).toBeUndefined() // 409
     await expire(service)
@@ -137,5 +115,5 @@ test('a key of a pet as later versions may store it, with the name of the resour
   await createRex(service)
   const { pool } = service.database
   await pool.query("UPDATE idempotency_key SET resource = 'animals', row_id = animal_id, animal_id = NULL")
-  expect(await createRex(service)).toEqual({ id: 1, replayed: true })
+  expect(await createRex(service)).toEqual({ id: 2, replayed: true })
 })
