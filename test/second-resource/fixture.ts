@@ -1,17 +1,16 @@
-import { inject } from 'vitest'
-import { cloneDatabase, dropDatabase, startService, type TestService, testWithService } from '../support/harness.ts'
+import { test } from 'vitest'
+import { serviceFixture, type TestService } from '../support/harness.ts'
+import { WITH_ORDERS } from './index.ts'
 
-/** A test with a service whose database has the table of orders, and a pet with the id 1. */
-export const testWithOrders = testWithService.extend<{ service: TestService }>({
-  service: async ({}, use) => {
-    const stops: (() => Promise<void>)[] = []
-    const databaseUrl = await cloneDatabase(inject('ordersTemplateUrl'))
-    const service = await startService(databaseUrl, {}, (stop) => stops.push(stop))
-    await service.database.pool.query("INSERT INTO animal (name, category_id) VALUES ('Tom', 1)")
-    await use(service)
-    await Promise.all(stops.map((stop) => stop()))
-    await dropDatabase(databaseUrl)
-  },
+const provideService = serviceFixture('ordersTemplateUrl', { resources: WITH_ORDERS })
+
+/** A test with a service that serves orders, too, and a pet with the id 1. */
+export const testWithOrders = test.extend<{ service: TestService }>({
+  service: ({}, use) =>
+    provideService({}, async (service) => {
+      await service.database.pool.query("INSERT INTO animal (name, category_id) VALUES ('Tom', 1)")
+      await use(service)
+    }),
 })
 
 /** The client of the service's key. */

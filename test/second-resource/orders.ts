@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { Int64 } from '../../src/store/contract.ts'
-import type { Resource } from '../../src/store/resource.ts'
+import type { Resource, Stored } from '../../src/store/resource.ts'
 
 export const OrderStatus = z
   .enum(['placed', 'shipped', 'delivered'], { error: 'must be one of placed, shipped, delivered' })
-  .meta({ description: 'How far the order is.', examples: ['placed'] })
+  .meta({ id: 'OrderStatus', description: 'How far the order is.', examples: ['placed'] })
 
 const QUANTITY = { min: 1, max: 100 }
 const quantityMessage = `must be an integer from ${QUANTITY.min} to ${QUANTITY.max}`
@@ -19,15 +19,20 @@ const fields = {
 }
 
 /** What clients send. Unknown members are dropped. */
-export const NewOrder = z.object(fields, { error: 'The body must be a JSON object' })
+export const NewOrder = z
+  .object(fields, { error: 'The body must be a JSON object' })
+  .meta({ id: 'NewOrder', description: 'An order to place. Unknown members are ignored.' })
 
 /** What is stored: PostgreSQL adds the id, the status and the time. */
-export const Order = z.object({
-  id: Int64.meta({ description: 'Identifier, assigned by the service.', examples: [7] }),
-  ...fields,
-  status: OrderStatus,
-  createdAt: z.iso.datetime({ precision: 3 }).meta({ description: 'When it was ordered.' }),
-})
+export const Order = z
+  .object({
+    id: Int64.meta({ description: 'Identifier, assigned by the service.', examples: [7] }),
+    ...fields,
+    status: OrderStatus,
+    createdAt: z.iso.datetime({ precision: 3 }).meta({ description: 'When it was ordered.' }),
+  })
+  .meta({ id: 'Order', description: 'An order of a pet.' })
+export type Order = Stored<z.infer<typeof Order>>
 
 export const orders = {
   name: 'orders',

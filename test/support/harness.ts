@@ -49,20 +49,25 @@ export interface GraphQLResponseBody {
 }
 
 /** A test with its own service and its own database. */
-export const testWithService = test.extend<{ service: TestService }>({ service: provideService })
+export const testWithService = test.extend<{ service: TestService }>({ service: serviceFixture() })
 
 /** A test with a service and a database that all tests of the file share, so it must tolerate their animals and keys. */
 export const testWithSharedService = test.extend<{ service: TestService }>({
-  service: [provideService, { scope: 'file' }],
+  service: [serviceFixture(), { scope: 'file' }],
 })
 
-/** The fixture `service`, for tests with further fixtures. Vitest requires a destructuring pattern as first parameter. */
-export async function provideService({}, use: (service: TestService) => Promise<void>): Promise<void> {
-  const stops: (() => Promise<void>)[] = []
-  const databaseUrl = await cloneDatabase()
-  await use(await startService(databaseUrl, {}, (stop) => stops.push(stop)))
-  await Promise.all(stops.map((stop) => stop()))
-  await dropDatabase(databaseUrl)
+/** The fixture `service`. Vitest requires a destructuring pattern as first parameter. */
+export function serviceFixture(
+  template: 'templateUrl' | 'ordersTemplateUrl' = 'templateUrl',
+  options: TestServiceOptions = {},
+) {
+  return async ({}, use: (service: TestService) => Promise<void>): Promise<void> => {
+    const stops: (() => Promise<void>)[] = []
+    const databaseUrl = await cloneDatabase(inject(template))
+    await use(await startService(databaseUrl, options, (stop) => stops.push(stop)))
+    await Promise.all(stops.map((stop) => stop()))
+    await dropDatabase(databaseUrl)
+  }
 }
 
 /** @returns the URL of a new, empty database with the current schema */
