@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
-import { type TestService, testWithService as test } from '../support/harness.ts'
+import { type TestService, testWithSharedService as test } from '../support/harness.ts'
 import { stopClock } from '../support/timeouts.ts'
 
 const limit = { limits: { failedAuthentications: 3 } }
@@ -47,7 +47,8 @@ describe('failed authentications of an IP address', () => {
 
   test('beyond the limit cost no query, except for keys that were valid at their last lookup', async ({ service }) => {
     const clock = stopClock()
-    const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback'] })
+    const key = await service.keys.issue('own')
+    const peer = await service.startPeer({ ...limit, key, TRUSTED_PROXIES: ['loopback'] })
     const newKey = await service.keys.issue('new')
     expect(await authenticate(peer, peer.key, '203.0.113.7')).toBe(200)
     await sendInvalid(peer, 4, '203.0.113.7')

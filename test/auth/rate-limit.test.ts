@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { createRateLimiter, MAX_CLIENTS } from '../../src/auth/rate-limit.ts'
-import { type TestService, type TestServiceOptions, testWithService as test } from '../support/harness.ts'
+import { type TestService, type TestServiceOptions, testWithSharedService as test } from '../support/harness.ts'
 import { waitFor } from '../support/timeouts.ts'
 
 /** Length of the window. */

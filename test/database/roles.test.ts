@@ -1,37 +1,59 @@
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { expect } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/store/idempotency.ts'
-import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
+import { migrate } from '../../src/database/migrate.ts'
 import { createReadState } from '../../src/database/readiness.ts'
 import { creations } from '../support/creations.ts'
 import { openStream } from '../support/event-stream.ts'
 import { startService } from '../support/harness.ts'
+import { startOwnServer } from '../support/own-server.ts'
 import { query } from '../support/postgres.ts'
 import { runKeysCommand } from '../support/keys-command.ts'
 import { testWithProcess } from '../support/processes.ts'
 import { grantsSql, rolesSql } from '../support/role-sql.ts'
 
-/** Runs the SQL of the page on a PostgreSQL of its own, since roles belong to all databases of a server, and migrates. */
-const test = testWithProcess.extend<{ urls: { administrator: string; owner: string; service: string } }>({
-  urls: async ({ sandbox }, use) => {
-    await sandbox.initialise()
-    const server = await useEmbeddedPostgres(sandbox.dataDir)
-    const urlOf = (user: string) =>
-      Object.assign(new URL(server.url), { username: user, password: 'secret', pathname: 'pets' }).href
-    const administrator = server.url.replace(/\/postgres$/, '/pets')
-    const urls = { administrator, owner: urlOf('petstore_owner'), service: urlOf('petstore') }
-    await query(server.url, 'CREATE DATABASE pets')
-    await query(administrator, rolesSql)
-    await query(server.url, "ALTER ROLE petstore_owner PASSWORD 'secret'; ALTER ROLE petstore PASSWORD 'secret'")
-    // The service names the schema in each of its statements.
-    await query(server.url, "ALTER ROLE petstore_owner SET search_path = ''; ALTER ROLE petstore SET search_path = ''")
-    const deploy = await sandbox.run('cli/migrate.js', ['deploy'], { DATABASE_URL: urls.owner })
-    expect(deploy).toMatchObject({ code: 0, stderr: '' })
-    await query(urls.owner, `SET search_path = public; ${grantsSql}`)
-    await use(urls)
-    await server.release()
+interface Fixtures {
+  /** A server in whose database `pets` the SQL of the page was run, since roles belong to all databases of a server. */
+  server: string
+  /** The addresses of a copy of that database. */
+  urls: { administrator: string; owner: string; service: string }
+}
+
+const test = testWithProcess.extend<Fixtures>({
+  server: [
+    async ({}, use) => {
+      const { url, stop } = await startOwnServer()
+      await query(url, 'CREATE DATABASE pets')
+      await query(url.replace(/postgres$/, 'pets'), rolesSql)
+      // The service names the schema in each of its statements.
+      const settings = (role: string) => `ALTER ROLE ${role} PASSWORD 'secret'; ALTER ROLE ${role} SET search_path = ''`
+      await query(url, `${settings('petstore_owner')}; ${settings('petstore')}`)
+      const { owner } = urlsOf(url, 'pets')
+      await migrate(owner)
+      await query(owner, `SET search_path = public; ${grantsSql}`)
+      await use(url)
+      await stop()
+    },
+    { scope: 'file' },
+  ],
+  urls: async ({ server }, use) => {
+    const database = `pets_${randomUUID().replaceAll('-', '')}`
+    const rightsOfDatabase = rolesSql
+      .match(/^.*ON DATABASE.*$/gm)
+      ?.join('\n')
+      .replaceAll(' pets ', ` ${database} `)
+    await query(server, `CREATE DATABASE ${database} TEMPLATE pets`)
+    await query(server, rightsOfDatabase ?? '')
+    await use(urlsOf(server, database))
   },
 })
+
+function urlsOf(server: string, pathname: string): Fixtures['urls'] {
+  const urlOf = (role: object) => Object.assign(new URL(server), { pathname, ...role }).href
+  const [owner, service] = ['petstore_owner', 'petstore'].map((username) => urlOf({ username, password: 'secret' }))
+  return { administrator: urlOf({}), owner: owner ?? '', service: service ?? '' }
+}
 
 async function keys(url: string, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await runKeysCommand(args, url)

@@ -1,12 +1,11 @@
-import { chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chown, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { describe, expect, inject } from 'vitest'
-import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { createCertificate } from '../support/certificates.ts'
-import { copyCluster, memoryFolder, query } from '../support/postgres.ts'
+import { type Certificate, createCertificate } from '../support/certificates.ts'
+import { startOwnServer } from '../support/own-server.ts'
+import { query } from '../support/postgres.ts'
 import { runKeysCommand } from '../support/keys-command.ts'
 import { testWithProcess } from '../support/processes.ts'
 import { waitFor } from '../support/timeouts.ts'
@@ -33,10 +32,7 @@ const test = testWithProcess.extend<{ server: TlsServer }>({
   server: [async ({}, use) => startServer(use), { scope: 'file' }],
 })
 
-async function startServer(use: (server: TlsServer) => Promise<void>): Promise<void> {
-  const folder = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-tls-'))
-  await copyCluster(inject('initialisedCluster'), folder)
-  const authority = createCertificate('Test authority')
+async function writeCertificates(folder: string, authority: Certificate): Promise<void> {
   await writeFile(join(folder, 'ca.crt'), authority.certificate)
   const { uid, gid } = await stat(join(folder, 'postgres'))
   for (const [name, expiresInDays] of Object.entries({ server: 1, expired: -1 })) {
@@ -45,8 +41,15 @@ async function startServer(use: (server: TlsServer) => Promise<void>): Promise<v
     await writeFile(file, certificate + key, { mode: 0o600 })
     await chown(file, uid, gid)
   }
-  const embedded = await useEmbeddedPostgres(folder, ['fsync=off'])
-  const execute = (sql: string) => query(embedded.url, sql)
+}
+
+async function startServer(use: (server: TlsServer) => Promise<void>): Promise<void> {
+  const authority = createCertificate('Test authority')
+  const own = await startOwnServer({
+    settings: ['fsync=off'],
+    prepare: (folder) => writeCertificates(folder, authority),
+  })
+  const execute = (sql: string) => query(own.url, sql)
   async function useCertificate(name: 'server' | 'expired'): Promise<void> {
     await execute(`ALTER SYSTEM SET ssl_key_file = '${name}.pem'`)
     await execute(`ALTER SYSTEM SET ssl_cert_file = '${name}.pem'`)
@@ -56,15 +59,14 @@ async function startServer(use: (server: TlsServer) => Promise<void>): Promise<v
     await waitFor(async () => expect((await execute(settings)).rows).toEqual([{ file: `${name}.pem`, ssl: 'on' }]))
   }
   await useCertificate('server')
-  await migrate(embedded.url)
+  await migrate(own.url)
   await use({
     url: (parameters, host = 'localhost') =>
-      `${embedded.url.replace('127.0.0.1', host)}?${parameters.replace('CA', join(folder, 'ca.crt'))}`,
+      `${own.url.replace('127.0.0.1', host)}?${parameters.replace('CA', join(own.folder, 'ca.crt'))}`,
     execute,
     use: useCertificate,
   })
-  await embedded.release()
-  await rm(folder, { recursive: true, force: true })
+  await own.stop()
 }
 
 describe('DATABASE_URL on a PostgreSQL with TLS', () => {

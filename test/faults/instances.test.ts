@@ -20,7 +20,7 @@ test('three instances that start concurrently on an empty database: one migrates
 
 test('SIGTERM under load: requests succeed until the end of the drain delay, and the exit code is 0', async () => {
   const { url, key } = await cloneTestDatabase()
-  const instance = await startInstance(defer, { DATABASE_URL: url, ...PATIENT, DRAIN_DELAY_MS: 10_000 })
+  const instance = await startInstance(defer, { DATABASE_URL: url, ...PATIENT, DRAIN_DELAY_MS: 5_000 })
   const [client, health] = [createClient(instance.port, key, 8), createClient(instance.port, key)]
   defer(() => [client, health].forEach((each) => each.close()))
   const ledger = createLedger()

@@ -35,20 +35,6 @@ describe('the service sends only the statements that the selection needs', () =>
     expect(sent.slice(3).map(({ text }) => text.includes('count('))).toEqual([false])
   })
 
-  test('a list and its count are queried concurrently', async ({ service }) => {
-    await createSome(service, 1)
-    let sent = 0
-    interceptStatements(service, async ({ text }, send) => {
-      if (!text.includes('SELECT')) return send() // the transaction of the count
-      sent += 1
-      await waitUntil(() => sent >= 2) // each waits for the other
-      return send()
-    })
-    const query = '{ pets { nodes { id } totalCount pageInfo { hasNextPage } edges { cursor } } }'
-    expect((await service.graphql(query)).errors).toBeUndefined()
-    expect(sent).toBe(2)
-  })
-
   test('counts are executed one at a time, once for all that wait, and delay nothing else', async ({ service }) => {
     const checkoutMs = 1_000
     const peer = await service.startPeer({ limits: { checkoutTimeoutMs: checkoutMs } })

@@ -16,13 +16,6 @@ describe('/', () => {
       expect((await fetch(`${service.base}/${link}`, { headers: BROWSER })).status, link).toBe(200)
   })
 
-  test('is no route for other methods, and // is not the page', async ({ service }) => {
-    for (const method of ['POST', 'OPTIONS']) {
-      expect((await fetch(service.base, { method, headers: BROWSER })).status, method).toBe(404)
-    }
-    expect((await fetch(`${service.base}//`, { headers: BROWSER })).status).toBe(404)
-  })
-
   test('is 404 for programs', async ({ service }) => {
     for (const Accept of ['*/*', 'application/json']) {
       const { status, headers } = await fetch(service.base, { headers: { Accept } })

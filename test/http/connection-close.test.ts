@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import type { HttpServer } from '../../src/http/connection/server.ts'
 import { collect, parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
-import { get, head, NO_TIMEOUTS, slow, startServerOfFile } from './short-timeouts.ts'
+import { get, head, NO_TIMEOUTS, startServerOfFile } from './short-timeouts.ts'
 
 const { port, routes, createServer } = await startServerOfFile()
 
@@ -56,21 +56,6 @@ describe.concurrent('bytes after the last response of a connection have no effec
     expect(statusesIn(await received)).toEqual([status])
     expect(served).not.toHaveBeenCalled()
   })
-})
-
-test('garbage in many pieces behind a request closes the connection after the response of the request', async () => {
-  const warned = vi.fn<(warning: Error) => void>()
-  process.on('warning', warned)
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-  const received = collect(socket)
-  socket.write(slow)
-  for (let n = 0; n < 30; n++) {
-    await sleep(5)
-    socket.write('GARBAGE')
-  }
-  expect(statusesIn(await received)).toEqual([200])
-  process.off('warning', warned)
-  expect(warned).not.toHaveBeenCalled()
 })
 
 describe('a request with Upgrade: h2c is served', () => {

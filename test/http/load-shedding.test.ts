@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 import type pg from 'pg'
 import { describe, expect } from 'vitest'
 import { docsScript } from '../support/assets.ts'
-import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
+import { withClient, type TestService, testWithSharedService as test, databaseOf } from '../support/harness.ts'
 import { connectTo } from '../support/raw-http.ts'
 import { waitFor, waitUntil } from '../support/timeouts.ts'
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { initialise, useEmbeddedPostgres } from '../../src/database/embedded.ts'
+import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
 
 /** URL of a superuser of a running server, to test on it instead of the embedded PostgreSQL. */
@@ -21,7 +21,7 @@ declare module 'vitest' {
     templateUrl: string
     /** As `templateUrl`, with the table of test/second-resource/. */
     ordersTemplateUrl: string
-    /** Folder of a PostgreSQL server that was initialised and never started. */
+    /** Folder of a PostgreSQL server that was stopped, whose database `postgres` has the current schema. */
     initialisedCluster: string
   }
 }
@@ -29,8 +29,10 @@ declare module 'vitest' {
 /** Starts one PostgreSQL for the whole test run, unless TEST_DATABASE_URL leads to one, and migrates a template on it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dir = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-test-'))
-  const initialisedCluster = join(dir, 'initialised')
-  await initialise(initialisedCluster)
+  const first = await useEmbeddedPostgres(join(dir, 'first'), ['fsync=off'])
+  await migrate(first.url)
+  await first.release()
+  const initialisedCluster = join(dir, 'first', 'postgres')
   const server = givenUrl ? { url: givenUrl, release: async () => {} } : await startServer(initialisedCluster, dir)
   const name = `template_${randomUUID().replaceAll('-', '')}`
   const urlOf = (database: string) => Object.assign(new URL(server.url), { pathname: database }).href

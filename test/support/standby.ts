@@ -1,12 +1,10 @@
-import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { appendFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { inject } from 'vitest'
-import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { findBinaries, run } from '../../src/database/postgres-programs.ts'
-import { copyCluster, memoryFolder, query } from './postgres.ts'
+import { startOwnServer } from './own-server.ts'
+import { query } from './postgres.ts'
 import { freePort } from './processes.ts'
 
 /** A PostgreSQL server with the schema of the service, and a standby that streams from it. */
@@ -14,21 +12,19 @@ export type Replication = Awaited<ReturnType<typeof startReplication>>
 
 const SETTINGS = ['wal_level=replica', 'max_wal_senders=5', 'max_connections=100']
 
-/** @param options.initialise takes a second, and gives the primary a system identifier of its own */
+/** @param options.initialise whether the primary has a system identifier of its own */
 export async function startReplication({ initialise = false } = {}) {
-  const folder = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-replication-'))
-  if (!initialise) await copyCluster(inject('initialisedCluster'), folder)
-  const server = await useEmbeddedPostgres(folder, SETTINGS)
+  const server = await startOwnServer({ settings: SETTINGS, initialise })
   await migrate(server.url)
   const standbys: Awaited<ReturnType<typeof startStandby>>[] = []
   /** Starts another standby of the primary. */
   async function addStandby() {
-    const standby = await startStandby(server.url, join(folder, 'postgres'), join(folder, `standby-${standbys.length}`))
+    const standby = await startStandby(server, standbys.length)
     standbys.push(standby)
     return standby
   }
   const standby = await addStandby().catch(async (error: unknown) => {
-    await server.release()
+    await server.stop()
     throw error
   })
   return {
@@ -38,16 +34,16 @@ export async function startReplication({ initialise = false } = {}) {
     addStandby,
     async stop() {
       await Promise.allSettled(standbys.map(({ crash }) => crash())) // one may have crashed
-      await server.release()
-      await rm(folder, { recursive: true, force: true })
+      await server.stop()
     },
   }
 }
 
-async function startStandby(primaryUrl: string, primary: string, folder: string) {
-  await backUp(primaryUrl, primary, folder)
+async function startStandby(primary: Awaited<ReturnType<typeof startOwnServer>>, number: number) {
+  const folder = join(primary.folder, `standby-${number}`)
+  await backUp(primary.url, join(primary.folder, 'postgres'), folder)
   const port = await freePort()
-  const url = primaryUrl.replace(/:\d+\//, `:${port}/`)
+  const url = primary.url.replace(/:\d+\//, `:${port}/`)
   const bin = findBinaries()
   const control = (...args: string[]) => run(join(bin, 'pg_ctl'), [...args, '-D', folder, '-s'], folder)
   const options = `-c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=100`

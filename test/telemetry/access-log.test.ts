@@ -88,7 +88,7 @@ describe('each request is one line', () => {
 })
 
 describe('a request rejected by the HTTP parser', () => {
-  test.for([
+  testWithSharedService.for([
     ['GARBAGE\r\n\r\n', 400, 'INVALID_ARGUMENT'],
     ['CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405, 'METHOD_NOT_ALLOWED'],
     ['GET / HTTP/1.1\r\n', 408, 'REQUEST_TIMEOUT'],
@@ -103,7 +103,7 @@ describe('a request rejected by the HTTP parser', () => {
     expect(metrics).toContain(`petstore_errors_total{route="other",code="${code}"} 1\n`)
   })
 
-  test('is not written for a connection without bytes', async ({ service }) => {
+  testWithSharedService('is not written for a connection without bytes', async ({ service }) => {
     const peer = await service.startPeer({ limits: { headersTimeoutMs: 1_000 } })
     expect(parseResponse(await sendRaw(peer.port, '')).status).toBe(408)
     await lineOf(peer, '/v1/pets')

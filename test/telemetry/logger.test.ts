@@ -28,32 +28,7 @@ function run(program: string): string {
   return spawnSync(process.execPath, argumentsFor(program), { encoding: 'utf8', timeout: 30_000 }).stdout
 }
 
-/** Logs lines at once. @returns each write to stdout */
-function writesOf(lines: string[]): string[] {
-  const program = `
-    import fs from 'node:fs'
-    const writes = []
-    const write = fs.writeSync
-    fs.writeSync = (_fd, text) => Buffer.byteLength(writes[writes.push(String(text)) - 1])
-    for (const line of ${JSON.stringify(lines)}) log.info(line)
-    const expected = '"msg":"' + ${JSON.stringify(lines.at(-1))}
-    const timer = setInterval(() => {
-      if (!writes.join('').includes(expected)) return
-      clearInterval(timer)
-      write(1, JSON.stringify(writes.filter(Boolean)))
-      fs.writeSync = write
-    }, 1)`
-  return JSON.parse(run(program)) as string[]
-}
-
 const messagesIn = (text: string) => [...text.matchAll(/"msg":"(.*)"/g)].map(([, message]) => message)
-
-test('lines that are logged together are written together, in order, without waiting for the process to exit', () => {
-  const lines = ['one', 'two', 'three']
-  const writes = writesOf(lines)
-  expect(writes).toHaveLength(1)
-  expect(messagesIn(writes.join(''))).toEqual(lines)
-})
 
 test.for(['process.exit(0)', "throw new Error('x')", ''])('no line is lost when the process ends: %s', (end) => {
   expect(messagesIn(run(`for (const text of ['one', 'two', 'three']) log.info(text); ${end}`))).toEqual([
