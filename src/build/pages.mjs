@@ -41,11 +41,11 @@ function graphiqlPage() {
 
 /** The initial tabs: every field of Query and Mutation has an example. */
 function graphiqlExamples() {
-  const folder = 'pets/examples/'
-  const files = readdirSync(join(root, 'src', folder)).filter((file) => file.endsWith('.graphql'))
-  return files.sort().map((file) => ({
-    query: source(folder + file),
-    variables: read(`src/${folder}${file.replace(/graphql$/, 'json')}`)
+  const files = readdirSync(join(root, 'src'), { recursive: true })
+  const examples = files.filter((file) => /\bexamples\b.*\.graphql$/.test(file))
+  return examples.sort().map((file) => ({
+    query: source(file),
+    variables: read(`src/${file.replace(/graphql$/, 'json')}`)
       ?.toString()
       .trim(),
   }))

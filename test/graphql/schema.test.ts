@@ -28,11 +28,14 @@ test('the breaking changes since the last release are those in declared-breaking
   expect(changes.map(({ description }) => description)).toEqual(JSON.parse(read('declared-breaking-changes.json')))
 })
 
-test('a root field without a scope fails the start', () => {
+test.for([
+  ['a scope', { cost: 1 }],
+  ['a cost', { scope: 'pets:read' }],
+] as const)('a root field without %s fails the start', ([, extensions]) => {
   const addToSchema = (builder: Builder) => {
-    builder.queryFields((t) => ({ known: t.int({ extensions: { scope: 'pets:read' }, resolve: () => 1 }) }))
-    builder.mutationFields((t) => ({ open: t.int({ resolve: () => 1 }) }))
+    builder.queryFields((t) => ({ known: t.int({ extensions: { scope: 'pets:read', cost: 1 }, resolve: () => 1 }) }))
+    builder.mutationFields((t) => ({ open: t.int({ extensions, resolve: () => 1 }) }))
     builder.subscriptionFields(() => ({}))
   }
-  expect(() => createSchema([{ addToSchema }])).toThrow('Mutation.open has no scope.')
+  expect(() => createSchema([{ addToSchema }])).toThrow('Mutation.open needs a scope and a cost.')
 })

@@ -2,7 +2,7 @@ import { type GraphQLSchema, isObjectType, lexicographicSortSchema, printSchema 
 import { type AddToSchema, createBuilder } from './builder.ts'
 import { addPageInfo } from './connection.ts'
 
-/** The executable schema of some resources. @throws Error for a root field without a scope: every caller could use it */
+/** The executable schema of some resources. @throws Error for a root field without a scope or a cost */
 export function createSchema(resources: { addToSchema: AddToSchema }[]): GraphQLSchema {
   const builder = createBuilder()
   builder.queryType({ description: 'Queries.' })
@@ -11,7 +11,7 @@ export function createSchema(resources: { addToSchema: AddToSchema }[]): GraphQL
   addPageInfo(builder)
   for (const { addToSchema } of resources) addToSchema(builder)
   const schema = builder.toSchema()
-  requireScopes(schema)
+  requireExtensions(schema)
   describeCosts(schema)
   return schema
 }
@@ -21,10 +21,12 @@ export function printedSchema(schema: GraphQLSchema): string {
   return `${printSchema(lexicographicSortSchema(schema))}\n`
 }
 
-function requireScopes(schema: GraphQLSchema): void {
+/** Every caller could use a root field without a scope, and as often as it wants one without a cost. */
+function requireExtensions(schema: GraphQLSchema): void {
   for (const type of [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]) {
-    const open = Object.values(type?.getFields() ?? {}).find(({ extensions }) => !extensions.scope)
-    if (open) throw new Error(`${type}.${open.name} has no scope.`)
+    for (const { name, extensions } of Object.values(type?.getFields() ?? {})) {
+      if (!extensions.scope || !extensions.cost) throw new Error(`${type}.${name} needs a scope and a cost.`)
+    }
   }
 }
 
