@@ -2,9 +2,10 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { PrismaClient } from '../database/generated/client.ts'
 import type { Statements } from '../database/statements.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, type FieldError } from '../errors.ts'
 import { VERSION_1_ID } from '../project.ts'
-import type { Input, Item, Resource } from './resource.ts'
+import { absentFields, selectAbsent } from './references.ts'
+import type { Created, Input, Resource } from './resource.ts'
 import { describeTable, toJsonValue } from './table.ts'
 
 /** How long a key is kept, in hours. After that, the same key creates another item. */
@@ -49,11 +50,14 @@ function claimAndInsert(resource: Resource): string {
   const [id, usedId, resourceName] = resource.version1
     ? [VERSION_1_ID, `coalesce(existing.${VERSION_1_ID}, existing.row_id)`, 'NULL']
     : ['row_id', 'existing.row_id', `'${resource.name}'`]
+  const populated = `json_populate_record(NULL::${name}, request.item)`
+  const absent = resource.references ? selectAbsent(resource.references) : ''
   return `
   WITH request AS MATERIALIZED (
-    SELECT *, pg_try_advisory_xact_lock(lock) AS locked
+    SELECT request.*, pg_try_advisory_xact_lock(lock) AS locked${absent && `, ${absent} AS absent_members`}
     FROM json_to_recordset($1::json)
       AS request (n int, lock bigint, api_key_id bigint, key text, fingerprint text, item json)
+    ${absent && `CROSS JOIN ${populated} AS input`}
   ), used AS (
     SELECT request.n AS request_n, existing.fingerprint AS key_fingerprint, item.*
     FROM request
@@ -68,7 +72,7 @@ function claimAndInsert(resource: Resource): string {
     INSERT INTO "public"."idempotency_key" AS existing (api_key_id, key, fingerprint, resource, ${id})
     SELECT api_key_id, key, decode(fingerprint, 'hex'), ${resourceName}, nextval('${sequence}')
     FROM request
-    WHERE locked AND n NOT IN (SELECT request_n FROM used)
+    WHERE locked AND n NOT IN (SELECT request_n FROM used)${absent && " AND absent_members = '{}'"}
     ORDER BY n
     ON CONFLICT (api_key_id, key) DO UPDATE
       SET fingerprint = excluded.fingerprint, resource = excluded.resource, row_id = excluded.row_id,
@@ -80,10 +84,10 @@ function claimAndInsert(resource: Resource): string {
     SELECT claimed.id, ${inserted('input.')}
     FROM claimed
     JOIN request USING (api_key_id, key)
-    CROSS JOIN json_populate_record(NULL::${name}, request.item) AS input
+    CROSS JOIN ${populated} AS input
     RETURNING ${returned}
   )
-  SELECT request.n AS claimant_n, used.key_fingerprint, ${createdOrUsed}
+  SELECT request.n AS claimant_n, used.key_fingerprint, ${createdOrUsed}${absent && ', absent_members'}
   FROM request
   LEFT JOIN claimed USING (api_key_id, key)
   LEFT JOIN created ON created.id = claimed.id
@@ -95,6 +99,8 @@ interface Claim extends Record<string, unknown> {
   claimant_n: number
   id: bigint | null
   key_fingerprint: Buffer | null
+  /** Those that refer to no row. */
+  absent_members?: string[]
 }
 
 interface Claimant extends IdempotencyRequest {
@@ -102,16 +108,10 @@ interface Claimant extends IdempotencyRequest {
   fingerprint: Buffer
 }
 
-export interface Created<R extends Resource> {
-  item: Item<R>
-  /** Whether an earlier request created it. */
-  replayed: boolean
-}
-
 /**
  * A creation with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A repeat returns the first item; a
  * concurrent request with the same key is rejected instead of waiting on a connection.
- * @returns a function that throws ApiError ABORTED while another request with the key is in flight,
+ * @returns a function that resolves to the item, or to why nothing was inserted. It throws ApiError ABORTED while another request with the key is in flight,
  *   IDEMPOTENCY_KEY_REUSED when the key was used for another body, INVALID_ARGUMENT for a malformed key
  */
 export function createIdempotentInsert<R extends Resource>(resource: R, { batch }: Statements) {
@@ -121,7 +121,7 @@ export function createIdempotentInsert<R extends Resource>(resource: R, { batch 
     toValues: (claimants: Claimant[]) => [JSON.stringify(toParameters(claimants))],
     toOutputs: toClaims,
   })
-  return async ({ clientId, key }: IdempotencyRequest, input: Input<R>): Promise<Created<R>> => {
+  return async ({ clientId, key }: IdempotencyRequest, input: Input<R>): Promise<Created<R> | FieldError[]> => {
     if (!IdempotencyKey.safeParse(key).success) {
       const message = `must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`
       const fields = [{ path: ['idempotencyKey'], message }]
@@ -131,6 +131,7 @@ export function createIdempotentInsert<R extends Resource>(resource: R, { batch 
     const claimed = await claim({ clientId, key, row: toRow(input), fingerprint })
     if (!claimed?.key_fingerprint) {
       if (claimed?.id != null) return { item: toItem(claimed, input), replayed: false }
+      if (claimed?.absent_members?.length) return absentFields(resource, claimed.absent_members)
       throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
     }
     // Without its item if somebody has deleted that: only version 1's column has a foreign key.

@@ -17,6 +17,8 @@ export interface Resource {
    * order, and the id. One that may be NULL is first: behind another one, a scan would read all rows without it.
    */
   filters: Record<string, string>
+  /** The members of `input` that are ids of rows in other tables, with these tables. A foreign key guards each of them. */
+  references?: Record<string, string>
   /** What an API key needs to read it, and to create it. */
   scopes: { read: string; write: string }
   /** Of the only resource of version 1: its cursors and idempotency keys have no name, and are those of version 1. */
@@ -27,6 +29,11 @@ type Schema = z.ZodObject<Readonly<Record<string, z.ZodType>>>
 
 /** An item as it is stored: an absent optional member is null. */
 export type Item<R extends Resource> = Stored<z.infer<R['item']>> & { id: bigint }
+export interface Created<R extends Resource> {
+  item: Item<R>
+  /** Whether an earlier request created it. */
+  replayed: boolean
+}
 export type Input<R extends Resource> = z.infer<R['input']>
 export type Stored<T> = { [K in keyof T]-?: undefined extends T[K] ? Exclude<T[K], undefined> | null : T[K] }
 

@@ -1,10 +1,10 @@
 import type { RunStatement, Statements } from '../database/statements.ts'
-import { ApiError, toApiError } from '../errors.ts'
+import { ApiError, invalidArgument, toApiError } from '../errors.ts'
 import { parseInt64 } from './contract.ts'
-import { type Created, createIdempotentInsert, type IdempotencyRequest } from './idempotency.ts'
+import { createIdempotentInsert, type IdempotencyRequest } from './idempotency.ts'
 import { createCount, createList, type ListQuery } from './lists.ts'
 import { createInsert, createLookup } from './queries.ts'
-import type { Input, Item, Resource } from './resource.ts'
+import type { Created, Input, Item, Resource } from './resource.ts'
 
 export type Store<R extends Resource> = ReturnType<typeof createStore<R>>
 
@@ -44,13 +44,15 @@ export function createStore<R extends Resource>(
 
   /**
    * Resolves after the commit. With `once`, repeats return the item that the first request created.
-   * @throws ApiError UNAVAILABLE when the item was certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and
+   * @param argument where the input is, as for invalidArgument
+   * @throws ApiError INVALID_ARGUMENT when the input refers to a row that does not exist, UNAVAILABLE when the item was certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and
    *   with `once` the errors of createIdempotentInsert
    */
-  async function create(input: Input<R>, once?: IdempotencyRequest): Promise<Created<R>> {
+  async function create(input: Input<R>, once?: IdempotencyRequest, argument: string[] = []): Promise<Created<R>> {
     try {
-      if (once) return await insertOnce(once, input)
-      return { item: await insert(input), replayed: false }
+      const created = await (once ? insertOnce(once, input) : insert(input))
+      if (Array.isArray(created)) throw invalidArgument(created, argument)
+      return created
     } catch (error) {
       throw toApiError(error, { mayHaveExecuted: true })
     } finally {

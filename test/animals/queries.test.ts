@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type pg from 'pg'
 import { expect } from 'vitest'
 import { Animal, animals } from '../../src/pets/animal.ts'
-import { createInsert } from '../../src/store/queries.ts'
+import { createStore } from '../../src/store/store.ts'
 import { columnOf } from '../../src/store/table.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { interceptStatements } from '../support/statements.ts'
@@ -21,13 +21,13 @@ test('every member of Animal has the column that schema.prisma maps it to', () =
 test('each creation returns what Prisma reads, to each of its callers, in whatever order PostgreSQL returns ids', async ({
   service: owner,
 }) => {
-  const { prisma, statements } = owner.database
+  const { prisma, statements, runCount } = owner.database
   interceptStatements(owner, async ({ text }, send) => {
     const result = (await send()) as pg.QueryResult // as pg's promise
     if (text.includes('INSERT')) result.rows.reverse()
     return result
   })
-  const insert = createInsert(animals, statements)
+  const { create } = createStore(animals, statements, runCount)
   const absent = Object.fromEntries(Object.keys(Animal.shape).map((member) => [member, null]))
   const pet = fc.record({
     name: fc.string({ unit: 'grapheme', minLength: 1 }).filter((name) => !name.includes('\0')),
@@ -36,7 +36,7 @@ test('each creation returns what Prisma reads, to each of its callers, in whatev
   })
   await fc.assert(
     fc.asyncProperty(fc.array(pet, { maxLength: 60 }), async (pets) => {
-      const created = await Promise.all(pets.map(insert))
+      const created = (await Promise.all(pets.map((one) => create(one)))).map(({ item }) => item)
       expect(created).toEqual(
         pets.map((pet, n) => ({ ...absent, ...pet, status: pet.status ?? null, id: created[n]?.id })),
       )

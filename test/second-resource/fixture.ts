@@ -1,6 +1,8 @@
 import { test } from 'vitest'
+import { createStore } from '../../src/store/store.ts'
 import { serviceFixture, type TestService } from '../support/harness.ts'
 import { WITH_ORDERS } from './index.ts'
+import { orders } from './orders.ts'
 
 const provideService = serviceFixture('ordersTemplateUrl', { resources: WITH_ORDERS })
 
@@ -17,4 +19,9 @@ export const testWithOrders = test.extend<{ service: TestService }>({
 export async function clientIdOf({ database: { pool } }: TestService): Promise<bigint> {
   const { rows } = await pool.query('SELECT max(id) AS id FROM api_key')
   return BigInt(rows[0].id)
+}
+
+/** The operations on orders, with the statements of a service. */
+export function storeOf({ database: { statements, runCount } }: TestService) {
+  return createStore(orders, statements, runCount)
 }

@@ -3,8 +3,7 @@ import { animals } from '../../src/pets/animal.ts'
 import { createIdempotentInsert } from '../../src/store/idempotency.ts'
 import type { TestService } from '../support/harness.ts'
 import { createByVersion1, REX } from '../support/version-1.ts'
-import { clientIdOf, testWithOrders as test } from './fixture.ts'
-import { orders } from './orders.ts'
+import { clientIdOf, storeOf, testWithOrders as test } from './fixture.ts'
 
 const KEY = 'k'
 const REUSED = { code: 'IDEMPOTENCY_KEY_REUSED' }
@@ -17,8 +16,8 @@ async function createRex({ post }: TestService) {
 }
 
 async function order(service: TestService, petId = 1n) {
-  const create = createIdempotentInsert(orders, service.database.statements)
-  const { item, replayed } = await create({ clientId: await clientIdOf(service), key: KEY }, { petId, quantity: 1 })
+  const { create } = storeOf(service)
+  const { item, replayed } = await create({ petId, quantity: 1 }, { clientId: await clientIdOf(service), key: KEY })
   return { id: item.id, replayed }
 }
 

@@ -40,6 +40,7 @@ export const orders = {
   table: 'order',
   item: Order,
   input: NewOrder,
+  references: { petId: 'animal' },
   scopes: { read: 'orders:read', write: 'orders:write' },
   filters: { status: '"public"."order_status"' },
 } satisfies Resource

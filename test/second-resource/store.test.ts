@@ -1,17 +1,14 @@
 import type pg from 'pg'
-import { expect } from 'vitest'
+import { describe, expect } from 'vitest'
 import { createGapReader } from '../../src/feed/gap-reader.ts'
 import { RecentItems } from '../../src/feed/recent.ts'
 import { createStore } from '../../src/store/store.ts'
 import { createStatements } from '../../src/database/statements.ts'
-import type { TestService } from '../support/harness.ts'
-import { interceptStatements } from '../support/statements.ts'
-import { clientIdOf, testWithOrders as test } from './fixture.ts'
+import { databaseOf, type TestService, withClient } from '../support/harness.ts'
+import { interceptStatements, recordStatements } from '../support/statements.ts'
+import { waitUntil } from '../support/timeouts.ts'
+import { clientIdOf, storeOf, testWithOrders as test } from './fixture.ts'
 import { orders } from './orders.ts'
-
-function storeOf({ database: { statements, runCount } }: TestService) {
-  return createStore(orders, statements, runCount)
-}
 
 /** All orders as the feed reads them. */
 async function readFeed({ database: { pool } }: TestService) {
@@ -66,4 +63,69 @@ test('a time that clients send is returned as it is stored', async ({ service })
   const stored = { createdAt: '2026-11-25T12:00:00.000Z', status: 'placed' }
   expect((await create(order)).item).toMatchObject(stored)
   expect((await create(order, { clientId: await clientIdOf(service), key: 'k' })).item).toMatchObject(stored)
+})
+
+describe('an order of a pet that does not exist', () => {
+  test.for([false, true])(
+    'is 400 and draws no id, with a key: %s; the others of its batch are stored',
+    async (hasKey, { service }) => {
+      const { pool } = service.database
+      const { create } = storeOf(service)
+      const clientId = await clientIdOf(service)
+      const send = (petId: bigint, n: number) =>
+        create({ petId, quantity: 1 }, hasKey ? { clientId, key: `k${n}` } : undefined, ['input'])
+      const sent = recordStatements(service)
+      const pets = Array.from({ length: 25 }, (_, n) => (n === 9 ? 404n : 1n))
+      // The first one is sent alone, and the others wait for it.
+      const results = await Promise.allSettled([send(1n, -1), ...pets.map(send)])
+      expect(sent.filter(({ text }) => text.includes('INSERT'))).toHaveLength(2)
+      const [rejected] = results.splice(10, 1)
+      expect(rejected).toMatchObject({
+        reason: { code: 'INVALID_ARGUMENT', fields: [{ path: ['input', 'petId'], message: 'no animal has this id' }] },
+      })
+      const ids = results.map((result) => (result.status === 'fulfilled' ? result.value.item.id : result.reason))
+      expect(ids).toEqual(Array.from({ length: 25 }, (_, n) => BigInt(n + 1)))
+      expect((await pool.query('SELECT FROM idempotency_key')).rowCount).toBe(hasKey ? 25 : 0)
+      expect((await send(1n, 9)).item.id).toBe(26n) // the sequence has no gap, and the key can be used
+    },
+  )
+
+  test('is not stored when the pet is deleted meanwhile', async ({ service }) => {
+    const { pool } = service.database
+    const { create } = storeOf(service)
+    const clientId = await clientIdOf(service)
+    for (const once of [undefined, { clientId, key: 'k' }]) {
+      await withClient(async (client) => {
+        await client.query('BEGIN; DELETE FROM animal')
+        const rejected = expect(create({ petId: 1n, quantity: 1 }, once)).rejects.toMatchObject({ code: 'INTERNAL' })
+        const waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        await waitUntil(async () => (await pool.query(waits)).rowCount === 1)
+        await client.query('COMMIT')
+        await rejected
+      }, databaseOf(service))
+      await pool.query("INSERT INTO animal (id, name, category_id) VALUES (1, 'Tom', 1)")
+    }
+    expect((await pool.query('SELECT id FROM "order" UNION SELECT row_id FROM idempotency_key')).rows).toEqual([])
+  })
+})
+
+test('a reference is looked up by primary key, also before PostgreSQL has statistics of the table', async ({
+  service,
+}) => {
+  const { pool } = service.database
+  await pool.query(`
+    ALTER TABLE animal SET (autovacuum_enabled = false);
+    INSERT INTO animal (name, category_id) SELECT 'x', 1 FROM generate_series(1, 20000)`)
+  const sent = recordStatements(service)
+  const { create } = storeOf(service)
+  const clientId = await clientIdOf(service)
+  for (const once of [undefined, { clientId, key: 'k' }]) await create({ petId: 1n, quantity: 1 }, once)
+  const inserts = sent.filter(({ text }) => text.includes('INSERT'))
+  expect(inserts).toHaveLength(2)
+  for (const { text, values } of inserts) {
+    const { rows } = await pool.query(`EXPLAIN ${text}`, values)
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    expect(plan).toContain('Index Only Scan using animal_pkey on animal')
+    expect(plan).not.toContain('Seq Scan')
+  }
 })

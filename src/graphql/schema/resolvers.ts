@@ -68,7 +68,7 @@ export function resolveCreate<R extends Resource>(resource: R) {
     const key = args.idempotencyKey
     const once = key == null ? undefined : { clientId: caller.clientId, key }
     const { create } = services.of(resource)
-    return (await deadline.run(() => create(input, once), { mayHaveExecuted: true })).item
+    return (await deadline.run(() => create(input, once, ['input']), { mayHaveExecuted: true })).item
   }
 }
 
