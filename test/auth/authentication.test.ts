@@ -55,18 +55,10 @@ describe('a valid key', () => {
     await status(peer, mintKey())
     await peer.stop(0, 0) // writes the usage of keys
     const rows = await withClient(async (client) => {
-      // Nothing writes to rate_limit.
-      const tables = await client.query<{ name: string }>(
-        `SELECT relname AS name FROM pg_stat_user_tables WHERE relname <> 'rate_limit' ORDER BY relname`,
-      )
-      const names = tables.rows.map(({ name }) => name)
-      expect(names).toEqual(['_prisma_migrations', 'animal', 'api_key', 'idempotency_key'])
+      const tables = await client.query<{ name: string }>('SELECT relname AS name FROM pg_stat_user_tables')
       let dump = ''
-      for (const name of names) {
-        const { rows } = await client.query(`SELECT t::text FROM "${name}" t`)
-        expect(rows, name).not.toEqual([])
-        dump += JSON.stringify(rows)
-      }
+      for (const { name } of tables.rows)
+        dump += JSON.stringify((await client.query(`SELECT t::text FROM "${name}" t`)).rows)
       return dump
     }, databaseOf(service))
     expect(rows).toContain(service.key.slice(0, 13))

@@ -9,6 +9,7 @@ import { createProgramFolder, postgresBin } from '../chaos/programs.ts'
 import { openStream } from '../support/event-stream.ts'
 import { startService, type TestService } from '../support/harness.ts'
 import { freePort } from '../support/processes.ts'
+import { ordersMigration } from '../support/postgres.ts'
 import { grantsSql, rolesSql } from '../support/role-sql.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -20,7 +21,7 @@ function blocks(heading: string): string[] {
   return [...section.matchAll(/^ *```\w+\n([^]*?)^ *```$/gm)].map(([, code = '']) => code)
 }
 
-const [moveSequence = ''] = blocks('Restore')
+const [moveSequences = ''] = blocks('Restore')
 const [listInvalidKeys = ''] = blocks('Keys')
 
 /** The addresses of an administrator, of the owner of the tables, and of the service. */
@@ -53,6 +54,7 @@ async function startServer() {
     await run(urls.admin, 'CREATE DATABASE pets')
     await run(urlOf('postgres', 'pets'), rolesSql)
     await migrate(urls.owner)
+    await run(urls.owner, ordersMigration)
     await run(urls.owner, grantsSql)
   }
   return { urls, shell, start, createPets, data: join(path, 'data') }
@@ -105,7 +107,10 @@ async function loseAndRestore(urls: Urls, backUp: () => Promise<unknown>, restor
     await waitUntil(() => stream.ended)
     expect(stream.text).toContain('begin with a new page')
   })
-  await run(urls.owner, moveSequence)
+  await run(urls.owner, moveSequences)
+  const { rows: sequences } = await run(urls.owner, 'SELECT sequencename AS name, last_value AS last FROM pg_sequences')
+  expect(sequences.map(({ name }) => name).sort()).toEqual(['animal_id_seq', 'api_key_id_seq', 'order_id_seq'])
+  for (const { name, last } of sequences) expect(Number(last), name).toBeGreaterThanOrEqual(1_000_000_000)
   await withService(urls.service, key, async (service) => {
     const streams = await Promise.all([2n, 3n, newestLost].map((id) => subscribe(service, id)))
     await create(service, 1)

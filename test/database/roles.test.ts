@@ -8,7 +8,9 @@ import { creations } from '../support/creations.ts'
 import { openStream } from '../support/event-stream.ts'
 import { startService } from '../support/harness.ts'
 import { startOwnServer } from '../support/own-server.ts'
-import { query } from '../support/postgres.ts'
+import { storeOf } from '../second-resource/fixture.ts'
+import { WITH_ORDERS } from '../second-resource/index.ts'
+import { ordersMigration, query } from '../support/postgres.ts'
 import { runKeysCommand } from '../support/keys-command.ts'
 import { testWithProcess } from '../support/processes.ts'
 import { grantsSql, rolesSql } from '../support/role-sql.ts'
@@ -31,7 +33,7 @@ const test = testWithProcess.extend<Fixtures>({
       await query(url, `${settings('petstore_owner')}; ${settings('petstore')}`)
       const { owner } = urlsOf(url, 'pets')
       await migrate(owner)
-      await query(owner, `SET search_path = public; ${grantsSql}`)
+      await query(owner, `SET search_path = public; ${ordersMigration} ${grantsSql}`)
       await use(url)
       await stop()
     },
@@ -63,7 +65,7 @@ async function keys(url: string, ...args: string[]): Promise<string> {
 
 test('the SQL of the page gives the rights for migrations, keys, operations and background jobs', async ({ urls }) => {
   const key = await keys(urls.owner, 'create', '--name', 'roles')
-  const service = await startService(urls.service, { key })
+  const service = await startService(urls.service, { key, resources: WITH_ORDERS })
   expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
   const stream = await openStream(service, { query: 'subscription { petCreated { node { name } } }' })
   for (const [title, create] of Object.entries(creations)) {
@@ -72,6 +74,11 @@ test('the SQL of the page gives the rights for migrations, keys, operations and 
     if (title.includes('Idempotency-Key')) expect(await create(service, 'Rex'), title).toEqual(created)
   }
   expect((await service.send('/v1/pets/1')).status).toBe(200)
+  const orders = storeOf(service)
+  for (const once of [undefined, { clientId: 1n, key: 'order' }]) {
+    const { item } = await orders.create({ petId: 1n, quantity: 1 }, once)
+    expect(await orders.get(String(item.id))).toEqual(item)
+  }
   expect(await (await service.send('/v1/pets?status=sold')).json()).toEqual([])
   const reads =
     '{ pet(id: 1) { name } pets { totalCount liveCursor } sold: pets(status: sold, categoryId: 1) { totalCount } }'
@@ -94,6 +101,8 @@ test('the role of the service can change neither tables nor animals nor keys', a
     'TRUNCATE idempotency_key',
     "UPDATE animal SET name = 'Rex'",
     'DELETE FROM animal',
+    'UPDATE "order" SET quantity = 2',
+    'DELETE FROM "order"',
     "INSERT INTO api_key (name, prefix, hash) VALUES ('', '', '')",
     "UPDATE api_key SET scopes = '{metrics:read}'",
     'DELETE FROM api_key',
@@ -119,7 +128,6 @@ test('the role of the service may use the tables of later migrations', async ({ 
 })
 
 test('/readyz names the rights that the table of any resource lacks', async ({ urls }) => {
-  await query(urls.owner, 'CREATE TABLE public."order" (id bigserial)')
   const pool = new pg.Pool({ connectionString: urls.service })
   const readState = createReadState(pool, ['animal', 'order'])
   expect((await readState()).problem).toBeUndefined()

@@ -1,0 +1,16 @@
+import { expect } from 'vitest'
+import { combinationsOf } from '../../src/store/lists.ts'
+import { columnOf } from '../../src/store/table.ts'
+import { testWithOrders as test } from './fixture.ts'
+import { WITH_ORDERS } from './index.ts'
+
+test('each combination of filters that a list accepts has an index that ends with the id', async ({ service }) => {
+  for (const { resource } of WITH_ORDERS) {
+    const { rows } = await service.database.pool.query('SELECT indexdef FROM pg_indexes WHERE tablename = $1', [
+      resource.table,
+    ])
+    const indexes = rows.map(({ indexdef }) => indexdef.replace(/^.* USING /, ''))
+    for (const members of combinationsOf(Object.keys(resource.filters)))
+      expect(indexes).toContain(`btree (${[...members.map(columnOf), 'id'].join(', ')})`)
+  }
+})
