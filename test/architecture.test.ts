@@ -45,9 +45,6 @@ const FORBIDDEN_IMPORTS: Record<string, RegExp[]> = {
   'database/': [WEB],
 }
 
-/** They know no resource, and get the names of the service from project.ts. */
-const RESOURCELESS = ['feed/', 'telemetry/', 'database/']
-
 interface Import {
   /** A package, or one of our files as a path from src. */
   name: string
@@ -124,18 +121,6 @@ describe('layers', () => {
       FORBIDDEN_IMPORTS[layerOf(path)?.entry ?? '']?.some((pattern) => pattern.test(name)),
     )
     expect(violations).toEqual([])
-  })
-
-  test('kits that take the resource as an argument name neither an animal nor the service', () => {
-    const code = [...files].filter(([path]) => RESOURCELESS.some((entry) => isIn(path, entry)))
-    const names = code.flatMap(([path, text]) =>
-      text
-        .replaceAll(/\/\*[^]*?\*\/|\/\/ .*/g, '') // comments
-        .split('\n')
-        .filter((line) => /animal|\bpets?\b|\bpets?_|pets?[A-Z]/i.test(line))
-        .map((line) => `${path}: ${line.trim()}`),
-    )
-    expect(names).toEqual([])
   })
 })
 
