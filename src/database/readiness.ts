@@ -24,14 +24,21 @@ const MISSING_RIGHTS = `
     WHEN 'S' THEN has_sequence_privilege(pg_class.oid, privilege) ELSE has_table_privilege(pg_class.oid, privilege) END
   ORDER BY relation, privilege`
 
+/** Of resources whose migration was not written. */
+const MISSING_TABLES = `
+  SELECT name FROM unnest($1::text[]) AS name
+  WHERE name NOT IN (
+    SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = 'public'
+  )`
+
 /** A standby is read-only, and a primary that an operator has set to it. */
 const READ_SETTINGS = `
   SELECT current_setting('transaction_read_only') = 'on' AS "readOnly",
     ARRAY(SELECT name FROM pg_settings WHERE setting = 'off'
       AND name IN ('fsync', 'full_page_writes', 'synchronous_commit') ORDER BY name) AS "notDurable",
-    ARRAY(${MISSING_RIGHTS}) AS "missingRights"`
+    ARRAY(${MISSING_RIGHTS}) AS "missingRights", ARRAY(${MISSING_TABLES}) AS "missingTables"`
 
-type SettingsRow = DatabaseState & { readOnly: boolean; missingRights: string[] }
+type SettingsRow = DatabaseState & { readOnly: boolean; missingRights: string[]; missingTables: string[] }
 
 type Database = { query: pg.Pool['query'] }
 
@@ -46,12 +53,14 @@ export function createReadState(database: Database, tables: string[]): () => Pro
 
 async function readDatabaseState(database: Database, tables: string[]): Promise<DatabaseState> {
   const { rows } = await database.query(READ_SETTINGS, [tables])
-  const [{ readOnly, missingRights, ...settings }] = rows as [SettingsRow] // a SELECT without FROM has one row
+  const [{ readOnly, missingRights, missingTables, ...settings }] = rows as [SettingsRow] // a SELECT without FROM has one row
   if (missingRights.length) {
     return { ...settings, problem: `The role of DATABASE_URL lacks rights: ${missingRights.join(', ')}.` }
   }
   if (readOnly) return { ...settings, problem: 'The database is read-only: DATABASE_URL must lead to the primary.' }
   const { length } = await pendingMigrations(database)
-  const problem = length ? `The schema lacks ${length} migration(s): node dist/cli/migrate.js deploy` : undefined
+  if (length)
+    return { ...settings, problem: `The schema lacks ${length} migration(s): node dist/cli/migrate.js deploy` }
+  const problem = missingTables.length ? `No migration creates the table ${missingTables.join(', ')}.` : undefined
   return { ...settings, problem }
 }

@@ -52,6 +52,16 @@ describe('orders, a second resource', () => {
     })
   })
 
+  test('make /readyz 503 without their table', async ({ service }) => {
+    const ready = async () => {
+      const response = await fetch(`${service.base}/readyz`)
+      return [response.status, await response.text()]
+    }
+    expect(await ready()).toEqual([200, expect.any(String)])
+    await service.database.pool.query('DROP TABLE "order"')
+    expect(await ready()).toEqual([503, expect.stringContaining('the table order')])
+  })
+
   test('a cursor of pets is 400 in both APIs', async ({ service }) => {
     const cursor = createCursors(animals).toCursor(1n)
     expect((await service.send(`/v1/orders?cursor=${cursor}`)).status).toBe(400)
@@ -64,6 +74,15 @@ describe('orders, a second resource', () => {
     expect(await json(order(service, 0))).toEqual({ code: 'INVALID_ARGUMENT', message, status: 400 })
     const { errors } = await service.graphql('mutation { createOrder(input: { petId: 1, quantity: 0 }) { id } }')
     expect(errors).toMatchObject([{ message, extensions: { fields: [{ path: ['input', 'quantity'] }] } }])
+  })
+
+  test('an order of a pet that does not exist is 400 with its field in both APIs', async ({ service }) => {
+    const headers = { 'Content-Type': 'application/json' }
+    const response = service.send('/v1/orders', { method: 'POST', headers, body: '{"petId":404,"quantity":1}' })
+    const message = 'petId: no animal has this id'
+    expect(await json(response)).toEqual({ code: 'INVALID_ARGUMENT', message, status: 400 })
+    const { errors } = await service.graphql('mutation { createOrder(input: { petId: 404, quantity: 1 }) { id } }')
+    expect(errors).toMatchObject([{ message, extensions: { fields: [{ path: ['input', 'petId'] }] } }])
   })
 
   test('a hundred parallel creations, lookups and pages take as many statements as those of pets', async ({
