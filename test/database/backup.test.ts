@@ -54,7 +54,7 @@ async function startServer() {
     await run(urls.admin, 'CREATE DATABASE pets')
     await run(urlOf('postgres', 'pets'), rolesSql)
     await migrate(urls.owner)
-    await run(urls.owner, ordersMigration)
+    await run(urls.owner, ordersMigration())
     await run(urls.owner, grantsSql)
   }
   return { urls, shell, start, createPets, data: join(path, 'data') }

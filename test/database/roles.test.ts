@@ -33,7 +33,7 @@ const test = testWithProcess.extend<Fixtures>({
       await query(url, `${settings('petstore_owner')}; ${settings('petstore')}`)
       const { owner } = urlsOf(url, 'pets')
       await migrate(owner)
-      await query(owner, `SET search_path = public; ${ordersMigration} ${grantsSql}`)
+      await query(owner, `SET search_path = public; ${ordersMigration()} ${grantsSql}`)
       await use(url)
       await stop()
     },

@@ -11,8 +11,8 @@ import { migrate } from '../../src/database/migrate.ts'
 /** URL of a superuser of a running server, to test on it instead of the embedded PostgreSQL. */
 export const givenUrl = process.env.TEST_DATABASE_URL
 
-/** Creates the table of test/second-resource/. */
-export const ordersMigration = readFileSync(new URL('../second-resource/migration.sql', import.meta.url), 'utf8')
+/** @returns SQL that creates the table of test/second-resource/ */
+export const ordersMigration = () => readFileSync(new URL('../second-resource/migration.sql', import.meta.url), 'utf8')
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -40,7 +40,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await query(server.url, `CREATE DATABASE ${name} TEMPLATE template0`)
   await migrate(urlOf(name))
   await query(server.url, `CREATE DATABASE ${name}_orders TEMPLATE ${name}`)
-  await query(urlOf(`${name}_orders`), ordersMigration)
+  await query(urlOf(`${name}_orders`), ordersMigration())
   project.provide('serverUrl', server.url)
   project.provide('templateUrl', urlOf(name))
   project.provide('ordersTemplateUrl', urlOf(`${name}_orders`))
