@@ -35,21 +35,6 @@ async function expectAccessibleInAllVariants(page: Page): Promise<void> {
 }
 
 describe.skipIf(!chromiumPath)(`the API reference for everyone${whySkipped}`, () => {
-  test('is dark while the system is', async ({ page, service }) => {
-    const brightness = async () => {
-      const color = await page
-        .locator('.info p')
-        .first()
-        .evaluate((text) => getComputedStyle(text).color)
-      return Math.min(...(color.match(/\d+/g) ?? []).map(Number))
-    }
-    await page.emulateMedia({ colorScheme: 'dark' })
-    await open(page, service.base)
-    expect(await brightness()).toBeGreaterThan(200)
-    await page.emulateMedia({ colorScheme: 'light' })
-    await expect.poll(brightness).toBeLessThan(80)
-  })
-
   test('has no violation of WCAG that axe-core finds: light, dark, on a phone', async ({ page, service }) => {
     for (const name of ['Rex', 'Tom', 'Żółw', 'Ziggy', 'Biscuit']) await service.post({ name, categoryId: 7 }) // scrolls
     await open(page, service.base)

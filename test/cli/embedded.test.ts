@@ -94,7 +94,7 @@ describe('a DATA_DIR that cannot be used is one line with the way out', { concur
     onTestFinished(() => rmSync(dataDir, { recursive: true }))
     mkdirSync(join(dataDir, 'postgres'))
     chmodSync(dataDir, 0o755)
-    const { code, stderr } = await sandbox.run('main.js', [], { DATA_DIR: dataDir }, 65534)
+    const { code, stderr } = await sandbox.run('main.js', [], { DATA_DIR: dataDir }, { uid: 65534 })
     expect([code, stderr]).toEqual([1, expect.stringMatching(oneLine)])
     expect(stderr).toBe(`DATA_DIR ${dataDir} cannot be used: it belongs to another user (uid 0). ${wayOut}`)
   })

@@ -1,16 +1,12 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, openSync } from 'node:fs'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { type KeyInfo, mintKey } from '../../src/auth/api-keys.ts'
-import { databaseOf, type TestService, testWithService as base, withClient } from '../support/harness.ts'
+import { databaseOf, serviceFixture, type TestService, withClient } from '../support/harness.ts'
 import { runKeysCommand } from '../support/keys-command.ts'
-import { INHERITED, unreachableDatabaseUrl } from '../support/processes.ts'
-import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
+import { testWithProcess, unreachableDatabaseUrl } from '../support/processes.ts'
 
-const test = base.extend<{ keys: (...args: string[]) => Promise<string> }>({
+const test = testWithProcess.extend<{ service: TestService; keys: (...args: string[]) => Promise<string> }>({
+  service: serviceFixture(),
   /** Executes the keys command on the database of the running service. @returns its stdout */
   keys: async ({ service }, use) => {
     await use(async (...args) => {
@@ -30,16 +26,6 @@ async function get({ base }: TestService, key: string): Promise<Response> {
 
 async function listed({ keys }: TestService, key: string): Promise<KeyInfo | undefined> {
   return (await keys.list()).find(({ prefix }) => prefix === prefixOf(key))
-}
-
-/** Executes the keys command as a process. @param stdout a file descriptor instead of a pipe */
-async function runProgram(args: string[], { databaseUrl }: TestService, stdout: 'pipe' | number = 'pipe') {
-  const program = fileURLToPath(new URL('../../dist/cli/keys.js', import.meta.url))
-  const env = { ...INHERITED, ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }
-  const child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', stdout, 'pipe'] })
-  const printed = [child.stdout, child.stderr].map((stream) => (stream ? text(stream) : ''))
-  const [code] = (await once(child, 'exit')) as [number | null]
-  return { code, stdout: (await printed[0]) ?? '', stderr: (await printed[1]) ?? '' }
 }
 
 describe('the keys command', () => {
@@ -119,21 +105,22 @@ describe('the keys command', () => {
     }
   })
 
-  test('lists all keys into a pipe, however many there are', async ({ service }) => {
+  test('lists all keys into a pipe, however many there are', async ({ service, sandbox }) => {
     const add = `INSERT INTO api_key (name, prefix, hash) SELECT 'one', 'pets_' || n, n::text::bytea FROM generate_series(1, 5000) n`
     await withClient((client) => client.query(add), databaseOf(service))
-    const { stdout } = await runProgram(['list'], service)
+    const { stdout } = await sandbox.run('cli/keys.js', ['list'], { DATABASE_URL: service.databaseUrl })
     expect(stdout.trimEnd().split('\n')).toHaveLength(5_002) // with the service's own key, below the titles
   })
 
-  test.skipIf(!existsSync('/dev/full'))('names a new key that it cannot print', async ({ service, keys }) => {
+  test.skipIf(!existsSync('/dev/full'))('names a new key that it cannot print', async ({ service, keys, sandbox }) => {
     const old = await keys('create', '--name', 'web')
     const fullDisk = openSync('/dev/full', 'w')
     for (const args of [
       ['create', '--name', 'shop'],
       ['rotate', prefixOf(old)],
     ]) {
-      const { code, stderr } = await runProgram(args, service, fullDisk)
+      const env = { DATABASE_URL: service.databaseUrl }
+      const { code, stderr } = await sandbox.run('cli/keys.js', args, env, { stdout: fullDisk })
       const message = /^The output could not be written: .+\. Rotate the new key (pets_\w{8}) with --overlap 0m\.\n$/
       expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
       expect(await keys('rotate', message.exec(stderr)?.[1] ?? '', '--overlap', '0m')).toMatch(/^pets_/)

@@ -83,7 +83,8 @@ async function createSandbox() {
     postgresPid,
     initialise,
     /** Runs a program of dist/, or an absolute path, and waits until it exits. Only root can run it as another user. */
-    run: (program: string, args: string[] = [], env: Env = {}, uid?: number) => add(program, args, env, { uid }).exited,
+    run: (program: string, args: string[] = [], env: Env = {}, options?: LaunchOptions) =>
+      add(program, args, env, options).exited,
     /** Starts the service on an initialised PostgreSQL and waits until it is listening, by default on a free port. */
     async start(env: Env = {}, program?: string) {
       if (!env.DATABASE_URL && !existsSync(join(dataDir, 'postgres'))) await initialise()
