@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** How long what is shared waits for what was sent before, in milliseconds: a statement that hangs delays no other. */
 export const MAX_WAIT_MS = 100
@@ -16,22 +16,26 @@ export function createCoalescer<T>() {
   /** By key: settles when the read that started last ends, with or without an error. */
   const current = new Map<string, Promise<unknown>>()
 
-  async function start(key: string, read: () => Promise<T>): Promise<T> {
-    const previous = current.get(key)
-    await (previous ? Promise.race([previous, sleep(MAX_WAIT_MS, undefined, { ref: false })]) : nextTurn())
-    next.delete(key)
+  function start(key: string, read: () => Promise<T>): Promise<T> {
     const result = read()
-    const ended = result.catch(() => {})
-    current.set(key, ended)
-    try {
-      return await result
-    } finally {
+    const ended = result.then(forget, forget)
+    function forget() {
       if (current.get(key) === ended) current.delete(key)
     }
+    current.set(key, ended)
+    return result
+  }
+
+  async function startAfter(previous: Promise<unknown>, key: string, read: () => Promise<T>): Promise<T> {
+    await Promise.race([previous, sleep(MAX_WAIT_MS, undefined, { ref: false })])
+    next.delete(key)
+    return start(key, read)
   }
 
   return (key: string, read: () => Promise<T>): Promise<T> => {
-    const shared = next.get(key) ?? start(key, read)
+    const previous = current.get(key)
+    if (!previous) return start(key, read)
+    const shared = next.get(key) ?? startAfter(previous, key, read)
     next.set(key, shared)
     return shared
   }

@@ -20,14 +20,16 @@ function createStore() {
 }
 
 describe('reads with the same key', () => {
-  test('that are requested in one tick of the event loop are one read', async () => {
+  test('begin at once, and those that are requested meanwhile are one read after it', async () => {
     const [coalesce, store] = [createCoalescer<number>(), createStore()]
     const all = [1, 2, 3].map(() => coalesce('a', store.read))
     const other = coalesce('b', store.read)
-    await store.started(2)
-    store.reads.forEach((read) => read.succeed())
-    expect(await Promise.all([...all, other])).toEqual([0, 0, 0, 0])
     expect(store.reads).toHaveLength(2)
+    store.reads.forEach((read) => read.succeed())
+    await store.started(3)
+    store.reads[2]?.succeed()
+    expect(await Promise.all([...all, other])).toEqual([0, 0, 0, 0])
+    expect(store.reads).toHaveLength(3)
   })
 
   test('wait for a read in flight for at most MAX_WAIT_MS', async () => {
@@ -44,13 +46,16 @@ describe('reads with the same key', () => {
 
   test('fail together, and the next request starts a new read', async () => {
     const [coalesce, store] = [createCoalescer<number>(), createStore()]
+    const first = coalesce('a', store.read)
     const both = [coalesce('a', store.read), coalesce('a', store.read)]
-    await store.started(1)
-    const next = coalesce('a', store.read)
-    store.reads[0]?.fail()
-    expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    store.reads[0]?.succeed()
+    await first
     await store.started(2)
-    store.reads[1]?.succeed()
+    const next = coalesce('a', store.read)
+    store.reads[1]?.fail()
+    expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    await store.started(3)
+    store.reads[2]?.succeed()
     expect(await next).toBe(0)
   })
 })

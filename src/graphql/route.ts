@@ -6,6 +6,7 @@ import { notFound } from '../http/error-handler.ts'
 import type { KeptBytes } from '../http/kept-bytes.ts'
 import { callerOf } from '../http/request.ts'
 import { addReadRoute, allowMethods } from '../http/router.ts'
+import type { Turns } from '../http/turns.ts'
 import { staticText } from '../http/static.ts'
 import { toGraphQLError } from './errors.ts'
 import { paramsOf } from './params.ts'
@@ -17,6 +18,7 @@ import { createPipeline, type PipelineDependencies, type Result } from './yoga.t
 
 export interface GraphQLRouterDependencies extends PipelineDependencies, SendStreamDependencies {
   keptBytes: KeptBytes
+  turns: Turns
 }
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */

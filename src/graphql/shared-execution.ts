@@ -1,14 +1,9 @@
-import { type ExecutionResult, type GraphQLError, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
+import { type ExecutionResult, type GraphQLError, OperationTypeNode } from 'graphql'
 import { createCoalescer } from '../coalesce.ts'
-import { callerOf } from '../http/request.ts'
-import type { Turns } from '../http/turns.ts'
 import { lazy } from '../lazy.ts'
 import type { Analyze } from './analysis.ts'
 import { operationOf, type Plugin } from './context.ts'
 import type { GraphQLContext } from './schema/builder.ts'
-
-/** Shorter executions are not charged in advance, so that many of them share statements. In milliseconds. */
-const LONG_EXECUTION_MS = 1
 
 type Data = Required<ExecutionResult>['data']
 
@@ -24,16 +19,13 @@ interface Executed {
  * Identical queries share one execution, since its result depends only on the text of the request. It has no caller and
  * its own deadline; each of the requests waits until its own deadline, and gets a result of its own.
  */
-export function useSharedExecution(analyze: Analyze, turns: Turns): Plugin {
+export function useSharedExecution(analyze: Analyze): Plugin {
   const coalesce = createCoalescer<Executed>()
-  /** What the last execution of an operation took until it waited for the database, in milliseconds. */
-  const lastMs = new WeakMap<OperationDefinitionNode, number>()
 
   return {
     onExecute({ args, context, executeFn, setExecuteFn }) {
       const { params, req, resolved, services } = context
-      const operation = operationOf(context)
-      if (operation.operation !== OperationTypeNode.QUERY) return
+      if (operationOf(context).operation !== OperationTypeNode.QUERY) return
       if (params !== resolved) return // another plugin has changed them, so the text of the request does not say all
       // Introspection waits for nothing, so all of its execution is in the turn of its client.
       if (analyze(args.document).introspects) return
@@ -41,16 +33,10 @@ export function useSharedExecution(analyze: Analyze, turns: Turns): Plugin {
       async function execute(): Promise<Executed> {
         const deadline = req.deadline.fork()
         const contextValue: GraphQLContext = { services, deadline, caller: undefined }
-        const beganMs = performance.now()
-        const executed = executeFn({ ...args, contextValue }) as Promise<ExecutionResult> // nothing is streamed
-        lastMs.set(operation, performance.now() - beganMs)
-        const result = await executed
+        const result = (await executeFn({ ...args, contextValue })) as ExecutionResult // nothing is streamed
         return { result, dataJson: lazy(() => JSON.stringify(result.data)), databaseMs: deadline.databaseMs }
       }
       setExecuteFn(async () => {
-        // It begins in a later turn. In this one, many requests with a document that is known could begin.
-        const expectedMs = lastMs.get(operation) ?? 0
-        if (expectedMs > LONG_EXECUTION_MS) turns.charge(callerOf(req).clientId, expectedMs)
         return new SharedResult(await req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, execute)))
       })
     },

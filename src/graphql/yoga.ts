@@ -4,7 +4,6 @@ import { createYoga, type GraphQLParams as YogaParams } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { RateLimiter } from '../auth/rate-limit.ts'
 import { callerOf } from '../http/request.ts'
-import type { Turns } from '../http/turns.ts'
 import { createAnalyze } from './analysis.ts'
 import type { PipelineContext } from './context.ts'
 import { useCost } from './cost.ts'
@@ -27,7 +26,6 @@ export interface PipelineDependencies extends SubscribeDependencies {
   trusted: TrustedDocuments
   /** Rate limiter of callers; the first point of the request has been consumed before. */
   keyLimiter?: RateLimiter | undefined
-  turns: Turns
   /** Plugins of Yoga or envelop, after the service's own. Of any type, as Yoga takes them. */
   plugins?: object[] | undefined
 }
@@ -44,7 +42,7 @@ export interface Result {
  * @returns executes a request. It throws ApiError or GraphQLRequestError for one that is rejected
  */
 export function createPipeline(schema: GraphQLSchema, dependencies: PipelineDependencies) {
-  const { keyLimiter, plugins = [], services, trusted, turns } = dependencies
+  const { keyLimiter, plugins = [], services, trusted } = dependencies
   const analyze = createAnalyze(schema)
   const yoga = createYoga<PipelineContext>({
     schema,
@@ -57,7 +55,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: PipelineDepe
       useOperation(schema),
       useCost(schema, analyze, keyLimiter),
       useExecutor(schema),
-      useSharedExecution(analyze, turns),
+      useSharedExecution(analyze),
       useSubscriptions(schema, dependencies),
       ...plugins,
     ],

@@ -5,8 +5,6 @@ import { createPipeline, type PipelineDependencies } from '../../src/graphql/yog
 import { dataJsonOf } from '../../src/graphql/shared-execution.ts'
 import { TRUSTED_DOCUMENTS_OFF } from '../../src/graphql/trusted-documents.ts'
 import { Deadline } from '../../src/http/deadline.ts'
-import { KeptBytes } from '../../src/http/kept-bytes.ts'
-import { Turns } from '../../src/http/turns.ts'
 
 const schema = createTestSchema()
 
@@ -37,9 +35,7 @@ function createTestSchema(): GraphQLSchema {
 
 /** Executes a query as the service does, without HTTP. @returns the result and its cost */
 async function run(query: string) {
-  const keptBytes = new KeptBytes()
-  const dependencies = { trusted: TRUSTED_DOCUMENTS_OFF, turns: new Turns(keptBytes, { turnWaitMs: 60_000 }) }
-  const pipeline = createPipeline(schema, dependencies as PipelineDependencies) // the schema uses no others
+  const pipeline = createPipeline(schema, { trusted: TRUSTED_DOCUMENTS_OFF } as PipelineDependencies) // it uses no others
   const caller = { clientId: 1n, scopes: new Set() }
   const req = { method: 'POST', headers: {}, caller, deadline: new Deadline(60_000), bodyText: query }
   const outcome = await pipeline({ query }, req as unknown as Request, {} as Response)
