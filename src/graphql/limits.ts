@@ -1,4 +1,4 @@
-import type { DocumentNode } from 'graphql'
+import type { DocumentNode, GraphQLSchema, ValidationRule } from 'graphql'
 import { GraphQLError, NoFragmentCyclesRule, parse, UniqueFragmentNamesRule, validate } from 'graphql'
 import type { Analyze } from './analysis.ts'
 import type { Plugin } from './context.ts'
@@ -35,9 +35,12 @@ const LIMIT_LABELS: Record<keyof QueryStats, string> = {
   subscriptionLength: 'The length of a document with a subscription',
 }
 
+type Rules = readonly ValidationRule[]
+type Validate = (schema: GraphQLSchema, document: DocumentNode, rules?: Rules) => readonly GraphQLError[]
+
 /** Bounds what the parser, the validation and the execution of a document take. */
 export function useLimits(analyze: Analyze): Plugin {
-  const check: typeof validate = (schema, document, rules) => {
+  const check: Validate = (schema, document, rules) => {
     // With fragments in a cycle, other rules take unbounded time. NoFragmentCyclesRule skips fragments with the same name.
     const cycles = validate(schema, document, [UniqueFragmentNamesRule, NoFragmentCyclesRule], { maxErrors: 1 })
     if (cycles.length) return cycles
@@ -50,9 +53,22 @@ export function useLimits(analyze: Analyze): Plugin {
     if (nodes.length) return [new GraphQLError(message, { nodes })]
     return validate(schema, document, rules, REPORT)
   }
+  const checkOnce = onceForRules(check)
   return {
     onParse: ({ setParseFn }) => setParseFn(parseWithinLimits),
-    onValidate: ({ setValidationFn }) => setValidationFn(check),
+    onValidate: ({ setValidationFn }) => setValidationFn(checkOnce),
+  }
+}
+
+/** Validates a document once, as long as it is kept. Yoga's cache joins the names of all rules for each request. */
+function onceForRules(check: Validate): Validate {
+  const known = new WeakMap<DocumentNode, { rules: Rules; errors: readonly GraphQLError[] }>()
+  return (schema, document, rules = []) => {
+    const last = known.get(document)
+    if (last?.rules.length === rules.length && rules.every((rule, n) => rule === last.rules[n])) return last.errors
+    const errors = check(schema, document, rules)
+    known.set(document, { rules, errors })
+    return errors
   }
 }
 

@@ -48,7 +48,11 @@ export function createPipeline(schema: GraphQLSchema, dependencies: PipelineDepe
     schema,
     logging: false,
     maskedErrors: false, // toGraphQLError maps them
-    parserAndValidationCache: { documentCache: boundedCache<DocumentNode>(), errorCache: boundedCache<Error>() },
+    parserAndValidationCache: {
+      documentCache: boundedCache<DocumentNode>(),
+      errorCache: boundedCache<Error>(),
+      validationCache: false, // useLimits has one
+    },
     plugins: [
       useTrustedDocuments(trusted),
       useLimits(analyze),

@@ -1,4 +1,4 @@
-import { GraphQLError } from 'graphql'
+import { GraphQLError, NoSchemaIntrospectionCustomRule } from 'graphql'
 import { usePayloadFormatter, type YogaInitialContext } from 'graphql-yoga'
 import { expect } from 'vitest'
 import type { Plugin } from '../../src/graphql/context.ts'
@@ -86,4 +86,19 @@ test('the hooks of a subscription run once for a stream, and none for its events
     ['one', 'two'].map((name) => JSON.stringify({ data: { petCreated: { node: { name } } } })),
   )
   expect(hooks).toEqual(['params', 'parse', 'validate', 'subscribe'])
+})
+
+test('a rule that a plugin adds to some requests rejects a document that others have sent', async ({ service }) => {
+  const plugin: Plugin = {
+    onValidate({ context, addValidationRule }) {
+      if (context.req.get('X-Test') === 'strict') addValidationRule(NoSchemaIntrospectionCustomRule)
+    },
+  }
+  const peer = await service.startPeer({ plugins: [plugin] })
+  const introspection = { query: '{ __schema { queryType { name } } }' }
+  const statuses = []
+  for (const test of ['lax', 'strict', 'lax', 'strict']) {
+    statuses.push((await peer.postGraphQL(introspection, { 'X-Test': test })).status)
+  }
+  expect(statuses).toEqual([200, 422, 200, 422])
 })
