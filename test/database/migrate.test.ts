@@ -69,6 +69,15 @@ describe('an index', () => {
     const [after] = (await pool.query(state)).rows
     expect([after.valid, after.id === before.id]).toEqual([true, false])
   })
+
+  test('of CASE numbers, which an unreleased version has created, is dropped', async ({ service }) => {
+    const { pool } = service.database
+    const old = 'animal_category_id_status_id_idx'
+    await pool.query(`CREATE INDEX ${old} ON animal (category_id, (CASE status WHEN 'sold' THEN 1 ELSE 0 END), id)`)
+    await pool.query(forget, [migrations.find((one) => scriptOf(one).includes('DROP INDEX'))])
+    await migrate(service.databaseUrl)
+    expect((await pool.query('SELECT to_regclass($1) AS index', [old])).rows).toEqual([{ index: null }])
+  })
 })
 
 test('the history equals what Prisma records', async ({ service }) => {

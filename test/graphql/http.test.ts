@@ -1,7 +1,41 @@
+import { serverAudits } from 'graphql-http'
 import { describe, expect } from 'vitest'
 import { testWithSharedService, testWithService as test } from '../support/harness.ts'
 
 const GRAPHQL = 'application/graphql-response+json'
+
+/** Sentences of GraphQL over HTTP, edition September 2026, section Status Codes. The audits follow drafts before it. */
+const NOT_WELL_FORMED = 'If the request is not a well-formed GraphQL-over-HTTP request, status code 422 SHOULD be used.'
+const WITHOUT_DATA =
+  'If the GraphQL response does not contain the {data} entry then the server MUST reply with an appropriate 4xx or 5xx status code.'
+const NOT_COERCED =
+  "If the variable values cannot be coerced to match the operation's variable definitions, status code 422 SHOULD be used."
+
+/** The audits that contradict the edition, by id, with the sentence that they contradict. */
+const CONTRADICTED: Record<string, string> = {
+  ...Object.fromEntries(
+    ['423L', '3E3A', ...['LKJ', '6C0', '476', '58B'].flatMap((id) => [0, 1, 2, 3].map((n) => `${id}${n}`))].map(
+      (id) => [id, NOT_WELL_FORMED],
+    ),
+  ),
+  '572B': WITHOUT_DATA,
+  FDE2: WITHOUT_DATA,
+  '7B9B': WITHOUT_DATA,
+  '86EE': NOT_COERCED,
+}
+
+describe('the audits of graphql-http pass, unless they contradict the edition', () => {
+  for (const { id, name } of serverAudits({ url: '' })) {
+    const sentence = CONTRADICTED[id]
+    testWithSharedService(sentence ? `not ${id} ${name}: ${sentence}` : `${id} ${name}`, async ({ service }) => {
+      const authorized: typeof fetch = (input, init) =>
+        fetch(input, { ...init, headers: { ...init?.headers, Authorization: `Bearer ${service.key}` } })
+      const audits = serverAudits({ url: `${service.base}/graphql`, fetchFn: authorized })
+      const result = await audits.find((audit) => audit.id === id)?.fn()
+      expect(result?.status === 'ok').toBe(!sentence)
+    })
+  }
+})
 
 describe('the status of a response', () => {
   test('is 294 for data with errors, if the client prefers the media type of GraphQL', async ({ service }) => {

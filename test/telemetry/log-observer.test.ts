@@ -17,6 +17,16 @@ const logOf = (states: CheckedDatabase[]) =>
 
 const good = { problem: undefined, notDurable: [] }
 
+test('each reason why the database is unavailable, and the end, is one line without credentials', () => {
+  const lines = logOf([good, { problem: 'refused' }, { ...good, problem: 'outdated' }, good])
+  expect(lines).toMatchObject([
+    { level: 40, msg: 'database unavailable', host: 'db.example:5433', reason: 'refused' },
+    { level: 40, msg: 'database unavailable', reason: 'outdated' },
+    { level: 40, msg: 'database available again', seconds: 0 },
+  ])
+  expect(JSON.stringify(lines)).not.toContain('secret')
+})
+
 test('settings that can lose an acknowledged write are one warning, also after an outage', () => {
   const states = [['fsync', 'synchronous_commit'], [], ['fsync']].map((notDurable) => ({ ...good, notDurable }))
   const outage = { problem: 'refused' }
