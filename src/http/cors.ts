@@ -9,6 +9,7 @@ const ALLOWED_HEADERS = [
   ...['Authorization', 'Content-Type', 'Accept', 'Idempotency-Key', 'If-None-Match', 'X-Request-Id'],
   ...['traceparent', 'tracestate', 'GraphQL-Cost', 'Last-Event-ID'],
   ...['apollographql-client-name', 'apollographql-client-version', 'Apollo-Require-Preflight'],
+  ...['graphql-client-name', 'graphql-client-version'],
 ].join(', ')
 
 const EXPOSED_HEADERS = [

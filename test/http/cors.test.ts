@@ -12,6 +12,7 @@ const ALLOWED = [
   ...['Authorization', 'Content-Type', 'Accept', 'Idempotency-Key', 'If-None-Match', 'X-Request-Id'],
   ...['traceparent', 'tracestate', 'GraphQL-Cost', 'Last-Event-ID'],
   ...['apollographql-client-name', 'apollographql-client-version', 'Apollo-Require-Preflight'],
+  ...['graphql-client-name', 'graphql-client-version'],
 ]
 
 /** The headers of the CORS protocol, and Vary. */

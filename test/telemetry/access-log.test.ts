@@ -40,6 +40,19 @@ describe('each request is one line', () => {
     },
   )
 
+  testWithSharedService.for([
+    [{ 'apollographql-client-name': 'shop', 'apollographql-client-version': '1.2' }, 'shop 1.2'],
+    [{ 'graphql-client-name': 'admin' }, 'admin'],
+    [{ 'graphql-client-name': 'x'.repeat(200) }, 'x'.repeat(100)],
+  ])('the name and the version of the client: %j', async ([headers, app], { service }) => {
+    expect(await lineOf(service, '/v1/pets', { headers: headers as Record<string, string> })).toMatchObject({ app })
+  })
+
+  testWithSharedService('the name of a client that is cut inside a key has no part of it', async ({ service }) => {
+    const headers = { 'graphql-client-name': 'x'.repeat(60) + service.key }
+    expect((await lineOf(service, '/v1/pets', { headers })).app).toBe(`${'x'.repeat(60)}${service.key.slice(0, 13)}…`)
+  })
+
   testWithSharedService(
     'a failed request has its error code, and an unknown path has the route "other"',
     async ({ service }) => {
