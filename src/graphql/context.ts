@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { OperationDefinitionNode } from 'graphql'
+import type { DocumentNode, OperationDefinitionNode } from 'graphql'
 import type { GraphQLParams, Plugin as YogaPlugin } from 'graphql-yoga'
 import type { GraphQLContext } from './schema/builder.ts'
 import type { Subscription } from './subscription/subscribe.ts'
@@ -19,6 +19,13 @@ export interface PipelineContext extends GraphQLContext {
   cost?: { requested: number; limit: number } | undefined
   /** Set by useSubscriptions. */
   subscription?: Subscription
+}
+
+/** An operation of a valid document, and its coerced variables. */
+export interface CoercedOperation {
+  document: DocumentNode
+  operation: OperationDefinitionNode
+  coerced: Record<string, unknown>
 }
 
 /** A plugin of the pipeline: any of Yoga's or envelop's is one, too. */

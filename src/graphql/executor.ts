@@ -1,9 +1,8 @@
-import type { DocumentNode, ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObjectType } from 'graphql'
-import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema, OperationDefinitionNode } from 'graphql'
-import type { SelectionSetNode } from 'graphql'
+import type { ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObjectType } from 'graphql'
+import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema, SelectionSetNode } from 'graphql'
 import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, isListType, locatedError } from 'graphql'
 import { isAbstractType, OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef } from 'graphql'
-import { operationOf, type Plugin } from './context.ts'
+import { type CoercedOperation, operationOf, type Plugin } from './context.ts'
 import { collectFields, type FieldNodes, fragmentsOf, setsOf } from './fields.ts'
 import type { GraphQLContext } from './schema/builder.ts'
 
@@ -25,13 +24,6 @@ interface SelectedField {
   subfields?: SelectedField[]
 }
 
-interface Executable {
-  schema: GraphQLSchema
-  document: DocumentNode
-  operation: OperationDefinitionNode
-  coerced: Record<string, unknown>
-}
-
 /** The place of a value in the result. */
 interface Slot {
   values: Values
@@ -48,7 +40,7 @@ export function useExecutor(schema: GraphQLSchema): Plugin {
     onExecute({ context, setExecuteFn }) {
       const operation = operationOf(context)
       setExecuteFn(({ document, variableValues: coerced, contextValue }) =>
-        new Execution({ schema, document, operation, coerced }, contextValue).run(),
+        new Execution(schema, { document, operation, coerced }, contextValue).run(),
       )
     },
   }
@@ -60,22 +52,23 @@ export function useExecutor(schema: GraphQLSchema): Plugin {
  * errors nor lists of promises.
  */
 export class Execution {
-  readonly #executable: Executable
+  readonly #schema: GraphQLSchema
+  readonly #coerced: CoercedOperation
   readonly #context: GraphQLContext
   readonly #fragments
   readonly #errors: GraphQLError[] = []
   readonly #pending: Promise<void>[] = []
 
-  constructor(executable: Executable, context: GraphQLContext) {
-    this.#executable = executable
+  constructor(schema: GraphQLSchema, coerced: CoercedOperation, context: GraphQLContext) {
+    this.#schema = schema
+    this.#coerced = coerced
     this.#context = context
-    this.#fragments = fragmentsOf(executable.document)
+    this.#fragments = fragmentsOf(coerced.document)
   }
 
   async run(): Promise<ExecutionResult> {
-    const { schema } = this.#executable
-    const { operation, selectionSet } = this.#executable.operation
-    const type = schema.getRootType(operation) as GraphQLObjectType // checked when the operation was selected
+    const { operation, selectionSet } = this.#coerced.operation
+    const type = this.#schema.getRootType(operation) as GraphQLObjectType // checked when the operation was selected
     const data = new Values()
     const result: ExecutionResult = { data }
     const root: Slot = { values: result as Values, key: 'data', type } // to replace `data` by null
@@ -99,13 +92,14 @@ export class Execution {
 
   /** @throws GraphQLError for a directive whose variable is null */
   #collect(parentType: GraphQLObjectType, sets: SelectionSetNode[]): SelectedField[] {
-    const { schema, coerced: variableValues } = this.#executable
+    const { coerced: variableValues } = this.#coerced
     const fields = parentType.getFields()
     return [...collectFields(sets, this.#fragments, variableValues)].map(([name, nodes]) => {
       const fieldName = nodes[0].name.value
       const definition = fields[fieldName] ?? META_FIELDS.find((meta) => meta.name === fieldName)
       if (!definition) throw new Error(`${parentType.name}.${fieldName} is not in the schema.`)
-      const info = { fieldName, fieldNodes: nodes, parentType, schema, fragments: this.#fragments, variableValues }
+      const shared = { schema: this.#schema, fragments: this.#fragments, variableValues }
+      const info = { fieldName, fieldNodes: nodes, parentType, ...shared }
       return { name, nodes, definition, info: info as unknown as GraphQLResolveInfo } // without what no resolver reads
     })
   }
@@ -114,7 +108,7 @@ export class Execution {
     const { definition, info, name, nodes } = field
     const slot: Slot = { values, key: name, type: definition.type, parent }
     try {
-      const args = definition.args.length > 0 ? getArgumentValues(definition, nodes[0], this.#executable.coerced) : {}
+      const args = definition.args.length > 0 ? getArgumentValues(definition, nodes[0], this.#coerced.coerced) : {}
       const value = (definition.resolve ?? defaultFieldResolver)(source, args, this.#context, info)
       if (!(value instanceof Promise)) return this.#complete(value, field, slot)
       values[name] = undefined // members have the order of the document

@@ -7,7 +7,7 @@ import type { GraphQLContext } from './schema/builder.ts'
 
 type Data = Required<ExecutionResult>['data']
 
-interface Executed {
+interface SharedOutcome {
   result: ExecutionResult
   /** `data` as JSON. It is formatted when it is sent: the texts of a whole batch would take memory at once. */
   dataJson(): string
@@ -20,7 +20,7 @@ interface Executed {
  * its own deadline; each of the requests waits until its own deadline, and gets a result of its own.
  */
 export function useSharedExecution(analyze: Analyze): Plugin {
-  const coalesce = createCoalescer<Executed>()
+  const coalesce = createCoalescer<SharedOutcome>()
 
   return {
     onExecute({ args, context, executeFn, setExecuteFn }) {
@@ -30,7 +30,7 @@ export function useSharedExecution(analyze: Analyze): Plugin {
       // Introspection waits for nothing, so all of its execution is in the turn of its client.
       if (analyze(args.document).introspects) return
 
-      async function execute(): Promise<Executed> {
+      async function execute(): Promise<SharedOutcome> {
         const deadline = req.deadline.fork()
         const contextValue: GraphQLContext = { services, deadline, caller: undefined }
         const result = (await executeFn({ ...args, contextValue })) as ExecutionResult // nothing is streamed
@@ -47,7 +47,7 @@ export function useSharedExecution(analyze: Analyze): Plugin {
 export class SharedResult implements ExecutionResult {
   errors?: readonly GraphQLError[]
   declare data: Data
-  readonly #executed: Executed
+  readonly #outcome: SharedOutcome
   #own: { data: Data } | undefined
 
   // A property of the object, so that `{ ...result }` has it. With functions of its own, each object would get a hidden class.
@@ -55,21 +55,21 @@ export class SharedResult implements ExecutionResult {
     enumerable: true,
     configurable: true,
     get() {
-      return (this.#own ??= { data: structuredClone(this.#executed.result.data ?? null) }).data
+      return (this.#own ??= { data: structuredClone(this.#outcome.result.data ?? null) }).data
     },
     set(data: Data) {
       this.#own = { data }
     },
   }
 
-  constructor(executed: Executed) {
-    if (executed.result.errors) this.errors = [...executed.result.errors]
-    this.#executed = executed
+  constructor(outcome: SharedOutcome) {
+    if (outcome.result.errors) this.errors = [...outcome.result.errors]
+    this.#outcome = outcome
     Object.defineProperty(this, 'data', SharedResult.#DATA)
   }
 
   dataJson(): string {
-    return this.#own ? JSON.stringify(this.#own.data) : this.#executed.dataJson()
+    return this.#own ? JSON.stringify(this.#own.data) : this.#outcome.dataJson()
   }
 }
 

@@ -144,7 +144,7 @@ test(
             }
             counted.executed++
             const before = counts.rows
-            const result = await new Execution({ schema, document: parsed, operation, coerced }, context).run()
+            const result = await new Execution(schema, { document: parsed, operation, coerced }, context).run()
             const args = { schema, document: parsed, operationName, variableValues: variables }
             expectSame(result, await execute({ ...args, contextValue: reference.context }))
             expect(counts).toEqual(reference.counts) // no mutation after a failed one
@@ -166,6 +166,6 @@ test('no item of a list is executed after one that makes the list null', async (
   service.list = async () => ({ items: [damaged, damaged, damaged], hasMore: false })
   const document = parse('{ pets { nodes { name } edges { node { name } } } }')
   const operation = getOperationAST(document) ?? expect.unreachable()
-  const { data, errors } = await new Execution({ schema, document, operation, coerced: {} }, context).run()
+  const { data, errors } = await new Execution(schema, { document, operation, coerced: {} }, context).run()
   expect({ data, errors: errors?.length, reads }).toEqual({ data: null, errors: 1, reads: 2 }) // one of each list
 })

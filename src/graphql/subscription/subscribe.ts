@@ -1,13 +1,12 @@
 import type { Request, Response } from 'express'
-import { createSourceEventStream, type DocumentNode, type ExecutionResult, type GraphQLSchema } from 'graphql'
-import type { OperationDefinitionNode } from 'graphql'
+import { createSourceEventStream, type ExecutionResult, type GraphQLSchema } from 'graphql'
 import type { Services } from '../../feed/services.ts'
 import type { Resource } from '../../store/resource.ts'
 import { keyOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { callerOf } from '../../http/request.ts'
 import type { Observe } from '../../telemetry/observation.ts'
-import { operationOf, type Plugin } from '../context.ts'
+import { type CoercedOperation, operationOf, type Plugin } from '../context.ts'
 import { toGraphQLError } from '../errors.ts'
 import { GraphQLRequestError } from '../request-errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
@@ -31,12 +30,6 @@ export interface Subscription {
   transport: Transport
   /** The next events, as soon as there are some, in the format of the transport. @throws when the stream ends */
   nextPart(): Promise<{ data: Buffer; events: number }>
-}
-
-interface Selected {
-  document: DocumentNode
-  operation: OperationDefinitionNode
-  coerced: Record<string, unknown>
 }
 
 /**
@@ -83,8 +76,13 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
     }
   }
 
-  return async (selected: Selected, transport: Transport, req: Request, res: Response): Promise<Subscription> => {
-    const { document, operation, coerced } = selected
+  return async (
+    request: CoercedOperation,
+    transport: Transport,
+    req: Request,
+    res: Response,
+  ): Promise<Subscription> => {
+    const { document, operation, coerced } = request
     const selection = toSelection(document, operation.name?.value, coerced)
     const caller = callerOf(req)
     const stream = streams.open(res, caller, keyOf(req))
