@@ -81,7 +81,7 @@ export const Environment = z.object({
   ),
   DATABASE_URL_FILE: z.string().optional().describe('File that contains `DATABASE_URL` (for container secrets).'),
   DATABASE_REPLICA_URLS: replicaUrls.describe(
-    'URLs of standbys of the same PostgreSQL, separated by commas. They execute reads of animals, whose results are never older than on the primary.',
+    'URLs of standbys of the same PostgreSQL, separated by commas. They execute lists and lookups, whose results are never older than on the primary.',
   ),
   DATA_DIR: z.string().default('.data').describe('Directory of the embedded PostgreSQL and of the development key.'),
   DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe(

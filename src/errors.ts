@@ -14,7 +14,7 @@ export const ERRORS = {
   GRAPHQL_VALIDATION_FAILED: { status: 400, description: 'The document does not match the schema or exceeds a limit.' },
   UNAUTHENTICATED: { status: 401, description: 'The API key or access token is missing or invalid.' },
   PERMISSION_DENIED: { status: 403, description: 'The API key or access token lacks the required scope.' },
-  NOT_FOUND: { status: 404, description: 'No animal has this id.' },
+  NOT_FOUND: { status: 404, description: 'Nothing has this id.' },
   METHOD_NOT_ALLOWED: { status: 405, description: 'The resource does not support the method.' },
   NOT_ACCEPTABLE: { status: 406, description: 'No media type in `Accept` is supported.' },
   REQUEST_TIMEOUT: { status: 408, description: 'The request took too long to arrive.' },
@@ -38,7 +38,7 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 
 /** Maximum number of wrong members in an error: a body may have any number of them. */
-export const MAX_FIELDS = 20
+const MAX_FIELDS = 20
 
 /** A wrong member of a request: the names that lead to it, outermost first, and why it is wrong. */
 export interface FieldError {
@@ -116,11 +116,8 @@ export function outcomeUnknown(cause: unknown): ApiError {
  */
 export function invalidArgument(issues: FieldError[], argument: string[] = []): ApiError {
   const fields = issues.slice(0, MAX_FIELDS)
-  return new ApiError('INVALID_ARGUMENT', describeFields(fields), {
+  const texts = fields.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message))
+  return new ApiError('INVALID_ARGUMENT', texts.join('; '), {
     fields: fields.map(({ path, message }) => ({ path: [...argument, ...path], message })),
   })
-}
-
-export function describeFields(fields: FieldError[]): string {
-  return fields.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message)).join('; ')
 }

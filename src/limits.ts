@@ -26,7 +26,7 @@ const LIMITS = {
 }
 
 /** The time of a statement (`lock_timeout` and `statement_timeout` of PostgreSQL), of its response, and of a connection. */
-type DatabaseTimeouts = Record<`${'lock' | 'statement' | 'query' | 'checkout'}TimeoutMs`, number>
+export type DatabaseTimeouts = Record<`${'lock' | 'statement' | 'query' | 'checkout'}TimeoutMs`, number>
 
 export type Limits = typeof LIMITS & DatabaseTimeouts
 

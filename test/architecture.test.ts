@@ -126,7 +126,9 @@ describe('layers', () => {
 
 test('only src/pets/ names an animal or a pet, and project.ts the service', () => {
   const ofResource = /animal|\bpets?\b|\bpets?_|pets?[A-Z]/i
-  const kits = [...files].filter(([path]) => /^(store|feed|rest|graphql|auth|http|database|telemetry)\//.test(path))
+  const kits = [...files].filter(([path]) =>
+    /^(errors\.ts|(store|feed|rest|graphql|auth|http|database|telemetry)\/)/.test(path),
+  )
   const named = kits.flatMap(([path, text]) =>
     textsOf(parseAst(text, { lang: 'ts', sourceType: 'module' }, path).body)
       .filter((name) => ofResource.test(name) || /[a-z]Pets?(?![a-z])/.test(name))

@@ -1,4 +1,4 @@
-import { type ApiKeys, clientScopes, createApiKeys, type KeyInfo, METRICS_SCOPE } from '../auth/api-keys.ts'
+import { type ApiKeys, clientScopes, createApiKeys, type KeyInfo, keyPrefix, METRICS_SCOPE } from '../auth/api-keys.ts'
 import { loadConfig } from '../config.ts'
 import { createDatabase } from '../database/pools.ts'
 import { migrate } from '../database/migrate.ts'
@@ -6,6 +6,7 @@ import { openDatabaseServer } from '../database/open.ts'
 import { describeEnvironment } from '../environment.ts'
 import { limitsOf } from '../limits.ts'
 import { OperatorError } from '../operator-error.ts'
+import { KEY_PREFIX } from '../project.ts'
 import { RESOURCES } from '../resources.ts'
 import { parseArguments, UsageError } from './arguments.ts'
 import { print } from './program.ts'
@@ -24,6 +25,7 @@ const USAGE = `Usage: npm run --silent keys -- COMMAND
   revoke PREFIX   revokes a key; running instances reject it within 5 seconds`
 
 const TEXT = { type: 'string' } as const
+const PREFIX = new RegExp(`^${KEY_PREFIX}[0-9a-z]{8}$`)
 
 type Command = (keys: ApiKeys) => Promise<void>
 
@@ -90,7 +92,7 @@ function rotate(prefix: string, overlap: string): Command {
 
 async function printKey(key: string): Promise<void> {
   await print(key).catch((error: Error) => {
-    throw new OperatorError(`${error.message}. Rotate the new key ${key.slice(0, 13)} with --overlap 0m.`)
+    throw new OperatorError(`${error.message}. Rotate the new key ${keyPrefix(key)} with --overlap 0m.`)
   })
 }
 
@@ -115,7 +117,7 @@ async function list(keys: ApiKeys): Promise<void> {
 
 /** Accepts no complete key: a key is a secret, and other users can read the arguments of a process. */
 function toPrefix(text = ''): string {
-  if (/^pets_[0-9a-z]{8}$/.test(text)) return text
+  if (PREFIX.test(text)) return text
   throw new OperatorError('PREFIX must be the 13 characters that `list` shows, not a complete key.')
 }
 

@@ -1,12 +1,12 @@
 import pg from 'pg'
-import type { Limits } from '../limits.ts'
+import type { DatabaseTimeouts } from '../limits.ts'
 import { SERVICE_NAME } from '../project.ts'
 import { ConnectionUnavailableError, UnreplicatedError } from './failures.ts'
 
 export interface PoolOptions {
   url: string
   size: number
-  timeouts: Pick<Limits, `${'checkout' | 'lock' | 'statement' | 'query'}TimeoutMs`>
+  timeouts: DatabaseTimeouts
 }
 
 /**

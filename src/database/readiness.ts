@@ -1,6 +1,5 @@
-import type pg from 'pg'
 import { createCoalescer } from '../coalesce.ts'
-import { pendingMigrations } from './migrate.ts'
+import { type Database, pendingMigrations } from './migrate.ts'
 
 /** What a database that responds says of itself. */
 export interface DatabaseState {
@@ -39,8 +38,6 @@ const READ_SETTINGS = `
     ARRAY(${MISSING_RIGHTS}) AS "missingRights", ARRAY(${MISSING_TABLES}) AS "missingTables"`
 
 type SettingsRow = DatabaseState & { readOnly: boolean; missingRights: string[]; missingTables: string[] }
-
-type Database = { query: pg.Pool['query'] }
 
 /**
  * @param tables of the resources

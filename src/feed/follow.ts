@@ -1,6 +1,7 @@
 import { addAbortListener } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
+import { PAGE_SIZE as SIZES } from '../store/contract.ts'
 import { createCursors } from '../store/cursor.ts'
 import type { List } from '../store/lists.ts'
 import { type Filter, type Item, membersOf, type Resource } from '../store/resource.ts'
@@ -8,7 +9,8 @@ import type { RecentItems } from './recent.ts'
 import { createRoundRobin } from './round-robin.ts'
 import { tooNew } from './sequence.ts'
 
-const PAGE_SIZE = 100
+/** In items: the most that a list reads. */
+const PAGE_SIZE = SIZES.max
 
 /** Pages of the table that are kept for other followers, and for how long: many may resume at the same position. */
 const CACHED_PAGES = { max: 2, ttl: 1_000 }

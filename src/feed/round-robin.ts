@@ -1,4 +1,4 @@
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** Clients take turns with one piece of work each, however much of one client waits. */
 export function createRoundRobin() {
@@ -13,7 +13,7 @@ export function createRoundRobin() {
       const execute = queue.shift()
       if (queue.length > 0) queues.set(clientId, queue)
       await execute?.()
-      await nextTick() // what follows from the work is part of the turn, and requests are served between two turns
+      await nextTurn() // what follows from the work is part of the turn, and requests are served between two turns
     }
     isRunning = false
   }

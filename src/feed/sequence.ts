@@ -1,7 +1,7 @@
 import type { Statements } from '../database/statements.ts'
 import { ApiError, invalidArgument } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
-import { describeTable } from '../store/table.ts'
+import { namesOf } from '../store/table.ts'
 
 /**
  * SQL: the id that the sequence has given last; if it has given none since it was set, the one before the next. It is read
@@ -10,7 +10,7 @@ import { describeTable } from '../store/table.ts'
  * skipped.
  */
 export function lastId(resource: Resource): string {
-  return `(SELECT last_value - (NOT is_called)::int FROM ${describeTable(resource).sequence})`
+  return `(SELECT last_value - (NOT is_called)::int FROM ${namesOf(resource).sequence})`
 }
 
 /**
@@ -19,14 +19,14 @@ export function lastId(resource: Resource): string {
  * `setval`, or by a crash that loses commits of `synchronous_commit = off`.
  */
 export function historyOf(resource: Resource): string {
-  const { name, sequence } = describeTable(resource)
+  const { name, sequence } = namesOf(resource)
   return `concat_ws(' ', pg_postmaster_start_time(), pg_relation_filenode('${name}'),
     pg_relation_filenode('${sequence}')) AS history`
 }
 
 /** The sequence has ids that were rolled back or deleted. The table has ids that were imported with their rows. */
 function selectSequence(resource: Resource): string {
-  const { name, sequence } = describeTable(resource)
+  const { name, sequence } = namesOf(resource)
   return `
     SELECT last, greatest(last, (SELECT max(id) FROM ${name})) AS highest, seqcache AS "cacheSize",
       ${historyOf(resource)}, pg_is_in_recovery() AS "isStandby"
@@ -34,7 +34,7 @@ function selectSequence(resource: Resource): string {
 }
 
 /** What the feed assumes of the sequence: no row has an id above `last`, and `cacheSize` is 1. */
-export interface SequenceState {
+interface SequenceState {
   last: bigint
   /** Every id that the database has assigned is at most this one: a crash or a failover skips a few. */
   highest: bigint
@@ -51,7 +51,7 @@ export function onPrimary<Row extends { isStandby: boolean }>([row]: Row[]): Row
 
 /** @returns what an operator must repair, and how; undefined if nothing */
 export function sequenceProblemOf(resource: Resource, { last, highest, cacheSize }: SequenceState): string | undefined {
-  const { name, sequence } = describeTable(resource)
+  const { name, sequence } = namesOf(resource)
   if (cacheSize !== 1n) return `live lists miss ${resource.name}: ALTER SEQUENCE ${sequence} CACHE 1`
   if (highest <= last) return undefined
   return `there are ids above the sequence: SELECT setval('${sequence}', (SELECT max(id) FROM ${name}))`

@@ -6,7 +6,7 @@ import { createFeed, type Feed, type FeedOptions } from './feed.ts'
 /** The service layer of both APIs: for each resource, its operations on the database and the feed of its new items. */
 export type Services = ReturnType<typeof createServices>
 
-export type ResourceService<R extends Resource> = Store<R> & { feed: Feed<R> }
+type ResourceService<R extends Resource> = Store<R> & { feed: Feed<R> }
 
 interface DatabaseStatements {
   statements: Statements

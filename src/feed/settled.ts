@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunStatement } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
-import { describeTable } from '../store/table.ts'
+import { namesOf } from '../store/table.ts'
 import { historyOf, lastId, onPrimary } from './sequence.ts'
 
 /** How long `settle` waits for open transactions when it has an earlier result, in milliseconds. */
@@ -21,7 +21,7 @@ interface Settled {
  * way. It needs a sequence without CACHE, and the primary: a standby does not show the locks.
  */
 export function createWriterReads(resource: Resource, run: RunStatement) {
-  const { name } = describeTable(resource)
+  const { name } = namesOf(resource)
   const WRITERS = `
     ARRAY(
       SELECT DISTINCT virtualtransaction FROM pg_locks

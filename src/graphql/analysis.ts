@@ -2,6 +2,7 @@ import type { DocumentNode, ExecutableDefinitionNode, FieldNode, OperationDefini
 import { getArgumentValues, GraphQLError, type GraphQLField, type GraphQLSchema, isAbstractType } from 'graphql'
 import { isObjectType, Kind, OperationTypeNode, SchemaMetaFieldDef, TypeInfo, TypeMetaFieldDef } from 'graphql'
 import { visit, visitWithTypeInfo } from 'graphql'
+import { fragmentsOf } from './fields.ts'
 import type { QueryStats } from './limits.ts'
 
 const INTROSPECTION_FIELDS = new Set([SchemaMetaFieldDef.name, TypeMetaFieldDef.name])
@@ -41,9 +42,10 @@ export function createAnalyze(schema: GraphQLSchema): Analyze {
  * Arguments are coerced as in execution; a field with invalid ones costs 0. Fields under `@skip` and `@include` count, and
  * those of all type conditions.
  */
-function analyze(schema: GraphQLSchema, { definitions, loc }: DocumentNode) {
+function analyze(schema: GraphQLSchema, document: DocumentNode) {
+  const { definitions, loc } = document
   const executable = definitions.filter((definition) => 'selectionSet' in definition)
-  const measure = createMeasure(schema, executable)
+  const measure = createMeasure(schema, fragmentsOf(document))
   const measured = executable.map(measure)
   const largest = (name: 'aliases' | 'aliasLength' | 'introspectionAliases' | 'selections') =>
     Math.max(...measured.map((one) => one[name]))
@@ -73,12 +75,10 @@ function isSubscription(definition: ExecutableDefinitionNode): boolean {
 }
 
 /** @returns measures a definition with its fragments expanded: each of them once, however often it is spread */
-function createMeasure(schema: GraphQLSchema, definitions: ExecutableDefinitionNode[]) {
-  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
-  const fragmentByName = new Map(fragments.map((fragment) => [fragment.name.value, fragment]))
-  const known = new Map<ExecutableDefinitionNode, ReturnType<typeof createMeasures>>()
+function createMeasure(schema: GraphQLSchema, fragments: ReturnType<typeof fragmentsOf>) {
+  const known = new Map<ExecutableDefinitionNode, Measures>()
 
-  return function measure(definition: ExecutableDefinitionNode): ReturnType<typeof createMeasures> {
+  return function measure(definition: ExecutableDefinitionNode): Measures {
     const earlier = known.get(definition)
     if (earlier) return earlier
     const measures = createMeasures()
@@ -89,7 +89,7 @@ function createMeasure(schema: GraphQLSchema, definitions: ExecutableDefinitionN
       if (parent === schema.getSubscriptionType()) measures.rootDirectives += node.directives?.length ?? 0
       measures.selections++
       if (node.kind === Kind.FIELD) addField(measures, node, parent, schema)
-      const fragment = node.kind === Kind.FRAGMENT_SPREAD && fragmentByName.get(node.name.value)
+      const fragment = node.kind === Kind.FRAGMENT_SPREAD && fragments[node.name.value]
       if (fragment) addFragment(measures, measure(fragment))
     }
     visit(definition, visitWithTypeInfo(types, { Field: enter, FragmentSpread: enter, InlineFragment: enter }))

@@ -1,9 +1,41 @@
 import type { Request } from 'express'
-import { GraphQLError, type GraphQLFormattedError } from 'graphql'
+import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { recordError } from '../http/error-handler.ts'
 import type { Observe } from '../telemetry/observation.ts'
-import { cutMessage } from './request-errors.ts'
+
+/** In characters. */
+const MAX_MESSAGE_LENGTH = 500
+
+/** The codes of Yoga that are this service's, too. */
+const CODES = ['GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED'] as const
+
+/** A request that is rejected before execution, with one code for all of its errors. */
+export class GraphQLRequestError extends ApiError {
+  readonly errors: readonly GraphQLError[]
+
+  constructor(code: ErrorCode, ...errors: GraphQLError[]) {
+    super(code, errors[0] && cutMessage(errors[0].message))
+    this.errors = errors
+  }
+}
+
+/**
+ * Why a request has a result without `data`: what a plugin has thrown, or errors of graphql-js, which Yoga gives their code.
+ * Those without are about variables.
+ */
+export function toRequestError({ errors = [] }: ExecutionResult): Error {
+  const [first] = errors
+  if (!first) return new Error('The pipeline has no result.')
+  const { extensions, originalError: thrown, path } = first
+  if (thrown && !(thrown instanceof GraphQLError) && !path) return thrown
+  return new GraphQLRequestError(CODES.find((code) => code === extensions.code) ?? 'INVALID_ARGUMENT', ...errors)
+}
+
+/** A message of graphql-js, which may repeat a value of any length. */
+function cutMessage(message: string): string {
+  return message.slice(0, MAX_MESSAGE_LENGTH)
+}
 
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */
 const MAX_LOCATIONS = 10
@@ -25,4 +57,14 @@ export function toGraphQLError(
   const extensions = { code: mapped.code, status: mapped.status, ...(fields && { fields }) }
   const shown = locations?.slice(0, MAX_LOCATIONS)
   return { message: mapped.message, ...(shown && { locations: shown }), ...(path && { path }), extensions }
+}
+
+/** The errors of a response without data. */
+export function toErrors(error: ApiError, observe: Observe, req: Request): GraphQLFormattedError[] {
+  if (error instanceof GraphQLRequestError) {
+    return error.errors.map((each) => toGraphQLError(each, error.code, observe, req))
+  }
+  recordError(observe, error, req)
+  const { code, message, status } = error
+  return [{ message, extensions: { code, status } }]
 }

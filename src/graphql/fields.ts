@@ -8,9 +8,10 @@ type Variables = Record<string, unknown>
 /** The fields with one response name: they are the same field, and differ in their subfields. */
 export type FieldNodes = [FieldNode, ...FieldNode[]]
 
+/** Of a document that may be invalid: a fragment may have the name of a member that objects inherit. */
 export function fragmentsOf({ definitions }: DocumentNode): Fragments {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
-  return Object.fromEntries(fragments.map((fragment) => [fragment.name.value, fragment]))
+  return Object.assign(Object.create(null), Object.fromEntries(fragments.map((one) => [one.name.value, one])))
 }
 
 /** The selection sets of fields: together they select the subfields. */

@@ -1,13 +1,11 @@
 import { type DocumentNode, getOperationAST, GraphQLError, type GraphQLSchema, Kind } from 'graphql'
-import { type OperationDefinitionNode, OperationTypeNode, type SelectionSetNode } from 'graphql'
+import { type OperationDefinitionNode, OperationTypeNode } from 'graphql'
 import { requireScope } from '../auth/authenticate.ts'
 import { ApiError } from '../errors.ts'
-import { redactKeys } from '../telemetry/logger.ts'
+import { toLoggedName } from '../telemetry/logger.ts'
 import type { Plugin } from './context.ts'
+import { fragmentsOf } from './fields.ts'
 import { requireTransport } from './subscription/transports.ts'
-
-/** Clients choose the name of an operation, so its length is limited for logs and traces, in characters. */
-const MAX_OPERATION_NAME_LENGTH = 100
 
 /** Selects the operation, and requires its method, its scopes and a transport for its events: before the validation. */
 export function useOperation(schema: GraphQLSchema): Plugin {
@@ -18,7 +16,7 @@ export function useOperation(schema: GraphQLSchema): Plugin {
         const { params, req } = context
         const operation = getOperationAST(document, params.operationName)
         if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
-        req.operation = { type: operation.operation, name: operation.name && loggedName(operation.name.value) }
+        req.operation = { type: operation.operation, name: operation.name && toLoggedName(operation.name.value) }
         requireMethod(req.method, operation)
         requireScope(req, ...scopesOf(schema, document, operation))
         extendContext({ operation })
@@ -26,11 +24,6 @@ export function useOperation(schema: GraphQLSchema): Plugin {
       }
     },
   }
-}
-
-/** Keys are redacted before the name is cut: a part of one is not known as a key. */
-function loggedName(name: string): string {
-  return redactKeys(name).slice(0, MAX_OPERATION_NAME_LENGTH)
 }
 
 function requireMethod(method: string, { operation }: OperationDefinitionNode): void {
@@ -43,24 +36,17 @@ function requireMethod(method: string, { operation }: OperationDefinitionNode): 
  * The scopes of all root fields that an operation selects, also of those under `@skip`. Resolvers cannot check them: callers
  * share executions. The document may be invalid: fragments may be in a cycle, and a field that does not exist has no scope.
  */
-function scopesOf(
-  schema: GraphQLSchema,
-  { definitions }: DocumentNode,
-  operation: OperationDefinitionNode,
-): Set<string> {
+function scopesOf(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode): Set<string> {
   const fields = schema.getRootType(operation.operation)?.getFields()
-  const fragments = new Map<string, SelectionSetNode>()
-  for (const definition of definitions) {
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition.selectionSet)
-  }
+  const fragments = fragmentsOf(document)
   const scopes = new Set<string>()
   const sets = new Set([operation.selectionSet]) // iterated with those that are added meanwhile
   for (const { selections } of sets) {
     for (const node of selections) {
       if (node.kind === Kind.INLINE_FRAGMENT) sets.add(node.selectionSet)
       else if (node.kind === Kind.FRAGMENT_SPREAD) {
-        const set = fragments.get(node.name.value)
-        if (set) sets.add(set)
+        const fragment = fragments[node.name.value]
+        if (fragment) sets.add(fragment.selectionSet)
       } else {
         const scope = fields?.[node.name.value]?.extensions.scope
         if (scope) scopes.add(scope)

@@ -22,18 +22,14 @@ export type GraphQLParams = z.infer<typeof Params>
 
 /** @throws ZodError, ApiError INVALID_ARGUMENT for a request that is no GraphQL request */
 export function paramsOf({ method, body, query }: Request): GraphQLParams {
-  if (method === 'POST') return paramsFromBody(body)
-  return paramsFromBody({
+  const ofUrl = () => ({
     ...query,
     variables: parseParameter('variables', query.variables),
     extensions: parseParameter('extensions', query.extensions),
   })
-}
-
-/** An empty operation name counts as none: clients that fill in a template send it. */
-export function paramsFromBody(body: unknown): GraphQLParams {
-  const params = Params.parse(body)
+  const params = Params.parse(method === 'POST' ? body : ofUrl())
   const documentId = params.documentId ?? params.extensions?.persistedQuery?.sha256Hash
+  // An empty operation name counts as none: clients that fill in a template send it.
   return { ...params, operationName: params.operationName || undefined, documentId }
 }
 

@@ -1,11 +1,10 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import { GraphQLError } from 'graphql'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
-import { recordError, sendError } from '../http/error-handler.ts'
+import { sendError } from '../http/error-handler.ts'
 import { sendJson } from '../http/json.ts'
 import type { Observe } from '../telemetry/observation.ts'
-import { toGraphQLError } from './errors.ts'
-import { GraphQLRequestError } from './request-errors.ts'
+import { GraphQLRequestError, toErrors } from './errors.ts'
 import { sendSingleResult } from './subscription/send-stream.ts'
 import { findTransport } from './subscription/transports.ts'
 
@@ -72,13 +71,4 @@ export function graphqlErrorHandler(observe: Observe): ErrorRequestHandler {
     const type = isRead && GRAPHQL_STATUSES.has(status) ? GRAPHQL_TYPE : JSON_TYPE
     sendError(res, { status, headers: error.headers }, json, type)
   }
-}
-
-function toErrors(error: ApiError, observe: Observe, req: Request) {
-  if (error instanceof GraphQLRequestError) {
-    return error.errors.map((each) => toGraphQLError(each, error.code, observe, req))
-  }
-  recordError(observe, error, req)
-  const { code, message, status } = error
-  return [{ message, extensions: { code, status } }]
 }

@@ -37,11 +37,11 @@ export async function readManifest(file: string): Promise<ReadonlyMap<string, st
     if (wrong) throw new Error(`${wrong[0]} is not the SHA-256 of its document`)
     return new Map(documents)
   } catch (cause) {
-    throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${reasonOf(cause)}`, { cause })
+    throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${explainManifest(cause)}`, { cause })
   }
 }
 
-function reasonOf(error: unknown): string {
+function explainManifest(error: unknown): string {
   if (error instanceof z.ZodError) return 'is not an object from SHA-256 to document'
   return error instanceof SyntaxError ? 'is not JSON' : (error as Error).message // ours, or of node:fs
 }

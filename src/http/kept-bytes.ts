@@ -19,7 +19,7 @@ const tooMuch = new ApiError(
 )
 
 /** Bytes that the process keeps for a request, until they are released or the response is closed. */
-export interface Hold {
+interface Hold {
   add(bytes: number): void
   release(): void
 }

@@ -51,11 +51,11 @@ const createPet: Operation = {
     summary: 'Add an animal',
     description:
       'Adds an animal and returns it with its new id. A 201 response means that the animal is durably stored. With an `Idempotency-Key` the request may be repeated safely.',
-    requestBody: createBody(NewPet, 'animal', {
+    requestBody: createBody(animals, {
       status: { summary: 'With a status', value: NEW_REX },
       plain: { summary: 'Without a status', value: NEW_TOM },
     }),
-    responses: createResponses(Animal, 'animal', 'pets', { rex: { summary: 'The new animal', value: REX } }),
+    responses: createResponses(animals, 'pets', { rex: { summary: 'The new animal', value: REX } }),
   },
 }
 

@@ -2,7 +2,7 @@ import type { Express } from 'express'
 import { requireScope } from '../auth/authenticate.ts'
 import { parseBody, receiveBody } from '../http/body.ts'
 import { allowMethods } from '../http/router.ts'
-import { type Operation, type OperationDependencies, type PublicUrls, referenceBase } from './operation.ts'
+import type { Operation, OperationDependencies, PublicUrls } from './operation.ts'
 
 /** By route, the headers of all of its responses. */
 export function toRouteHeaders(operations: Operation[], config: PublicUrls): Map<string, Map<string, string>> {
@@ -38,4 +38,14 @@ export function addRestRoutes(
     }
     route.all(allowMethods(...ofPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))
   }
+}
+
+/**
+ * How a reference in `Link` or `Location` to a path below `/v1` begins. A proxy may strip an environment's path prefix
+ * from requests; only a reference that is relative to the URL of the request (RFC 3986 §5) leads back through the proxy.
+ * @param path of the request, below `/v1`
+ */
+function referenceBase({ PRODUCTION_URL, STAGING_URL }: PublicUrls, path: string): string {
+  const prefixed = [PRODUCTION_URL, STAGING_URL].some((url) => url !== undefined && new URL(url).pathname !== '/v1')
+  return prefixed ? '../'.repeat(path.split('/').length - 2) : '/v1/'
 }

@@ -24,7 +24,7 @@ export const IdempotencyKey = z
   .max(IDEMPOTENCY_KEY_MAX_LENGTH)
   .regex(/^[!-~]+$/)
 
-/** The row in `api_key` of the subjects of access tokens, which have none of their own: their keys begin with the subject. */
+/** The row in `api_key` of the subjects of access tokens, which have none of their own: their keys begin with the client. */
 const SUBJECTS = -1n
 
 const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`

@@ -1,7 +1,7 @@
 import type { RunStatement, Statements } from '../database/statements.ts'
 import { INT64_MAX, INT64_MIN, PAGE_SIZE } from './contract.ts'
 import { type Filter, type Item, membersOf, type Resource } from './resource.ts'
-import { type Arrays, columnOf, describeTable, toJsonValue } from './table.ts'
+import { type Arrays, columnOf, describeTable, namesOf, toJsonValue } from './table.ts'
 
 /** Selects the items of a filter between two ids (both exclusive), starting at the newest or at the oldest. */
 export type ListQuery<R extends Resource> = Filter<R> & {
@@ -102,7 +102,7 @@ export function combinationsOf(members: string[]): string[][] {
 
 /** @param run executes one at a time: the time of a count grows with its result */
 export function createCount<R extends Resource>(resource: R, run: RunStatement) {
-  const { name } = describeTable(resource)
+  const { name } = namesOf(resource)
   return async (filter: Filter<R>): Promise<number> => {
     const members = membersOf(resource, filter)
     const values = filter as Record<string, unknown> // of the members

@@ -8,15 +8,20 @@ export type Arrays = Record<string, unknown[] | null>
 /** SQL: the format of a member that is `z.iso.datetime()`, in a column TIMESTAMPTZ. */
 const RFC_3339 = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`
 
+/** How SQL names the table of a resource and the sequence of its ids. */
+export function namesOf({ table }: Resource) {
+  return { name: `"public"."${table}"`, sequence: `"public"."${table}_id_seq"` }
+}
+
 /** How SQL names the table of a resource and its columns, and how its rows become items. */
-export function describeTable<R extends Resource>({ table, item: { shape }, input }: R) {
-  const columns = Object.entries(shape).map(([member, schema]) => toColumn(member, schema, member in input.shape))
+export function describeTable<R extends Resource>(resource: R) {
+  const { item, input } = resource
+  const columns = Object.entries(item.shape).map(([member, schema]) => toColumn(member, schema, member in input.shape))
   const inputs = columns.filter(({ isInput }) => isInput)
   const select = (some: typeof columns) => some.map(({ member, selected }) => `${selected} AS "${member}"`).join(', ')
 
   return {
-    name: `"public"."${table}"`,
-    sequence: `"public"."${table}_id_seq"`,
+    ...namesOf(resource),
     /** Of an item, for SELECT. */
     selectList: select(columns),
     /** Selects items as one row with an array for every member: to read a row for every item would take twice the time. */
@@ -42,9 +47,9 @@ export function describeTable<R extends Resource>({ table, item: { shape }, inpu
 
     /** The item of a row, which may lack the members of an input. */
     toItem(row: Record<string, unknown>, values: Partial<Input<R>> = {}): Item<R> {
-      const item: Record<string, unknown> = {}
-      for (const { member } of columns) item[member] = row[member] ?? values[member] ?? null
-      return item as Item<R> // has every member
+      const found: Record<string, unknown> = {}
+      for (const { member } of columns) found[member] = row[member] ?? values[member] ?? null
+      return found as Item<R> // has every member
     },
 
     toItems(arrays: Arrays): Item<R>[] {

@@ -1,13 +1,10 @@
 import type { Request, Response } from 'express'
 import type { Logger } from 'pino'
-import { createThrottledLog, redactKeys } from './logger.ts'
+import { createThrottledLog, toLoggedName } from './logger.ts'
 import { type RecordSpan, TRACEPARENT } from './tracing.ts'
 
 /** At most one line in this time, in milliseconds, for the requests of an IP address without a valid API key. */
 const UNAUTHENTICATED_INTERVAL_MS = 1_000
-
-/** Of the name and version of a client, in characters. */
-const MAX_APP_LENGTH = 100
 
 const PROBES = new Set(['/livez', '/readyz'])
 
@@ -50,11 +47,11 @@ export function createAccessLog(log: Logger, recordSpan: RecordSpan = () => unde
   }
 }
 
-/** What a GraphQL client says that it is. Keys are redacted before it is cut: a part of one is not known as a key. */
+/** What a GraphQL client says that it is. */
 function appOf({ headers }: Request): string | undefined {
   const name = headers['graphql-client-name'] ?? headers['apollographql-client-name']
   const version = headers['graphql-client-version'] ?? headers['apollographql-client-version']
-  return name === undefined ? undefined : redactKeys(`${name} ${version ?? ''}`.trimEnd()).slice(0, MAX_APP_LENGTH)
+  return name === undefined ? undefined : toLoggedName(`${name} ${version ?? ''}`.trimEnd())
 }
 
 function roundToMicroseconds(ms: number): number {

@@ -52,9 +52,17 @@ export function createThrottledLog(log: Logger, intervalMs: number, level: 'warn
 
 const KEY = new RegExp(`(${KEY_PREFIX}[0-9a-z]{8})[0-9a-z]{20,}`, 'gi')
 
+/** Of a name that a client has chosen, in characters. */
+const MAX_NAME_LENGTH = 100
+
 /** Reduces every API key in a text to its prefix. */
 export function redactKeys(text: string): string {
   return text.replace(KEY, '$1…')
+}
+
+/** A name that a client has chosen. Keys are redacted before it is cut: a part of one is not known as a key. */
+export function toLoggedName(name: string): string {
+  return redactKeys(name).slice(0, MAX_NAME_LENGTH)
 }
 
 /**

@@ -4,7 +4,7 @@ import { NAMESPACE, version } from '../project.ts'
 import type { Observation } from './observation.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
-export interface MetricSources {
+interface MetricSources {
   database: { pool: { totalCount: number; idleCount: number }; waitingCount(): number }
   config: { DATABASE_POOL_SIZE: number }
   keyLookup: { counts: Counts }

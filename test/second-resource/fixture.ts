@@ -1,7 +1,11 @@
 import { test } from 'vitest'
 import { createStore } from '../../src/store/store.ts'
 import { serviceFixture, type TestService } from '../support/harness.ts'
-import { WITH_ORDERS } from './index.ts'
+import { RESOURCES } from '../../src/resources.ts'
+import { servedOrders } from './index.ts'
+
+/** The list of a service that serves orders, too. */
+export const WITH_ORDERS = [...RESOURCES, servedOrders]
 import { orders } from './orders.ts'
 
 const provideService = serviceFixture('ordersTemplateUrl', { resources: WITH_ORDERS })

@@ -1,11 +1,6 @@
-import type { ServedResource } from '../../src/app.ts'
-import { RESOURCES } from '../../src/resources.ts'
 import { addOrders } from './graphql.ts'
 import { orders } from './orders.ts'
 import { ordersApi } from './rest.ts'
 
-/** The list of a service that serves orders, too. */
-export const WITH_ORDERS: ServedResource[] = [
-  ...RESOURCES,
-  { resource: orders, rest: ordersApi, addToSchema: addOrders },
-]
+/** Orders of pets, in both APIs: an entry of src/resources.ts, if the product had them. */
+export const servedOrders = { resource: orders, rest: ordersApi, addToSchema: addOrders }

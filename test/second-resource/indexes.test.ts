@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { combinationsOf } from '../../src/store/lists.ts'
 import { columnOf } from '../../src/store/table.ts'
 import { testWithOrders as test } from './fixture.ts'
-import { WITH_ORDERS } from './index.ts'
+import { WITH_ORDERS } from './fixture.ts'
 
 test('each combination of filters that a list accepts has an index that ends with the id', async ({ service }) => {
   for (const { resource } of WITH_ORDERS) {

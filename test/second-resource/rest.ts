@@ -46,8 +46,8 @@ const createOrder: Operation = {
     operationId: 'createOrder',
     summary: 'Place an order',
     description: 'Places an order and returns it. With an `Idempotency-Key` the request may be repeated safely.',
-    requestBody: createBody(NewOrder, 'order', { one: { summary: 'One pet', value: NEW } }),
-    responses: createResponses(Order, 'order', 'orders', examples),
+    requestBody: createBody(orders, { one: { summary: 'One pet', value: NEW } }),
+    responses: createResponses(orders, 'orders', examples),
   },
 }
 

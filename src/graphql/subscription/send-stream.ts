@@ -6,6 +6,7 @@ import { recordError } from '../../http/error-handler.ts'
 import { callerOf } from '../../http/request.ts'
 import type { Limits } from '../../limits.ts'
 import type { Observe } from '../../telemetry/observation.ts'
+import { toErrors } from '../errors.ts'
 import { copyOf } from './events.ts'
 import type { Subscription } from './subscribe.ts'
 import { SSE, type Transport } from './transports.ts'
@@ -72,9 +73,7 @@ export async function sendStream(
   else res.end()
 
   function lastResult(error: ApiError): string {
-    recordError(observe, error, req)
-    const { code, message, status } = error
-    return transport.result(JSON.stringify({ errors: [{ message, extensions: { code, status } }] }))
+    return transport.result(JSON.stringify({ errors: toErrors(error, observe, req) }))
   }
 }
 

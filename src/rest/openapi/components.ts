@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ErrorCode } from '../../errors.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
 import { Int64 } from '../../store/contract.ts'
+import type { Resource } from '../../store/resource.ts'
 
 export type Json = { [member: string]: unknown }
 
@@ -71,13 +72,13 @@ export function listResponses(schema: z.ZodType, example: string, examples: Json
 }
 
 /** The body of a creation. */
-export function createBody(schema: z.ZodType, noun: string, examples: Json): Json {
+export function createBody({ input, noun }: Resource, examples: Json): Json {
   const description = `The ${noun}, at most ${MAX_BODY_BYTES / 1024} KiB.`
-  return { required: true, description, content: json(schema, examples) }
+  return { required: true, description, content: json(input, examples) }
 }
 
 /** The responses of a creation. @param path below `/v1` */
-export function createResponses(schema: z.ZodType, noun: string, path: string, examples: Json): Json {
+export function createResponses({ item, noun }: Resource, path: string, examples: Json): Json {
   const replayed = header(`An earlier request with the same key added the ${noun}.`, 'true', '^true$')
   return {
     201: {
@@ -90,7 +91,7 @@ export function createResponses(schema: z.ZodType, noun: string, path: string, e
         ),
         'Idempotent-Replayed': { ...replayed, required: false },
       },
-      content: json(schema, examples),
+      content: json(item, examples),
     },
   }
 }
