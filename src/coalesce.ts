@@ -3,6 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** How long what is shared waits for what was sent before, in milliseconds: a statement that hangs delays no other. */
 export const MAX_WAIT_MS = 100
 
+/** @param hasWaited whether it begins later than its request */
+type Read<T> = (hasWaited: boolean) => Promise<T>
+
 /**
  * Coalesces concurrent reads with the same key (single-flight with a fresh read).
  *
@@ -26,15 +29,15 @@ export function createCoalescer<T>() {
     return result
   }
 
-  async function startAfter(previous: Promise<unknown>, key: string, read: () => Promise<T>): Promise<T> {
+  async function startAfter(previous: Promise<unknown>, key: string, read: Read<T>): Promise<T> {
     await Promise.race([previous, sleep(MAX_WAIT_MS, undefined, { ref: false })])
     next.delete(key)
-    return start(key, read)
+    return start(key, () => read(true))
   }
 
-  return (key: string, read: () => Promise<T>): Promise<T> => {
+  return (key: string, read: Read<T>): Promise<T> => {
     const previous = current.get(key)
-    if (!previous) return start(key, read)
+    if (!previous) return start(key, () => read(false))
     const shared = next.get(key) ?? startAfter(previous, key, read)
     next.set(key, shared)
     return shared

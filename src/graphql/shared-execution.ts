@@ -1,9 +1,13 @@
-import { type ExecutionResult, type GraphQLError, OperationTypeNode } from 'graphql'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type ExecutionResult, type GraphQLError, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
 import { createCoalescer } from '../coalesce.ts'
 import { lazy } from '../lazy.ts'
 import type { Analyze } from './analysis.ts'
 import { operationOf, type Plugin } from './context.ts'
 import type { GraphQLContext } from './schema/builder.ts'
+
+/** Shorter executions begin together, so that they share statements. In milliseconds. */
+const LONG_EXECUTION_MS = 1
 
 type Data = Required<ExecutionResult>['data']
 
@@ -21,19 +25,30 @@ interface SharedOutcome {
  */
 export function useSharedExecution(analyze: Analyze): Plugin {
   const coalesce = createCoalescer<SharedOutcome>()
+  /** What the last execution of an operation took until it waited for the database, in milliseconds. */
+  const lastMs = new WeakMap<OperationDefinitionNode, number>()
+  /** The turn of the event loop for the last long execution that begins later than its request: each has its own. */
+  let lastTurn: Promise<void> = Promise.resolve()
 
   return {
     onExecute({ args, context, executeFn, setExecuteFn }) {
       const { params, req, resolved, services } = context
-      if (operationOf(context).operation !== OperationTypeNode.QUERY) return
+      const operation = operationOf(context)
+      if (operation.operation !== OperationTypeNode.QUERY) return
       if (params !== resolved) return // another plugin has changed them, so the text of the request does not say all
       // Introspection waits for nothing, so all of its execution is in the turn of its client.
       if (analyze(args.document).introspects) return
 
-      async function execute(): Promise<SharedOutcome> {
+      async function execute(hasWaited: boolean): Promise<SharedOutcome> {
+        // It is no longer in the turn of its client, and many may begin when one statement ends.
+        const isLong = (lastMs.get(operation) ?? 0) > LONG_EXECUTION_MS
+        if (isLong && hasWaited) await (lastTurn = lastTurn.then(() => nextTurn()))
         const deadline = req.deadline.fork()
         const contextValue: GraphQLContext = { services, deadline, caller: undefined }
-        const result = (await executeFn({ ...args, contextValue })) as ExecutionResult // nothing is streamed
+        const beganMs = performance.now()
+        const execution = executeFn({ ...args, contextValue }) as Promise<ExecutionResult> // nothing is streamed
+        lastMs.set(operation, performance.now() - beganMs)
+        const result = await execution
         return { result, dataJson: lazy(() => JSON.stringify(result.data)), databaseMs: deadline.databaseMs }
       }
       setExecuteFn(async () => {

@@ -1,8 +1,11 @@
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect } from 'vitest'
+import type { Builder } from '../../src/graphql/schema/builder.ts'
+import { RESOURCES } from '../../src/resources.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { connectTo, statusesIn } from '../support/raw-http.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
 const CONNECTIONS = 60
 
@@ -48,6 +51,36 @@ test('another key does not wait for all executions of a document that was execut
   expect(statusesIn(other)).toEqual([201])
   expect(completed).toBeLessThan(CONNECTIONS / 6)
   expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 200))
+})
+
+test('long executions that begin later than their requests begin in a turn each', async ({ service }) => {
+  let [turn, requests, release] = [0, 0, () => {}]
+  const released = new Promise<number>((resolve) => (release = () => resolve(1)))
+  const turns: number[] = []
+  const resolve = () => {
+    turns.push(turn)
+    for (const beganMs = performance.now(); performance.now() - beganMs < 3;);
+    return released
+  }
+  const addToSchema = (builder: Builder) => {
+    RESOURCES.forEach((one) => one.addToSchema(builder))
+    builder.queryFields((t) => ({ long: t.int({ extensions: { cost: 1, scope: 'pets:read' }, resolve }) }))
+  }
+  const resources = RESOURCES.map((one) => ({ ...one, addToSchema }))
+  const count = () => {
+    turn++
+    if (turns.length < 20) setImmediate(count)
+  }
+  count()
+  const peer = await service.startPeer({ resources, plugins: [{ onExecute: () => void requests++ }] })
+  const sendEach = () => Promise.all([...'abcdefghij'].map((n) => peer.graphql('{ long }', { n })))
+  const first = sendEach()
+  await waitUntil(() => turns.length === 10)
+  const second = sendEach()
+  await waitUntil(() => requests === 20)
+  release()
+  await Promise.all([first, second])
+  expect(new Set(turns.slice(10)).size).toBe(10)
 })
 
 test('requests of a key whose requests wait too long are 503, those of other keys are served', async ({ service }) => {
