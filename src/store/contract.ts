@@ -18,9 +18,18 @@ export function isInt64(schema: z.ZodType): boolean {
   return schema.safeParse(0n).success
 }
 
-/** Whether it is `z.iso.datetime()`, with or without `optional()`. */
-export function isTime(schema: z.ZodType): boolean {
-  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).format === 'date-time'
+/** The type and the format of a member in JSON, with or without `optional()`: `date-time` is the format of `z.iso.datetime()`. */
+export function jsonTypeOf(schema: z.ZodType) {
+  const {
+    type,
+    format,
+    enum: values,
+  } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    metadata: z.registry(), // without the names of schemas, which would be references
+  })
+  return { type, format, values }
 }
 
 /** The sizes of a page (specification §8). */

@@ -1,10 +1,14 @@
 import { invalidArgument } from '../errors.ts'
-import { parseInt64 } from './contract.ts'
+import { isInt64, jsonTypeOf, parseInt64 } from './contract.ts'
 import { type Filter, membersOf, type Resource } from './resource.ts'
+
+/** In a cursor, for a member by which the list is not filtered. */
+const ANY = 'all'
 
 /** The positions in the lists of a resource, opaque to clients. */
 export function createCursors<R extends Resource>(resource: R) {
   const members = Object.keys(resource.filters)
+  for (const member of members) requireFilterable(resource, member)
   const prefix = resource.version1 ? '' : `${resource.name}:`
 
   /** Identifies a filter: its values, as far as there are some. */
@@ -14,7 +18,7 @@ export function createCursors<R extends Resource>(resource: R) {
     const end = last === undefined ? 1 : members.indexOf(last) + 1
     return members
       .slice(0, end)
-      .map((member) => String(values[member] ?? 'all'))
+      .map((member) => String(values[member] ?? ANY))
       .join()
   }
 
@@ -32,4 +36,12 @@ export function createCursors<R extends Resource>(resource: R) {
   }
 
   return { filterKey, toCursor, parseCursor }
+}
+
+/** @throws Error for a filter by text: its values may contain what separates them, or be the word for no value */
+function requireFilterable({ name, item }: Resource, member: string): void {
+  const schema = item.shape[member]
+  const values = schema && jsonTypeOf(schema).values
+  const isEnum = values?.every((value) => /^\w+$/.test(String(value)) && value !== ANY)
+  if (!isEnum && !(schema && isInt64(schema))) throw new Error(`${name} cannot be filtered by ${member}`)
 }

@@ -1,12 +1,18 @@
 import type { z } from 'zod'
-import { isInt64, isTime } from './contract.ts'
+import { isInt64, jsonTypeOf } from './contract.ts'
 import type { Input, Item, Resource } from './resource.ts'
 
 /** A row of `selectArrays`: the values of each member, or null if there are no items. */
 export type Arrays = Record<string, unknown[] | null>
 
-/** SQL: the format of a member that is `z.iso.datetime()`, in a column TIMESTAMPTZ. */
-const RFC_3339 = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`
+/** SQL, by the format of a member in JSON: what pg would read as a Date. In columns TIMESTAMPTZ and DATE. */
+const SELECT_AS_TEXT: Record<string, (column: string) => string> = {
+  'date-time': (column) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+  date: (column) => `to_char(${column}, 'YYYY-MM-DD')`,
+}
+
+/** Those that lists, lookups, inserts and events read alike. Others, such as NUMERIC, pg reads in another way than JSON. */
+const TYPES = new Set<unknown>(['string', 'integer', 'boolean'])
 
 /** How SQL names the table of a resource and the sequence of its ids. */
 export function namesOf({ table }: Resource) {
@@ -65,18 +71,21 @@ export function describeTable<R extends Resource>(resource: R) {
   }
 }
 
-/** How SQL names and selects a member of an item. */
+/** How SQL names and selects a member of an item. @throws Error for a type that the store does not read */
 function toColumn(member: string, schema: z.ZodType, isInput: boolean) {
   const column = columnOf(member)
+  const { type, format = '' } = jsonTypeOf(schema)
+  if (!isInt64(schema) && !TYPES.has(type)) throw new Error(`${member}: the store reads no values of this type`)
+  const toText = SELECT_AS_TEXT[format]
   return {
     member,
     column,
     isInput,
     /** After an insert: what clients do not send, and what is not stored as they have sent it. */
-    isReturned: !isInput || isTime(schema),
+    isReturned: !isInput || toText !== undefined,
     /** In JSON, int64 is text, because JSON.parse rounds numbers. */
     isInt64: isInt64(schema),
-    selected: isTime(schema) ? `to_char(item."${column}" AT TIME ZONE 'UTC', ${RFC_3339})` : `item."${column}"`,
+    selected: toText ? toText(`item."${column}"`) : `item."${column}"`,
   }
 }
 

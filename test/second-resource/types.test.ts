@@ -1,0 +1,56 @@
+import { expect, test as base } from 'vitest'
+import { z } from 'zod'
+import { Int64 } from '../../src/store/contract.ts'
+import { createCursors } from '../../src/store/cursor.ts'
+import type { Resource } from '../../src/store/resource.ts'
+import { createStore } from '../../src/store/store.ts'
+import { testWithService as test } from '../support/harness.ts'
+
+const visitsWith = (day: z.ZodType) =>
+  ({
+    name: 'visits',
+    noun: 'visit',
+    table: 'visit',
+    item: z.object({ id: Int64, day }),
+    input: z.object({ day }),
+    scopes: { read: 'visits:read', write: 'visits:write' },
+    filters: {},
+  }) satisfies Resource
+
+test('a date is the same text in creation, replay, list and lookup, whatever DateStyle and time zone are', async ({
+  service,
+}) => {
+  const { pool } = service.database
+  await pool.query(`CREATE TABLE visit (id bigserial PRIMARY KEY, day date NOT NULL);
+    DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET DateStyle TO German', current_database());
+      EXECUTE format('ALTER DATABASE %I SET timezone TO ''Asia/Kolkata''', current_database()); END $$`)
+  const { database } = await service.startPeer()
+  const { create, get, list } = createStore(visitsWith(z.iso.date()), database.statements, database.runCount)
+  const days = ['2026-12-24', '0001-01-01', '9999-12-31']
+  const { rows } = await pool.query('SELECT max(id) AS id FROM api_key')
+  const clientId = BigInt(rows[0].id)
+  for (const [n, day] of days.entries()) {
+    const once = { clientId, key: day }
+    expect((await create({ day }, once)).item).toEqual({ id: BigInt(n + 1), day })
+    expect((await create({ day }, once)).item).toEqual({ id: BigInt(n + 1), day })
+    expect(await get(String(n + 1))).toEqual({ id: BigInt(n + 1), day })
+  }
+  expect((await create({ day: '2026-12-25' })).item).toEqual({ id: 4n, day: '2026-12-25' })
+  expect((await list({ limit: 3 })).items.map(({ day }) => day)).toEqual(['2026-12-25', '9999-12-31', '0001-01-01'])
+})
+
+base('a member of a type that lists and lookups would read differently is rejected at the start', () => {
+  const database = { batch: () => async () => expect.unreachable(), run: async () => [] } as never
+  for (const type of [z.number(), z.array(z.string()), z.date()])
+    expect(() => createStore(visitsWith(type), database, database)).toThrow(
+      'day: the store reads no values of this type',
+    )
+})
+
+base('a filter by text, whose values could be taken for others in a cursor, is rejected at the start', () => {
+  const of = (day: z.ZodType) => () => createCursors({ ...visitsWith(day), filters: { day: 'text' } })
+  for (const type of [z.string(), z.enum(['all', 'none']), z.enum(['a,b'])]) {
+    expect(of(type)).toThrow('visits cannot be filtered by day')
+  }
+  expect(of(z.enum(['a', 'b']).optional())).not.toThrow()
+})
