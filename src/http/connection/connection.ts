@@ -54,8 +54,8 @@ export class Connection {
   /** Node serves a request with `Upgrade` (RFC 9110 §7.8) as any other, but loses what arrives with it behind its end. */
   #isFollowed({ headers }: IncomingMessage): boolean {
     if (headers.upgrade === undefined) return false
-    const { parser } = this.socket as { parser?: { getCurrentBuffer(): Buffer } | null } // of Node, not documented
-    const bytes = parser?.getCurrentBuffer() ?? Buffer.alloc(0)
+    const { parser } = this.socket as { parser?: { getCurrentBuffer?(): Buffer } | null } // of Node, not documented
+    const bytes = parser?.getCurrentBuffer?.() ?? Buffer.alloc(0) // without: as if more followed
     const end = bytes.indexOf('\r\n\r\n') + 4 + Number(headers['content-length'] ?? 0)
     return 'transfer-encoding' in headers || end !== bytes.length
   }
