@@ -14,8 +14,10 @@ export const Int64 = z
   .transform(BigInt)
   .refine((n) => n >= INT64_MIN && n <= INT64_MAX, int64Message)
 
+/** Whether it is `Int64`, also with `optional()` and with rules, which may reject the value but not its type. */
 export function isInt64(schema: z.ZodType): boolean {
-  return schema.safeParse(0n).success
+  const { error } = schema.safeParse(0n)
+  return !error?.issues.some(({ code }) => code.startsWith('invalid_'))
 }
 
 /** The type and the format of a member in JSON, with or without `optional()`: `date-time` is the format of `z.iso.datetime()`. */

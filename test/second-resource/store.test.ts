@@ -4,6 +4,8 @@ import { createGapReader } from '../../src/feed/gap-reader.ts'
 import { RecentItems } from '../../src/feed/recent.ts'
 import { createStore } from '../../src/store/store.ts'
 import { createStatements } from '../../src/database/statements.ts'
+import { toInput } from '../../src/graphql/schema/arguments.ts'
+import { Int64 } from '../../src/store/contract.ts'
 import { databaseOf, type TestService, withClient } from '../support/harness.ts'
 import { interceptStatements, recordStatements } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -53,6 +55,17 @@ test('what PostgreSQL adds is the same in creation, replay, list, lookup and fee
   expect(await Promise.all(oldest.map(({ id }) => get(String(id))))).toEqual(oldest)
   expect((await list({ limit: 30, status: 'placed' })).items.slice(10)).toEqual(oldest.toReversed())
   expect((await readFeed(peer)).slice(0, 20)).toEqual(oldest)
+})
+
+test('an int64 with a rule is exact in both APIs', async ({ service }) => {
+  const petId = Int64.refine((id) => id > 0n, 'must be positive')
+  const positive = { ...orders, input: orders.input.extend({ petId }), item: orders.item.extend({ petId }) }
+  const id = 2n ** 53n + 1n
+  await service.database.pool.query("INSERT INTO animal (id, name, category_id) VALUES ($1, 'Tom', 1)", [id])
+  const { create, list } = createStore(positive, service.database.statements, service.database.runCount)
+  await create(toInput(positive, { petId: String(id), quantity: 1 }))
+  expect((await list({ limit: 1 })).items).toMatchObject([{ petId: id }])
+  expect(() => toInput(positive, { petId: '0', quantity: 1 })).toThrow('petId: must be positive')
 })
 
 test('a time that clients send is returned as it is stored', async ({ service }) => {
