@@ -5,6 +5,9 @@ import { type Filter, membersOf, type Resource } from './resource.ts'
 /** In a cursor, for a member by which the list is not filtered. */
 const ANY = 'all'
 
+/** Of a list and of a stream, beside a filter. */
+const RESERVED = new Set(['limit', 'cursor', 'first', 'last', 'after', 'before', 'clientId', 'signal'])
+
 /** The positions in the lists of a resource, opaque to clients. */
 export function createCursors<R extends Resource>(resource: R) {
   const members = Object.keys(resource.filters)
@@ -38,10 +41,11 @@ export function createCursors<R extends Resource>(resource: R) {
   return { filterKey, toCursor, parseCursor }
 }
 
-/** @throws Error for a filter by text: its values may contain what separates them, or be the word for no value */
+/** @throws Error for a reserved name, and for text: it may contain what separates values, or be the word for no value */
 function requireFilterable({ name, item }: Resource, member: string): void {
   const schema = item.shape[member]
   const values = schema && jsonTypeOf(schema).values
   const isEnum = values?.every((value) => /^\w+$/.test(String(value)) && value !== ANY)
-  if (!isEnum && !(schema && isInt64(schema))) throw new Error(`${name} cannot be filtered by ${member}`)
+  if (RESERVED.has(member) || (!isEnum && !(schema && isInt64(schema))))
+    throw new Error(`${name} cannot be filtered by ${member}`)
 }

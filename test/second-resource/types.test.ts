@@ -47,10 +47,16 @@ base('a member of a type that lists and lookups would read differently is reject
     )
 })
 
-base('a filter by text, whose values could be taken for others in a cursor, is rejected at the start', () => {
-  const of = (day: z.ZodType) => () => createCursors({ ...visitsWith(day), filters: { day: 'text' } })
-  for (const type of [z.string(), z.enum(['all', 'none']), z.enum(['a,b'])]) {
-    expect(of(type)).toThrow('visits cannot be filtered by day')
-  }
-  expect(of(z.enum(['a', 'b']).optional())).not.toThrow()
-})
+base(
+  'a filter by text, which could be taken for another one in a cursor, or with a reserved name is rejected at the start',
+  () => {
+    const of = (day: z.ZodType) => () => createCursors({ ...visitsWith(day), filters: { day: 'text' } })
+    for (const type of [z.string(), z.enum(['all', 'none']), z.enum(['a,b'])]) {
+      expect(of(type)).toThrow('visits cannot be filtered by day')
+    }
+    expect(of(z.enum(['a', 'b']).optional())).not.toThrow()
+    const item = z.object({ id: Int64, after: Int64 })
+    const reserved = { ...visitsWith(z.string()), item, filters: { after: 'bigint' } }
+    expect(() => createCursors(reserved)).toThrow('visits cannot be filtered by after')
+  },
+)
