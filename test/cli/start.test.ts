@@ -239,7 +239,7 @@ describe('without a reader of its log it serves until SIGTERM, and exits with 0'
     return { ...launch('main.js', env, stdout), port, send }
   }
 
-  test.for([0, 3])('that has gone after line %i', async (lines, { sandbox }) => {
+  test.for([0, 1, 2, 3, 4])('that has gone after line %i', async (lines, { sandbox }) => {
     const { child, send, signal } = await startWithout(sandbox)
     let received = 0
     child.stdout?.on('data', (text: string) => {
