@@ -7,6 +7,11 @@ import { describe, expect, test } from 'vitest'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const SRC = join(ROOT, 'src')
 
+/** Of each resource that is served. */
+const RESOURCE_FOLDERS = [
+  ...readFileSync(join(SRC, 'resources.ts'), 'utf8').matchAll(/(?<= from '\.\/)\w+\/(?=index\.ts')/g),
+].map(String)
+
 /** The layers, from top to bottom: a file may import from lower layers and from its own entry, a file or a folder. */
 const LAYERS = [
   ['main.ts'],
@@ -14,7 +19,7 @@ const LAYERS = [
   ['development.ts', 'resources.ts'],
   ['service.ts'],
   ['app.ts'],
-  ['pets/'],
+  RESOURCE_FOLDERS,
   ['pages/', 'rest/', 'graphql/'],
   ['auth/'],
   ['http/'],
@@ -35,7 +40,7 @@ const DATABASE = /^(pg|@prisma\/.*|database\/.*)$/
 
 /** What an entry must not import, although it is in a lower layer: packages, and our files as paths from src. */
 const FORBIDDEN_IMPORTS: Record<string, RegExp[]> = {
-  'pets/': [WEB, DATABASE],
+  ...Object.fromEntries(RESOURCE_FOLDERS.map((folder) => [folder, [WEB, DATABASE]])),
   'store/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
   'feed/': [WEB, /^database\/(?!generated\/|statements\.ts$)/],
   'auth/': [GRAPHQL, /^database\/(?!generated\/|statements\.ts$)/],

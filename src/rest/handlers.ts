@@ -29,6 +29,8 @@ export function listQuery(
       .optional()
       .meta({ description: `Filter by ${name}.` }),
   ])
+  const names = Object.keys(filters).map((name) => `\`${name}\``)
+  const sameFilter = names.length ? `, valid only with the same ${names.join(', ')} filter` : ''
   return z.object({
     limit: z
       .string(NO_REPEAT)
@@ -41,9 +43,7 @@ export function listQuery(
       .string(NO_REPEAT)
       .optional()
       .meta({
-        description: `Start of the page: from a \`next\` link, opaque, valid only with the same ${Object.keys(filters)
-          .map((name) => `\`${name}\``)
-          .join(', ')} filter.`,
+        description: `Start of the page: from a \`next\` link, opaque${sameFilter}.`,
         pattern: '^[A-Za-z0-9_-]+$',
         maxLength: 64,
         examples: [cursorExample],

@@ -9,6 +9,7 @@ import { createProgramFolder, postgresBin } from '../chaos/programs.ts'
 import { openStream } from '../support/event-stream.ts'
 import { startService, type TestService } from '../support/harness.ts'
 import { freePort } from '../support/processes.ts'
+import { WITH_ORDERS } from '../second-resource/fixture.ts'
 import { ordersMigration } from '../support/postgres.ts'
 import { grantsSql, rolesSql } from '../support/role-sql.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -109,7 +110,9 @@ async function loseAndRestore(urls: Urls, backUp: () => Promise<unknown>, restor
   })
   await run(urls.owner, moveSequences)
   const { rows: sequences } = await run(urls.owner, 'SELECT sequencename AS name, last_value AS last FROM pg_sequences')
-  expect(sequences.map(({ name }) => name).sort()).toEqual(['animal_id_seq', 'api_key_id_seq', 'order_id_seq'])
+  expect(sequences.map(({ name }) => name).sort()).toEqual(
+    [...WITH_ORDERS.map(({ resource }) => `${resource.table}_id_seq`), 'api_key_id_seq'].sort(),
+  )
   for (const { name, last } of sequences) expect(Number(last), name).toBeGreaterThanOrEqual(1_000_000_000)
   await withService(urls.service, key, async (service) => {
     const streams = await Promise.all([2n, 3n, newestLost].map((id) => subscribe(service, id)))

@@ -8,8 +8,7 @@ import { Execution } from '../../src/graphql/executor.ts'
 import { checkLimits, limits, REPORT } from '../../src/graphql/limits.ts'
 import type { ListQuery } from '../../src/store/lists.ts'
 import { Deadline } from '../../src/http/deadline.ts'
-import { schema } from '../support/schema.ts'
-import { fragments, RULES, selectionSetOf } from './random-document.ts'
+import { fragments, RULES, schema, selectionSetOf } from './random-document.ts'
 
 /** Number of documents; `npm run fuzz` executes 50,000. A failure prints the seed; FUZZ_SEED repeats the run. */
 const documents = Number(process.env.FUZZ_DOCUMENTS ?? 500)

@@ -10,7 +10,11 @@ import {
   NoUnusedVariablesRule,
   specifiedRules,
 } from 'graphql'
-import { schema } from '../support/schema.ts'
+import { createSchema } from '../../src/graphql/schema/index.ts'
+import { pets } from '../../src/pets/index.ts'
+
+/** With one resource, whatever the service serves: the documents have its types and arguments. */
+export const schema = createSchema([pets])
 
 /** The rules of validation for these documents, which declare variables and fragments that they may not use. */
 export const RULES = specifiedRules.filter((rule) => ![NoUnusedFragmentsRule, NoUnusedVariablesRule].includes(rule))

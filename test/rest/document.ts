@@ -1,3 +1,4 @@
+import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { createRouteOf } from '../../src/http/router.ts'
 import { RESOURCES } from '../../src/resources.ts'
@@ -98,7 +99,10 @@ function deprecationHeaders({ deprecated, responses }: Operation, status: number
   return Object.fromEntries(Object.entries(headers).map(([name, header]) => [name, { ...header, required: false }]))
 }
 
-const ajv = new Ajv2020({ strict: false, formats: { int32: true, int64: Number.isInteger } })
+const ajv = new Ajv2020({
+  strict: false,
+  formats: { int32: true, int64: Number.isInteger, date: fullFormats.date, 'date-time': fullFormats['date-time'] },
+})
 const validators = new Map<string, ValidateFunction>()
 
 /** @returns a validator of a schema of the document, which rejects undocumented members */

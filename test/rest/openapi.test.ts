@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { RESOURCES } from '../../src/resources.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { deviations, exampleOf, paths } from './document.ts'
@@ -13,7 +14,7 @@ describe('the examples of the OpenAPI document', () => {
 
   test.for(examples)('of $operationId form a valid request ($summary)', async (example, { service }) => {
     const { path, method, parameters, value } = example
-    await service.database.prisma.animal.create({ data: { id: 42n, name: 'Rex', categoryId: 7n } })
+    await createExamples(service)
     const values = (location: string) =>
       parameters
         .filter((parameter) => parameter.in === location)
@@ -27,6 +28,22 @@ describe('the examples of the OpenAPI document', () => {
     expect(response.status).toBe(method === 'post' ? 201 : 200)
   })
 })
+
+/** Creates the item of each resource to which examples refer, from the example of its body. */
+async function createExamples({ database, send }: TestService): Promise<void> {
+  for (const { resource, rest } of RESOURCES) {
+    for (const { path } of rest.operations) {
+      const [id] = paths[path]?.['get']?.parameters.filter((parameter) => parameter.in === 'path') ?? []
+      if (!id) continue
+      const collection = path.replace(/\/\{.*/, '')
+      const [body] = Object.values(paths[collection]?.['post']?.requestBody?.content['application/json'].examples ?? {})
+      await database.pool.query('SELECT setval($1, $2, false)', [`${resource.table}_id_seq`, exampleOf(id)])
+      const headers = { 'Content-Type': 'application/json' }
+      const init = { method: 'POST', headers, body: JSON.stringify(body?.value) }
+      expect((await send(`/v1${collection}`, init)).status).toBe(201)
+    }
+  }
+}
 
 describe('the OpenAPI document describes the responses', () => {
   const operations = [

@@ -11,13 +11,14 @@ export function addOrders(builder: Builder): void {
   const StatusType = builder.enumType('OrderStatus', { values: OrderStatus.options })
   const OrderType = builder.objectRef<Order>('Order').implement({
     description: 'An order of a pet.',
-    fields: (t) => ({
-      id: t.id({ description: `Assigned by the service: ${DECIMAL_INT64}.`, resolve: ({ id }) => id.toString() }),
-      petId: t.id({ description: `The pet: ${DECIMAL_INT64}.`, resolve: ({ petId }) => petId.toString() }),
-      quantity: t.exposeInt('quantity', { description: 'How many of them.' }),
-      status: t.expose('status', { type: StatusType, description: 'How far the order is.' }),
-      createdAt: t.exposeString('createdAt', { description: 'When it was placed (RFC 3339).' }),
-    }),
+    fields: (t) =>
+      ({
+        id: t.id({ description: `Assigned by the service: ${DECIMAL_INT64}.`, resolve: ({ id }) => id.toString() }),
+        petId: t.id({ description: `The pet: ${DECIMAL_INT64}.`, resolve: ({ petId }) => petId.toString() }),
+        quantity: t.exposeInt('quantity', { description: 'How many of them.' }),
+        status: t.expose('status', { type: StatusType, description: 'How far the order is.' }),
+        createdAt: t.exposeString('createdAt', { description: 'When it was placed (RFC 3339).' }),
+      }) satisfies Record<keyof Order, unknown>,
   })
   const InputType = builder.inputType('NewOrder', {
     description: 'An order to place.',
