@@ -3,15 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** How long what is shared waits for what was sent before, in milliseconds: a statement that hangs delays no other. */
 export const MAX_WAIT_MS = 100
 
-/** @param hasWaited whether it begins later than its request */
-type Read<T> = (hasWaited: boolean) => Promise<T>
-
 /**
  * Coalesces concurrent reads with the same key (single-flight with a fresh read).
  *
- * Callers never join a read that has started, since it may predate a write that they know of; while one is in flight,
- * they share the *next* one. So a result is never older than its request, on any number of instances. Nothing is cached:
- * an error reaches the callers of that read and no others.
+ * A read begins in the call unless one is in flight. Callers never join one that has started, since it may predate a write
+ * that they know of: meanwhile they share the *next* one. So a result is never older than its request, on any number of
+ * instances. Nothing is cached: an error reaches the callers of that read and no others.
  */
 export function createCoalescer<T>() {
   /** By key: the read that has not started. */
@@ -29,15 +26,15 @@ export function createCoalescer<T>() {
     return result
   }
 
-  async function startAfter(previous: Promise<unknown>, key: string, read: Read<T>): Promise<T> {
+  async function startAfter(previous: Promise<unknown>, key: string, read: () => Promise<T>): Promise<T> {
     await Promise.race([previous, sleep(MAX_WAIT_MS, undefined, { ref: false })])
     next.delete(key)
-    return start(key, () => read(true))
+    return start(key, read)
   }
 
-  return (key: string, read: Read<T>): Promise<T> => {
+  return (key: string, read: () => Promise<T>): Promise<T> => {
     const previous = current.get(key)
-    if (!previous) return start(key, () => read(false))
+    if (!previous) return start(key, read)
     const shared = next.get(key) ?? startAfter(previous, key, read)
     next.set(key, shared)
     return shared

@@ -39,10 +39,10 @@ export function useSharedExecution(analyze: Analyze): Plugin {
       // Introspection waits for nothing, so all of its execution is in the turn of its client.
       if (analyze(args.document).introspects) return
 
-      async function execute(hasWaited: boolean): Promise<SharedOutcome> {
-        // It is no longer in the turn of its client, and many may begin when one statement ends.
+      async function execute(isInTurn: boolean): Promise<SharedOutcome> {
         const isLong = (lastMs.get(operation) ?? 0) > LONG_EXECUTION_MS
-        if (isLong && hasWaited) await (lastTurn = lastTurn.then(() => nextTurn()))
+        // Many may begin when one statement ends.
+        if (isLong && !isInTurn) await (lastTurn = lastTurn.then(() => nextTurn()))
         const deadline = req.deadline.fork()
         const contextValue: GraphQLContext = { services, deadline, caller: undefined }
         const beganMs = performance.now()
@@ -52,7 +52,11 @@ export function useSharedExecution(analyze: Analyze): Plugin {
         return { result, dataJson: lazy(() => JSON.stringify(result.data)), databaseMs: deadline.databaseMs }
       }
       setExecuteFn(async () => {
-        return new SharedResult(await req.deadline.runShared(() => coalesce(req.bodyText ?? req.originalUrl, execute)))
+        let isInTurn = true // of its client
+        const text = req.bodyText ?? req.originalUrl
+        const outcome = req.deadline.runShared(() => coalesce(text, () => execute(isInTurn)))
+        isInTurn = false
+        return new SharedResult(await outcome)
       })
     },
   }
