@@ -4,7 +4,7 @@ import { createGapReader } from '../../src/feed/gap-reader.ts'
 import { RecentItems } from '../../src/feed/recent.ts'
 import { createStore } from '../../src/store/store.ts'
 import { createStatements } from '../../src/database/statements.ts'
-import { toInput } from '../../src/graphql/schema/arguments.ts'
+import { createToInput } from '../../src/graphql/schema/arguments.ts'
 import { Int64 } from '../../src/store/contract.ts'
 import { databaseOf, type TestService, withClient } from '../support/harness.ts'
 import { interceptStatements, recordStatements } from '../support/statements.ts'
@@ -63,9 +63,9 @@ test('an int64 with a rule is exact in both APIs', async ({ service }) => {
   const id = 2n ** 53n + 1n
   await service.database.pool.query("INSERT INTO animal (id, name, category_id) VALUES ($1, 'Tom', 1)", [id])
   const { create, list } = createStore(positive, service.database.statements, service.database.runCount)
-  await create(toInput(positive, { petId: String(id), quantity: 1 }))
+  await create(createToInput(positive)({ petId: String(id), quantity: 1 }))
   expect((await list({ limit: 1 })).items).toMatchObject([{ petId: id }])
-  expect(() => toInput(positive, { petId: '0', quantity: 1 })).toThrow('petId: must be positive')
+  expect(() => createToInput(positive)({ petId: '0', quantity: 1 })).toThrow('petId: must be positive')
 })
 
 test('a time that clients send is returned as it is stored', async ({ service }) => {

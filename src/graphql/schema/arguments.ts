@@ -51,19 +51,26 @@ export function pageCost(args: PageSizes): number {
   return PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1
 }
 
-/** A value as the contract takes it. Null counts as absent; an ID that is no int64 is rejected with the message for numbers. */
-function toContract(schema: z.ZodType, value: unknown): unknown {
-  const isId = typeof value === 'string' && isInt64(schema)
-  return (isId ? (parseInt64(value) ?? Number.NaN) : value) ?? undefined
+/**
+ * @returns converts a value to what the contract takes. Null counts as absent; an ID that is no int64 is rejected with the
+ *   message for numbers
+ */
+function createToContract(schema: z.ZodType): (value: unknown) => unknown {
+  if (!isInt64(schema)) return (value) => value ?? undefined
+  return (value) => (typeof value === 'string' ? (parseInt64(value) ?? Number.NaN) : (value ?? undefined))
 }
 
-/** @throws ApiError INVALID_ARGUMENT with the fields that the contract rejects */
-export function toInput<R extends Resource>({ input: schema }: R, input: object): Input<R> {
-  const values = input as Record<string, unknown> // of any type
-  const members = Object.entries(schema.shape).map(([member, type]) => [member, toContract(type, values[member])])
-  const { data, error } = schema.safeParse(Object.fromEntries(members))
-  if (error) throw invalidArgument(error.issues, ['input'])
-  return data as Input<R> // of the same schema
+/** @returns reads an input. It throws ApiError INVALID_ARGUMENT with the fields that the contract rejects */
+export function createToInput<R extends Resource>({ input: schema }: R) {
+  const members = Object.entries(schema.shape).map(([member, type]) => [member, createToContract(type)] as const)
+  return (input: object): Input<R> => {
+    const values = input as Record<string, unknown> // of any type
+    const { data, error } = schema.safeParse(
+      Object.fromEntries(members.map(([member, toContract]) => [member, toContract(values[member])])),
+    )
+    if (error) throw invalidArgument(error.issues, ['input'])
+    return data as Input<R> // of the same schema
+  }
 }
 
 const PageArgs = z.object({
@@ -78,7 +85,7 @@ export function createListArguments<R extends Resource>(resource: R) {
   const { filterKey, parseCursor } = createCursors(resource)
   const filterShape = Object.keys(resource.filters).map((member) => {
     const schema = resource.item.shape[member] ?? z.never() // filters are members
-    return [member, z.preprocess((value) => toContract(schema, value), schema.optional())]
+    return [member, z.preprocess(createToContract(schema), schema.optional())]
   })
   const FilterArgs = z.object(Object.fromEntries(filterShape) as Record<string, z.ZodType>)
   const ListArgs = z.intersection(FilterArgs, PageArgs)

@@ -4,7 +4,7 @@ import { createCursors } from '../../store/cursor.ts'
 import type { ListQuery } from '../../store/lists.ts'
 import type { Item, Resource } from '../../store/resource.ts'
 import { selectsField } from '../fields.ts'
-import { createListArguments, toInput } from './arguments.ts'
+import { createListArguments, createToInput } from './arguments.ts'
 import type { GraphQLContext } from './builder.ts'
 import type { Connection, ConnectionPage, Edge } from './connection.ts'
 
@@ -61,10 +61,11 @@ interface CreateArgs {
 
 /** @returns creates an item. It throws the errors of `create` of the store, and INVALID_ARGUMENT for the input */
 export function resolveCreate<R extends Resource>(resource: R) {
+  const toInput = createToInput(resource)
   return async (_root: unknown, args: CreateArgs, context: GraphQLContext): Promise<Item<R>> => {
     const { services, caller, deadline } = context
     if (!caller) throw new Error('Only mutations have a caller')
-    const input = toInput(resource, args.input)
+    const input = toInput(args.input)
     const key = args.idempotencyKey
     const once = key == null ? undefined : { clientId: caller.clientId, key }
     const { create } = services.of(resource)
