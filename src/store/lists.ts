@@ -13,9 +13,11 @@ export type ListQuery<R extends Resource> = Filter<R> & {
   onPrimary?: boolean
 }
 
+type PageTable = Pick<ReturnType<typeof describeTable>, 'name' | 'selectArrays'>
+
 /** Selects several pages, each as one row. @param members of the filter */
-function selectPages(resource: Resource, members: string[], backward: boolean): string {
-  const { name, selectArrays } = describeTable(resource)
+function selectPages({ filters }: Resource, table: PageTable, members: string[], backward: boolean): string {
+  const { name, selectArrays } = table
   const columns = [...members, 'id'].map((member) => `"${columnOf(member)}"`)
   const [first, last] = backward ? (['oldest', 'newest'] as const) : (['newest', 'oldest'] as const)
   // Columns of a page with an underscore are no members.
@@ -23,7 +25,7 @@ function selectPages(resource: Resource, members: string[], backward: boolean): 
     `(${columns.join(', ')}) ${operator} (${[...members.map((member) => `page."${member}"`), `page.${bound}_id`].join(', ')})`
   const direction = backward ? 'ASC' : 'DESC'
   const order = `ORDER BY ${columns.map((column) => `${column} ${direction}`).join(', ')}`
-  const types = Object.entries(resource.filters).map(([member, type]) => `, "${member}" ${type}`)
+  const types = Object.entries(filters).map(([member, type]) => `, "${member}" ${type}`)
   // Why it is written like this (decision 24):
   // - Row comparison: only one index serves it. With `status = …`, PostgreSQL may walk along the primary key instead.
   // - Last bound after LIMIT: before PostgreSQL 18, a scan does not stop at the bound of a row comparison.
@@ -58,14 +60,14 @@ interface PageQuery {
 export type List<R extends Resource> = ReturnType<typeof createList<R>>
 
 export function createList<R extends Resource>(resource: R, { batch }: Statements, onReplicas = true) {
-  const { toItems } = describeTable(resource)
+  const table = describeTable(resource)
   const batchPages = (members: string[], backward: boolean) =>
     batch({
-      text: selectPages(resource, members, backward),
+      text: selectPages(resource, table, members, backward),
       onReplicas,
       toValues: (pages: PageQuery[]) => [JSON.stringify(pages.map((page, n) => ({ page_n: n, ...page })))],
       toOutputs(rows: (Arrays & { page_n: number })[], pages): Item<R>[][] {
-        const found = new Map(rows.map((row) => [row.page_n, toItems(row)]))
+        const found = new Map(rows.map((row) => [row.page_n, table.toItems(row)]))
         return pages.map((_page, n) => found.get(n) ?? [])
       },
     })

@@ -75,7 +75,8 @@ export function describeTable<R extends Resource>(resource: R) {
 function toColumn(member: string, schema: z.ZodType, isInput: boolean) {
   const column = columnOf(member)
   const { type, format = '' } = jsonTypeOf(schema)
-  if (!isInt64(schema) && !TYPES.has(type)) throw new Error(`${member}: the store reads no values of this type`)
+  const isBig = isInt64(schema)
+  if (!isBig && !TYPES.has(type)) throw new Error(`${member}: the store reads no values of this type`)
   const toText = SELECT_AS_TEXT[format]
   return {
     member,
@@ -84,7 +85,7 @@ function toColumn(member: string, schema: z.ZodType, isInput: boolean) {
     /** After an insert: what clients do not send, and what is not stored as they have sent it. */
     isReturned: !isInput || toText !== undefined,
     /** In JSON, int64 is text, because JSON.parse rounds numbers. */
-    isInt64: isInt64(schema),
+    isInt64: isBig,
     selected: toText ? toText(`item."${column}"`) : `item."${column}"`,
   }
 }
