@@ -57,7 +57,7 @@ export type Service = ReturnType<typeof createService>
 
 /** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
 export function createService(options: ServiceOptions) {
-  const { config, resources, trusted = TRUSTED_DOCUMENTS_OFF, now = () => new Date() } = options
+  const { config, resources: served, trusted = TRUSTED_DOCUMENTS_OFF, now = () => new Date() } = options
   const limits = limitsOf(config, options.limits)
   const metrics = createMetrics([...METHODS, 'OPTIONS'])
   const observe = createObserve(options, metrics)
@@ -71,9 +71,9 @@ export function createService(options: ServiceOptions) {
   const keptBytes = new KeptBytes()
   const turns = new Turns(keptBytes, limits)
   const maxWaitMs = config.HANDLER_TIMEOUT_MS * SETTLE_SHARE
-  const contracts = resources.map(({ resource }) => resource)
-  const services = createServices(contracts, database, { maxWaitMs, observe })
-  const health = createHealth(database.background, contracts, services, () => stopping !== undefined, observe)
+  const resources = served.map(({ resource }) => resource)
+  const services = createServices(resources, database, { maxWaitMs, observe })
+  const health = createHealth(database.background, resources, services, () => stopping !== undefined, observe)
   const isDatabaseAway = () => health.databaseProblem().then(Boolean, () => true)
   const verifyKey = createVerifyKey(database.backgroundStatements, limits.verifyTimeoutMs, now, isDatabaseAway)
   const streams = createStreams({ ...config, ...limits }, (key, caller) => {
@@ -106,7 +106,7 @@ export function createService(options: ServiceOptions) {
 
   return {
     database,
-    keys: createApiKeys(database, clientScopes(contracts), now),
+    keys: createApiKeys(database, clientScopes(resources), now),
     /** Listens for requests. @returns the port, which the system chooses for port 0. Rejects with Node's error */
     async start({ port, host }: { port: number; host: string }): Promise<number> {
       void checkDatabase()

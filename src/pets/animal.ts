@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Int64, Text } from '../store/contract.ts'
+import { Int64, text } from '../store/contract.ts'
 import { createCursors } from '../store/cursor.ts'
 import type { Resource, Stored } from '../store/resource.ts'
 
@@ -18,7 +18,7 @@ export type PetStatus = z.infer<typeof PetStatus>
 /** Length of a name, in code points. */
 export const NAME_LENGTH = { min: 1, max: 255 }
 
-const Name = Text(NAME_LENGTH.max).meta({
+const Name = text(NAME_LENGTH.max).meta({
   description: `The name, ${NAME_LENGTH.min} to ${NAME_LENGTH.max} Unicode characters, not only white space; returned exactly as it was sent.`,
   examples: ['Rex'],
 })

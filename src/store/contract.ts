@@ -14,21 +14,21 @@ export const Int64 = z
   .transform(BigInt)
   .refine((n) => n >= INT64_MIN && n <= INT64_MAX, int64Message)
 
-/** Whether it is `Int64`, also with `optional()` and with rules, which may reject the value but not its type. */
 /** Text that PostgreSQL stores as it was sent, and not only white space. @param max length in code points */
-export function Text(max: number) {
+export function text(max: number) {
   return z
     .string({ error: 'must be a string' })
-    .refine((text) => text.isWellFormed() && !text.includes('\0'), {
+    .refine((value) => value.isWellFormed() && !value.includes('\0'), {
       error: 'must be Unicode text without U+0000 and without lone surrogates',
       abort: true,
     })
-    .refine((text) => /\S/u.test(text) && [...text].length <= max, {
+    .refine((value) => /\S/u.test(value) && [...value].length <= max, {
       error: `must have 1 to ${max} characters, not only white space`,
     })
     .meta({ minLength: 1, maxLength: max, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' })
 }
 
+/** Whether it is `Int64`, also with `optional()` and with rules, which may reject the value but not its type. */
 export function isInt64(schema: z.ZodType): boolean {
   const { error } = schema.safeParse(0n)
   return !error?.issues.some(({ code }) => code.startsWith('invalid_'))

@@ -111,8 +111,8 @@ interface Claimant extends IdempotencyRequest {
 /**
  * A creation with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A repeat returns the first item; a
  * concurrent request with the same key is rejected instead of waiting on a connection.
- * @returns a function that resolves to the item, or to why nothing was inserted. It throws ApiError ABORTED while another request with the key is in flight,
- *   IDEMPOTENCY_KEY_REUSED when the key was used for another body, INVALID_ARGUMENT for a malformed key
+ * @returns a function that resolves to the item, or to why nothing was inserted. It throws ApiError ABORTED while the key is
+ *   in flight, IDEMPOTENCY_KEY_REUSED when another request has used it, INVALID_ARGUMENT for a malformed key
  */
 export function createIdempotentInsert<R extends Resource>(resource: R, { batch }: Statements) {
   const { toRow, toItem } = describeTable(resource)
@@ -134,7 +134,7 @@ export function createIdempotentInsert<R extends Resource>(resource: R, { batch 
       if (claimed?.absent_members?.length) return absentFields(resource, claimed.absent_members)
       throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
     }
-    // Without its item if somebody has deleted that: only version 1's column has a foreign key.
+    // The item may have been deleted: only version 1's column has a foreign key.
     if (!fingerprint.equals(claimed.key_fingerprint) || claimed.id === null) {
       throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another request.')
     }
@@ -173,8 +173,8 @@ function keyId({ clientId, key }: IdempotencyRequest): string {
 }
 
 /**
- * Deletes expired keys, by the database's clock like createIdempotentInsert, some at a time: a statement for all of them would exceed
- * its timeout on a busy service, and never succeed again. It skips keys that are being claimed again, because a statement
+ * Deletes expired keys by the database's clock, some at a time: a statement for all of them would exceed its timeout on a
+ * busy service, and never succeed again. It skips keys that are being claimed again, because a statement
  * that waited for several of them could deadlock with this one.
  * @returns their number
  */

@@ -45,8 +45,8 @@ export function createStore<R extends Resource>(
   /**
    * Resolves after the commit. With `once`, repeats return the item that the first request created.
    * @param argument where the input is, as for invalidArgument
-   * @throws ApiError INVALID_ARGUMENT when the input refers to a row that does not exist, UNAVAILABLE when the item was certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and
-   *   with `once` the errors of createIdempotentInsert
+   * @throws ApiError INVALID_ARGUMENT when the input refers to a row that does not exist, UNAVAILABLE when the item was
+   *   certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and with `once` the errors of createIdempotentInsert
    */
   async function create(input: Input<R>, once?: IdempotencyRequest, argument: string[] = []): Promise<Created<R>> {
     try {
