@@ -1,6 +1,5 @@
 import { parse as parseQuery } from 'node:querystring'
 import express, { type Express, type RequestHandler } from 'express'
-import type { GraphQLSchema } from 'graphql'
 import { METRICS_SCOPE } from './auth/api-keys.ts'
 import { type AuthenticateDependencies, createAuthenticate, requireScope } from './auth/authenticate.ts'
 import { consumeQuota, type RateLimiter } from './auth/rate-limit.ts'
@@ -11,6 +10,7 @@ import { createSchema } from './graphql/schema/index.ts'
 import { graphqlErrorHandler } from './graphql/respond.ts'
 import { type GraphQLRouterDependencies, graphqlRouter, addSchemaRoute } from './graphql/route.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
+import { lazyFor } from './lazy.ts'
 import { homePage } from './pages/home-page.ts'
 import { errorHandler, notFound } from './http/error-handler.ts'
 import { type Health, addHealthRoutes } from './http/health.ts'
@@ -53,13 +53,7 @@ const ROUTES = [
 ]
 
 /** Once for each list: tests start hundreds of services. */
-const schemas = new WeakMap<ServedResource[], GraphQLSchema>()
-
-function schemaOf(resources: ServedResource[]): GraphQLSchema {
-  const schema = schemas.get(resources) ?? createSchema(resources)
-  schemas.set(resources, schema)
-  return schema
-}
+const schemaOf = lazyFor(createSchema)
 
 /** The steps of each request and the routes, in the order in which a request passes them. */
 export function createApp(deps: AppDependencies): Express {

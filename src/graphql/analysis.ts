@@ -2,6 +2,7 @@ import type { DocumentNode, ExecutableDefinitionNode, FieldNode, OperationDefini
 import { getArgumentValues, GraphQLError, type GraphQLField, type GraphQLSchema, isAbstractType } from 'graphql'
 import { isObjectType, Kind, OperationTypeNode, SchemaMetaFieldDef, TypeInfo, TypeMetaFieldDef } from 'graphql'
 import { visit, visitWithTypeInfo } from 'graphql'
+import { lazyFor } from '../lazy.ts'
 import { fragmentsOf } from './fields.ts'
 import type { QueryStats } from './limits.ts'
 
@@ -23,14 +24,7 @@ export type Analyze = (document: DocumentNode) => Analysis
 
 /** @returns analyzes each document once, as long as it is kept */
 export function createAnalyze(schema: GraphQLSchema): Analyze {
-  const analyses = new WeakMap<DocumentNode, Analysis>()
-  return (document) => {
-    const known = analyses.get(document)
-    if (known) return known
-    const analysis = analyze(schema, document)
-    analyses.set(document, analysis)
-    return analysis
-  }
+  return lazyFor((document) => analyze(schema, document))
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { DocumentNode, FieldNode, FragmentDefinitionNode, GraphQLResolveInfo, SelectionNode } from 'graphql'
 import type { SelectionSetNode } from 'graphql'
 import { getDirectiveValues, GraphQLIncludeDirective, GraphQLSkipDirective, Kind } from 'graphql'
+import { lazyFor } from '../lazy.ts'
 
 type Fragments = Record<string, FragmentDefinitionNode>
 type Variables = Record<string, unknown>
@@ -9,10 +10,10 @@ type Variables = Record<string, unknown>
 export type FieldNodes = [FieldNode, ...FieldNode[]]
 
 /** Of a document that may be invalid: a fragment may have the name of a member that objects inherit. */
-export function fragmentsOf({ definitions }: DocumentNode): Fragments {
+export const fragmentsOf = lazyFor(({ definitions }: DocumentNode): Fragments => {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
   return Object.assign(Object.create(null), Object.fromEntries(fragments.map((one) => [one.name.value, one])))
-}
+})
 
 /** The selection sets of fields: together they select the subfields. */
 export function setsOf(nodes: readonly FieldNode[]): SelectionSetNode[] {

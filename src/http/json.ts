@@ -6,6 +6,9 @@ const EXACT_LIMIT = 2 ** 53
 /** Matches numbers of more than 15 significant digits: a double does not hold all of them. */
 const LONG_NUMBER = /[1-9](?:\.?\d){15}/
 
+/** Matches every text with a number that a double may not hold: it has 16 digits, a fraction or an exponent. */
+const MAY_BE_ROUNDED = /\d{16}|\d[.eE]/
+
 /** How many numbers of a text are read exactly. Further ones are NaN, which bounds the CPU time. */
 const MAX_EXACT_NUMBERS = 256
 
@@ -28,6 +31,7 @@ const MAX_TRAILING_ZEROS = 20
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {
+  if (!MAY_BE_ROUNDED.test(text)) return JSON.parse(text)
   const exact: (number | bigint)[] = []
   const marked = markNumbers(text, exact)
   const root: [unknown] = [JSON.parse(marked)]

@@ -83,12 +83,13 @@ const PageArgs = z.object({
 /** @returns the schemas of the arguments of a list and of a subscription, which have the filter in common */
 export function createListArguments<R extends Resource>(resource: R) {
   const { filterKey, parseCursor } = createCursors(resource)
-  const filterShape = Object.keys(resource.filters).map((member) => {
+  const filterShape: Record<string, z.ZodType> = {}
+  for (const member of Object.keys(resource.filters)) {
     const schema = resource.item.shape[member] ?? z.never() // filters are members
-    return [member, z.preprocess(createToContract(schema), schema.optional())]
-  })
-  const FilterArgs = z.object(Object.fromEntries(filterShape) as Record<string, z.ZodType>)
-  const ListArgs = z.intersection(FilterArgs, PageArgs)
+    filterShape[member] = z.preprocess(createToContract(schema), schema.optional())
+  }
+  const FilterArgs = z.object(filterShape)
+  const ListArgs = z.object({ ...(filterShape as object), ...PageArgs.shape }) // its other members are not known to the type
 
   return {
     /** @throws ApiError INVALID_ARGUMENT */
