@@ -12,7 +12,7 @@ import { OperatorError } from '../../src/operator-error.ts'
 import { type Options, parseOptions } from './options.ts'
 import { outcomeTable } from './overload/outcome.ts'
 import { overload } from './overload/overload.ts'
-import { bench, coresFor, node22 } from './paths.ts'
+import { bench, bun, coresFor, node22 } from './paths.ts'
 import { comparisonTable, resultsOf } from './report.ts'
 import { draw } from './svg.ts'
 
@@ -42,6 +42,7 @@ async function run(options: Options, cleanup: Cleanup): Promise<void> {
     rows: `${options.rows} animals`,
   }
   console.log(Object.values(about).join('\n'))
+  if (!bun) console.log('Bun is left out: npm brings none for this platform.')
   if (!node22) console.log('PostGraphile is left out: it needs Node 22, and npm brings none for this platform.')
 
   if (options.command === 'growth') {

@@ -1,6 +1,6 @@
 import { parseArguments, UsageError } from '../../src/cli/arguments.ts'
 import { OperatorError } from '../../src/operator-error.ts'
-import { variants } from './variants.ts'
+import { OPTIONAL_PEERS, variants } from './variants.ts'
 import { workloads } from './workloads.ts'
 
 export const USAGE = `Usage: npm run bench -- [COMMAND] [OPTIONS]
@@ -37,7 +37,7 @@ export type Options = ReturnType<typeof parseOptions>
 export function parseOptions(args: string[]) {
   const { command, values } = parse(args)
   const names = values.peers?.split(',')
-  requireKnown('--peers', names, (name) => [...variants.map(({ name }) => name), 'postgraphile'].includes(name))
+  requireKnown('--peers', names, (name) => [...variants.map(({ name }) => name), ...OPTIONAL_PEERS].includes(name))
   const beginnings = values.workloads?.split(',')
   requireKnown('--workloads', beginnings, (text) => workloads.some(({ name }) => name.startsWith(text)))
   const integer = (name: 'rounds' | 'seconds' | 'warmup' | 'connections' | 'rows') => parseInteger(name, values[name])

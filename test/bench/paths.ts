@@ -8,12 +8,18 @@ export const root = fileURLToPath(new URL('../../../../../', import.meta.url))
 /** Where results go. */
 export const bench = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** Node 22 or newer, which PostGraphile needs: this one, or the one that npm brought; undefined when neither is. */
-export const node22 = Number.parseInt(process.versions.node, 10) >= 22 ? process.execPath : broughtNode()
+const platform = `${process.platform}-${process.arch}`
 
-function broughtNode(): string | undefined {
+/** Node 22 or newer, which PostGraphile needs: this one, or the one that npm brought; undefined when neither is. */
+export const node22 =
+  Number.parseInt(process.versions.node, 10) >= 22 ? process.execPath : broughtProgram(`node-${platform}/bin/node`)
+
+/** Bun, if npm brought it. */
+export const bun = broughtProgram(`@oven/bun-${platform}/bin/bun`)
+
+function broughtProgram(path: string): string | undefined {
   try {
-    return createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/bin/node`)
+    return createRequire(import.meta.url).resolve(path)
   } catch {
     return undefined
   }

@@ -57,10 +57,10 @@ export async function startServer(
 }
 
 /** The access log is written, to where it costs the disk nothing. */
-function launch({ node = process.execPath, args }: Variant, env: Record<string, string>): ChildProcess {
+function launch({ program = process.execPath, args }: Variant, env: Record<string, string>): ChildProcess {
   const pinned = coresFor()
-  const [program = node, ...rest] = [...(pinned ? ['taskset', '-c', pinned.server] : []), node, ...args]
-  return spawn(program, rest, { env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['ignore', 'ignore', 'inherit'] })
+  const [command = program, ...rest] = [...(pinned ? ['taskset', '-c', pinned.server] : []), program, ...args]
+  return spawn(command, rest, { env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
 /** Waits for any answer at all; what it is worth is checked later. */

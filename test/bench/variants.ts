@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Dialect, plainDialect, pothosDialect, postgraphileDialect, serviceDialect } from './dialects.ts'
-import { node22, root } from './paths.ts'
+import { bun, node22, root } from './paths.ts'
 import type { Api } from './workloads.ts'
 
 /** A program that is measured, as a process of its own. */
@@ -10,11 +10,11 @@ export interface Variant {
   title: string
   apis: Api[]
   dialect: Dialect
-  /** What Node runs. */
+  /** What the program runs, with its options. */
   args: string[]
   env?: Record<string, string>
-  /** Another Node than the one that runs this. */
-  node?: string
+  /** If it is not the Node that runs this. */
+  program?: string
 }
 
 const serviceOptions = ['--max-semi-space-size=16', '--heap-growing-percent=100', '--enable-source-maps']
@@ -35,6 +35,13 @@ export const variants: Variant[] = [
   { name: 'service', title: 'this service', apis: both, ...service },
   { name: 'raw', title: 'node:http + pg', ...rest('raw') },
   { name: 'raw-batched', title: 'node:http + pg, batched', ...rest('raw'), env: { BATCHED: 'true' } },
+  {
+    name: 'raw-pipelined',
+    title: 'node:http + postgres.js, pipelined',
+    ...rest('raw'),
+    env: { PIPELINED: 'true' },
+  },
+  ...(bun ? [{ name: 'bun', title: 'Bun.serve + Bun.sql', ...rest('bun'), program: bun }] : []),
   { name: 'nest', title: 'NestJS + Prisma', ...rest('nest') },
   { name: 'nest-tuned', title: 'NestJS on Fastify + Prisma, tuned', ...rest('nest'), ...tuned },
   { name: 'mercurius-pg', title: 'Mercurius JIT + pg', ...graphql('mercurius-pg') },
@@ -58,11 +65,14 @@ export const variants: Variant[] = [
           title: 'PostGraphile (Node 22)',
           ...graphql('postgraphile'),
           dialect: postgraphileDialect,
-          node: node22,
+          program: node22,
         },
       ]
     : []),
 ]
+
+/** Peers that are left out where npm brings no program for the platform. */
+export const OPTIONAL_PEERS = ['bun', 'postgraphile']
 
 function peer(file: string): string {
   return fileURLToPath(new URL(`peers/${file}.js`, import.meta.url))

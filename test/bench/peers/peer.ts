@@ -9,6 +9,7 @@ export const {
   BENCH_KEY = '',
   TUNED,
   BATCHED,
+  PIPELINED,
 } = process.env
 
 export const port = Number(PORT)
@@ -21,6 +22,9 @@ export const tuned = TUNED === 'true'
 
 /** Whether one statement serves all requests that wait. */
 export const batched = BATCHED === 'true'
+
+/** Whether a connection takes statements while it executes others. */
+export const pipelined = PIPELINED === 'true'
 
 const known = new Set([hash(BENCH_KEY)])
 

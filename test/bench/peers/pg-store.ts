@@ -1,35 +1,11 @@
 import pg from 'pg'
 import { databaseUrl, poolSize } from './peer.ts'
+import { createSqlStore } from './sql-store.ts'
 import type { Animal, Store } from './store.ts'
 
-const columns = 'id, name, category_id AS "categoryId", status'
-
-/** SQL by hand in named prepared statements. pg reads an int64 as text; as a number when `numbers` says so. */
+/** pg sends a statement when the connection has completed the one before. It reads an int64 as text; as a number when `numbers` says so. */
 export function createPgStore<Int>({ numbers }: { numbers: boolean }): Store<Int> {
   if (numbers) pg.types.setTypeParser(pg.types.builtins.INT8, Number)
   const pool = new pg.Pool({ connectionString: databaseUrl, max: poolSize })
-  const query = async (name: string, text: string, values: unknown[]) =>
-    (await pool.query<Animal<Int>>({ name, text, values })).rows
-
-  return {
-    async list(limit, olderThan) {
-      const rows = olderThan
-        ? await query('page', `SELECT ${columns} FROM animal WHERE id < $2 ORDER BY id DESC LIMIT $1`, [
-            limit + 1,
-            olderThan,
-          ])
-        : await query('first', `SELECT ${columns} FROM animal ORDER BY id DESC LIMIT $1`, [limit + 1])
-      return { animals: rows.slice(0, limit), more: rows.length > limit }
-    },
-    async get(id) {
-      const [row] = await query('get', `SELECT ${columns} FROM animal WHERE id = $1`, [id])
-      return row
-    },
-    async create({ name, categoryId, status = null }) {
-      const insert = `INSERT INTO animal (name, category_id, status) VALUES ($1, $2, $3) RETURNING ${columns}`
-      const [row] = await query('create', insert, [name, categoryId, status])
-      if (!row) throw new Error('INSERT returned nothing')
-      return row
-    },
-  }
+  return createSqlStore(async (name, text, values) => (await pool.query<Animal<Int>>({ name, text, values })).rows)
 }

@@ -1,11 +1,16 @@
 /** What Node can do: its own HTTP server, SQL by hand, and nothing between them. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { batched, host, isAllowed, port } from './peer.ts'
+import { batched, host, isAllowed, pipelined, port } from './peer.ts'
 import { createBatchedPgStore } from './pg-batched-store.ts'
 import { createPgStore } from './pg-store.ts'
+import { createPipelinedStore } from './pipelined-store.ts'
 import type { NewAnimal } from './store.ts'
 
-const store = batched ? createBatchedPgStore() : createPgStore<number>({ numbers: true })
+const store = batched
+  ? createBatchedPgStore()
+  : pipelined
+    ? createPipelinedStore()
+    : createPgStore<number>({ numbers: true })
 
 async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
   if (!isAllowed(req.headers.authorization)) return send(res, 401, { message: 'No key' })
