@@ -135,7 +135,7 @@ export const Environment = z.object({
     'Maximum number of open subscriptions of one process; further ones get 503. 0 disables the limit.',
   ),
   DRAIN_DELAY_MS: integerOr(0, 0, 600_000).describe(
-    'How long the service continues to accept requests after SIGTERM while `/readyz` returns 503, so that load balancers stop routing to it.',
+    'How long the service continues to accept connections after SIGTERM while `/readyz` returns 503, so that load balancers stop routing to it; then, how long it keeps idle connections.',
   ),
   DRAIN_TIMEOUT_MS: integerOr(10_000, 0, 600_000).describe(
     'How long requests in flight may take to complete after `DRAIN_DELAY_MS`, before their connections are closed.',

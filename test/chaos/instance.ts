@@ -15,7 +15,10 @@ import type { Defer } from './assertions.ts'
 export const today = fileURLToPath(new URL('../../', import.meta.url))
 
 /** For parts without database faults: no request is shed or times out because the machine is busy. */
-export const PATIENT = { ...GENEROUS_TIMEOUTS, limits: { shedLagMs: 600_000, shedQueueMs: 600_000 } }
+export const PATIENT = {
+  ...GENEROUS_TIMEOUTS,
+  limits: { shedLagMs: 600_000, shedQueueMs: 600_000, turnWaitMs: 600_000 },
+}
 
 /** Less than the time of a test, in milliseconds, so that a start that never ends is described. */
 const READY_TIMEOUT_MS = 100_000

@@ -1,5 +1,5 @@
 import { freePort } from '../support/processes.ts'
-import { proxyPrograms, type RunningProxy, startProxyProgram } from '../support/proxies.ts'
+import { proxyPrograms, startProxyProgram } from '../support/proxies.ts'
 import { unitEnvironment } from '../support/unit.ts'
 import { type Client, createClient, type ClientResponse } from './client.ts'
 import { prepareDatabase, statementsFinished, startCluster, type TestDatabase } from './cluster.ts'
@@ -47,9 +47,11 @@ export async function rollUnderLoad(
     startInstance(defer, { build, port, DATABASE_URL: url, ...unitEnvironment(port), ...PATIENT })
   const instances: Instance[] = []
   while (instances.length < count) instances.push(await start(await freePort()))
-  const ports = instances.map(({ port }) => port)
-  const proxy = await startProxyProgram(defer, name, ports)
-  const { port } = proxy
+  const { port } = await startProxyProgram(
+    defer,
+    name,
+    instances.map((instance) => instance.port),
+  )
   const client = createClient(port, key, 64)
   defer(() => client.close())
   const ledger = createLedger()
@@ -58,13 +60,12 @@ export async function rollUnderLoad(
   const exitCodes: (number | null)[] = []
   for (let round = 1; round <= rounds; round++) {
     build = await buildOf(round)
-    exitCodes.push(...(await restartInTurn(instances, start, proxy)))
+    exitCodes.push(...(await restartInTurn(instances, start)))
   }
   const { responses, seconds } = await load.stop()
   await statementsFinished(url)
   const stored = await readStored(url)
   await reachEnd(subscribers, stored)
-  const unanswered = '… without a response' // a reload of nginx closes idle ones
   const failed = responses.filter(({ status }) => status !== 200 && status !== 201)
   const closed = failed.filter(({ status }) => status === 0)
   if (failed.length)
@@ -77,7 +78,7 @@ export async function rollUnderLoad(
     onQuietMachine(atLeast('requests per second', responses.length / seconds, rate * 0.95)),
     info('requests', responses.length),
     exactly('failed requests, with a response', failed.length - closed.length, 0),
-    name === 'nginx' ? info(unanswered, closed.length) : exactly(unanswered, closed.length, 0),
+    exactly('… without a response', closed.length, 0),
     info(
       'p99 response time',
       quantile(
@@ -97,15 +98,11 @@ export async function rollUnderLoad(
 async function restartInTurn(
   instances: Instance[],
   start: (port: number) => Promise<Instance>,
-  proxy: RunningProxy,
 ): Promise<(number | null)[]> {
   const exitCodes: (number | null)[] = []
-  const ports = instances.map(({ port }) => port)
   for (const [n, instance] of instances.entries()) {
-    await proxy.balance(ports.filter((port) => port !== instance.port))
     exitCodes.push(await instance.stop('SIGTERM'))
     instances[n] = await start(instance.port)
-    await proxy.balance(ports)
   }
   return exitCodes
 }

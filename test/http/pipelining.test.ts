@@ -26,6 +26,7 @@ beforeEach(() => {
 })
 
 const hold = 'GET /held HTTP/1.1\r\nHost: x\r\n\r\n'
+const none = 'GET /none HTTP/1.1\r\nHost: x\r\n\r\n'
 const last = 'GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
 
 describe('every pipelined request of a client that reads has a response, in order', () => {
@@ -112,16 +113,37 @@ test('a shutdown waits until a finished response has been received', async () =>
   expect(received).toBeGreaterThan(5_000_000)
 })
 
-test('during the drain delay a connection is open until a response has said that it closes', async () => {
+test('until the end of the drain delay a connection stays open', async () => {
   const closing = createServer()
-  const client = connect(await closing.listen(0, '127.0.0.1'), '127.0.0.1')
+  const closingPort = await closing.listen(0, '127.0.0.1')
+  void closing.close(600_000, 0) // longer than the timeout of the test
+  const received = await sendRaw(closingPort, `${none}${last}`)
+  expect(statusesIn(received)).toEqual([404, 404])
+  expect(received.match(/^Connection: .*$/gm)).toEqual(['Connection: keep-alive', 'Connection: close'])
+})
+
+test('after the drain delay a connection is open until a response has said that it closes', async () => {
+  const closing = createServer()
+  const closingPort = await closing.listen(0, '127.0.0.1')
+  const client = connect(closingPort, '127.0.0.1')
   client.write('GET /unread HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(client, 'readable') // the headers are sent, and they do not say it
-  void closing.close(600_000, 0) // longer than the timeout of the test
-  client.write('GET /none HTTP/1.1\r\nHost: x\r\n\r\n')
+  const closed = closing.close(1, 600_000, 600_000)
+  await waitUntil(() => sendRaw(closingPort, last).then(() => false, isRefused))
+  client.write(none)
   const received = (await client.toArray()).join('')
   expect(statusesIn(received)).toEqual([200, 404])
   expect(received).toMatch(/404 Not Found\r\n[^]*Connection: close\r\n/)
+  await closed
+})
+
+test('connections that wait to be accepted at the end of the drain delay are served', async () => {
+  const closing = createServer()
+  const closingPort = await closing.listen(0, '127.0.0.1')
+  const responses = Array.from({ length: 200 }, () => sendRaw(closingPort, none))
+  const closed = closing.close(1, 600_000, 600_000)
+  for (const received of await Promise.all(responses)) expect(statusesIn(received)).toEqual([404])
+  await closed
 })
 
 /** @returns a mock that is called with each request that Node has parsed, until the end of the test */
@@ -151,3 +173,5 @@ async function sendInPieces(port: number, bytes: string, pieceLength: number): P
   }
   return received
 }
+
+const isRefused = ({ code }: NodeJS.ErrnoException) => code === 'ECONNREFUSED'

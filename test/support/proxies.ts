@@ -42,8 +42,6 @@ const programs: Record<string, ProxyProgram> = {
   },
 }
 
-export type RunningProxy = Awaited<ReturnType<typeof startProxyProgram>>
-
 /** The proxies whose settings are in deploy/, and whether each is installed. */
 export const proxyPrograms = Object.keys(programs).map((name) => ({
   name,
@@ -61,24 +59,16 @@ export async function startProxyProgram(defer: Defer, name: string, ports: numbe
   const [port, path] = [await freePort(), await folder.add(name)]
   const file = join(path, 'config')
   const deployed = await readFile(new URL(`../../deploy/${program.settings}`, import.meta.url), 'utf8')
-  const toSettings = (hosts: string[]) =>
-    deployed
-      .replace(/(?<=(?:bind|listen) ):?8080/, `127.0.0.1:${port}`)
-      .replace(program.servers, program.toServers(hosts))
-      .replaceAll('75s', `${timeoutSeconds}s`)
-  await writeFile(file, program.complete(toSettings(ports.map((instance) => `127.0.0.1:${instance}`)), path))
-  const child = await startListening(folder, name, program.toArguments(file, path), port)
+  const settings = deployed
+    .replace(/(?<=(?:bind|listen) ):?8080/, `127.0.0.1:${port}`)
+    .replace(program.servers, program.toServers(ports.map((instance) => `127.0.0.1:${instance}`)))
+    .replaceAll('75s', `${timeoutSeconds}s`)
+  await writeFile(file, program.complete(settings, path))
+  await startListening(folder, name, program.toArguments(file, path), port)
   return {
     port,
     /** What it has written so far. */
     log: () => folder.log(name),
-    /** Before and after the restart of an instance: sends new requests to the instances on these ports only. */
-    async balance(others: number[]) {
-      if (name !== 'nginx') return // HAProxy checks /readyz
-      const hosts = ports.map((instance) => `127.0.0.1:${instance}${others.includes(instance) ? '' : ' down'}`)
-      await writeFile(file, program.complete(toSettings(hosts), path))
-      child.kill('SIGHUP') // nginx -s reload
-    },
   }
 }
 

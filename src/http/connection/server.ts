@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
 import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
@@ -20,6 +20,9 @@ type ClientTimeouts = Pick<Config, 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS
 
 /** Of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
 const LISTEN_BACKLOG = 4_096
+
+/** A turn of the event loop that takes less, in milliseconds, is short. */
+const QUIET_TURN_MS = 1
 
 type Handle = (req: IncomingMessage, res: ServerResponse, done: () => void) => void
 
@@ -71,15 +74,17 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptByt
       return typeof address === 'object' && address ? address.port : port
     },
     /**
-     * Shuts down gracefully: for `delayMs` it serves with `Connection: close`, so that clients reconnect; then it accepts
-     * no more connections, lets requests in flight complete for `timeoutMs`, then closes the rest.
+     * Shuts down gracefully: for `delayMs` it serves as before, so that load balancers stop sending requests. Then it accepts
+     * no more connections and sends `Connection: close` on those that it has. It closes idle ones after `idleMs`, so that a
+     * client that is just sending is served, and all others as soon as no request is in flight, at most after `timeoutMs`.
      */
-    async close(delayMs: number, timeoutMs: number): Promise<void> {
+    async close(delayMs: number, timeoutMs: number, idleMs = Math.min(delayMs, timeoutMs)): Promise<void> {
+      if (delayMs) await sleep(delayMs)
       shuttingDown = true
       // A client may send its next request on the others, which is served with `Connection: close`.
       for (const connection of connections.values()) if (connection.canAnnounceClose) connection.closeAfterResponse()
-      await sleep(delayMs)
-      await drain(server, connections, timeoutMs)
+      await acceptWaiting(server)
+      await drain(server, connections, idleMs, timeoutMs)
     },
   }
 }
@@ -126,15 +131,38 @@ function handleFailures(server: Server, connections: Map<Duplex, Connection>, ob
   })
 }
 
-/** Accepts no more connections, and closes existing ones: idle ones now, all others by the timeout. */
-async function drain(server: Server, connections: Map<Duplex, Connection>, timeoutMs: number): Promise<void> {
+/**
+ * Accepts the connections that wait in the kernel, which would be reset: Node accepts one in a turn of its event loop.
+ * The last turn is a short one, in which hardly any more arrive.
+ */
+async function acceptWaiting(server: Server): Promise<void> {
+  let accepted = false
+  const onConnection = () => (accepted = true)
+  server.on('connection', onConnection)
+  for (let turn = 0; turn < LISTEN_BACKLOG; turn++) {
+    accepted = false
+    const startedAt = performance.now()
+    await nextTurn()
+    if (!accepted && performance.now() - startedAt < QUIET_TURN_MS) break
+  }
+  server.off('connection', onConnection)
+}
+
+/** Accepts no more connections, and closes existing ones: idle ones after `idleMs`, all others by the timeout. */
+async function drain(
+  server: Server,
+  connections: Map<Duplex, Connection>,
+  idleMs: number,
+  timeoutMs: number,
+): Promise<void> {
   // http's own close() also destroys connections whose response has ended but has not been sent whole.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
+  const cut = setTimeout(() => connections.forEach(({ socket }) => socket.destroy()), timeoutMs)
+  await Promise.race([closed, sleep(idleMs, undefined, { ref: false })])
   for (const connection of connections.values()) {
     if (connection.isServing) connection.closeAfterResponse()
     else if (connection.socket.writable) connection.socket.destroy() // idle
   }
-  const cut = setTimeout(() => connections.forEach(({ socket }) => socket.destroy()), timeoutMs)
   await closed
   clearTimeout(cut)
   server.close() // ends the timer of connectionsCheckingInterval, which keeps the service in memory
