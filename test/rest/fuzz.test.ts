@@ -27,6 +27,11 @@ function validValue(schemaOrRef: Schema): fc.Arbitrary<unknown> {
   if (schema.enum) return fc.constantFrom(...schema.enum)
   if (schema.format === 'int64') return int64
   if (schema.type === 'integer') return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 2 ** 31 - 1 })
+  if (schema.type === 'boolean') return fc.boolean()
+  if (schema.format === 'date-time') {
+    const times = { min: new Date('0001-01-01'), max: new Date('9998-12-31'), noInvalidDate: true }
+    return fc.date(times).map((time) => time.toISOString())
+  }
   if (schema.format === 'date') {
     // Of random strings hardly any is a date: the filter below would search for ever.
     const days = { min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true }
@@ -49,6 +54,7 @@ function validValue(schemaOrRef: Schema): fc.Arbitrary<unknown> {
 function allows(schemaOrRef: Schema, value: unknown): boolean {
   const schema = resolve(schemaOrRef)
   if (schema.enum) return schema.enum.includes(value as string)
+  if (schema.type === 'boolean') return typeof value === 'boolean'
   if (schema.type === 'integer') {
     // An integer is judged by its text on the wire.
     if (!['bigint', 'number'].includes(typeof value) || !/^-?\d+$/.test(String(value))) return false

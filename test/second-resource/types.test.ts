@@ -39,6 +39,20 @@ test('a date is the same text in creation, replay, list and lookup, whatever Dat
   expect((await list({ limit: 3 })).items.map(({ day }) => day)).toEqual(['2026-12-25', '9999-12-31', '0001-01-01'])
 })
 
+test('a time that the rule of the recipe accepts is stored, whatever its fraction, and no other reaches PostgreSQL', async ({
+  service,
+}) => {
+  await service.database.pool.query('CREATE TABLE visit (id bigserial PRIMARY KEY, day timestamptz NOT NULL)')
+  const { statements, runCount } = service.database
+  const visits = visitsWith(z.iso.datetime().regex(/^(?!0000|9999).{1,30}$/))
+  const { create } = createStore(visits, statements, runCount)
+  for (const day of ['0001-01-01T00:00:00Z', '9998-12-31T23:59:59.999999999Z', '2026-12-24T09:30:00Z'])
+    expect((await create(visits.input.parse({ day }))).item).toHaveProperty('day')
+  const tooLong = `2026-12-24T09:30:00.${'9'.repeat(1_000)}Z`
+  for (const day of ['0000-01-01T00:00:00Z', '9999-12-31T23:59:59.9999999Z', '2026-12-24T09:30:00+01:00', tooLong])
+    expect(visits.input.safeParse({ day }).success).toBe(false)
+})
+
 base('a member of a type that lists and lookups would read differently is rejected at the start', () => {
   const database = { batch: () => async () => expect.unreachable(), run: async () => [] } as never
   for (const type of [z.number(), z.array(z.string()), z.date()])
