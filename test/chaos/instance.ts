@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,7 +17,17 @@ export const today = fileURLToPath(new URL('../../', import.meta.url))
 /** For parts without database faults: no request is shed or times out because the machine is busy. */
 export const PATIENT = {
   ...GENEROUS_TIMEOUTS,
-  limits: { shedLagMs: 600_000, shedQueueMs: 600_000, turnWaitMs: 600_000 },
+  limits: { shedLagMs: 600_000, shedQueueMs: 600_000, turnWaitMs: 600_000, verifyTimeoutMs: 60_000 },
+}
+
+/** As PATIENT, for version 1.1.0, which has variables instead. */
+const VERSION_1_LIMITS = {
+  SHED_DELAY_MS: '0',
+  SHED_QUEUE_MS: '0',
+  DATABASE_LOCK_TIMEOUT_MS: '20000',
+  DATABASE_STATEMENT_TIMEOUT_MS: '40000',
+  DATABASE_QUERY_TIMEOUT_MS: '60000',
+  DATABASE_CHECKOUT_TIMEOUT_MS: '20000',
 }
 
 /** Less than the time of a test, in milliseconds, so that a start that never ends is described. */
@@ -58,7 +68,8 @@ export async function startInstance(
   const logFile = join(dir, 'log')
   const actualPort = port ?? (await freePort())
   const log = openSync(logFile, 'a')
-  const child = spawn(process.execPath, [join(build, build === today ? 'dist/test/service.js' : 'dist/main.js')], {
+  const withLimits = join(build, 'dist/test/service.js')
+  const child = spawn(process.execPath, [existsSync(withLimits) ? withLimits : join(build, 'dist/main.js')], {
     cwd: dir,
     env: {
       ...INHERITED,
@@ -67,7 +78,7 @@ export async function startInstance(
       HOST: '127.0.0.1',
       PORT: String(actualPort),
       TEST_LIMITS: JSON.stringify(limits),
-      ...(build !== today && { SHED_DELAY_MS: '0', SHED_QUEUE_MS: '0' }), // variables of 1.1.0
+      ...(!existsSync(withLimits) && VERSION_1_LIMITS),
       ...toStrings(env as Record<string, string | number>), // without `limits`
     },
     stdio: ['ignore', log, log],

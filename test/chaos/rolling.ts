@@ -15,6 +15,7 @@ import {
 } from './assertions.ts'
 import { type Instance, startInstance, PATIENT, today } from './instance.ts'
 import { createLedger, type Ledger } from './ledger.ts'
+import { isNoReplay } from './replays.ts'
 import { startLoad } from './load.ts'
 import { auditRequests, auditStreams, reachEnd, readStored } from './stream-audit.ts'
 import { startSubscriber, type Subscriber } from './subscriber.ts'
@@ -34,13 +35,19 @@ export const rolling = definePart({ rounds: 5, instances: 4, rate: 500, streams:
   return measurements
 })
 
-/** @param buildOf prepares a round, and returns the folder of the build that its instances run; round 0 is the start */
+interface Rounds {
+  /** Prepares a round, and returns the folder of the build that its instances run. Round 0 is the start. */
+  buildOf(round: number): Promise<string>
+  /** Is called after each restart but the last of a round, with the ports of an instance of the round and of one before it. */
+  betweenRestarts(ports: number[]): Promise<void>
+}
+
 export async function rollUnderLoad(
   defer: Defer,
   name: string,
   { url, key }: TestDatabase,
   { rounds, instances: count, rate, streams }: { rounds: number; instances: number; rate: number; streams: number },
-  buildOf = async (_round: number) => today,
+  { buildOf, betweenRestarts }: Rounds = { buildOf: async () => today, betweenRestarts: async () => {} },
 ): Promise<Measurement[]> {
   let build = await buildOf(0)
   const start = (port: number) =>
@@ -60,7 +67,7 @@ export async function rollUnderLoad(
   const exitCodes: (number | null)[] = []
   for (let round = 1; round <= rounds; round++) {
     build = await buildOf(round)
-    exitCodes.push(...(await restartInTurn(instances, start)))
+    exitCodes.push(...(await restartInTurn(instances, start, betweenRestarts)))
   }
   const { responses, seconds } = await load.stop()
   await statementsFinished(url)
@@ -87,7 +94,7 @@ export async function rollUnderLoad(
       ),
       'ms',
     ),
-    ...ledger.audit(stored),
+    ...ledger.audit(stored.filter(isNoReplay)),
     ...auditStreams(subscribers, stored),
     ...auditRequests(subscribers),
     exactly('requests for a stream that failed', subscribers.filter(({ rejected }) => rejected.size).length, 0),
@@ -98,11 +105,14 @@ export async function rollUnderLoad(
 async function restartInTurn(
   instances: Instance[],
   start: (port: number) => Promise<Instance>,
+  betweenRestarts: Rounds['betweenRestarts'],
 ): Promise<(number | null)[]> {
   const exitCodes: (number | null)[] = []
   for (const [n, instance] of instances.entries()) {
     exitCodes.push(await instance.stop('SIGTERM'))
     instances[n] = await start(instance.port)
+    const ports = instances.slice(n, n + 2).map(({ port }) => port)
+    if (ports.length === 2) await betweenRestarts(ports)
   }
   return exitCodes
 }

@@ -8,13 +8,16 @@ import { proxyPrograms } from '../support/proxies.ts'
 import { definePart, type Defer, info } from './assertions.ts'
 import { inDatabase, issueKey, startCluster } from './cluster.ts'
 import { today } from './instance.ts'
+import { createReplays } from './replays.ts'
 import { rollUnderLoad } from './rolling.ts'
+import { readStored } from './stream-audit.ts'
 
 const run = promisify(execFile)
 
 /**
  * Upgrades two instances of the last release one after the other, and goes back, while clients send requests and read
  * streams. Before the first upgrade the migrations of today's build are applied, and a column is added that neither knows.
+ * While both run, each repeats creations of the other one with their idempotency keys.
  */
 export const upgrade = definePart({ rounds: 4, instances: 2, rate: 200, streams: 30 }, async (defer, sizes) => {
   if (!proxyPrograms.some(({ name, installed }) => installed && name === 'haproxy'))
@@ -23,15 +26,18 @@ export const upgrade = definePart({ rounds: 4, instances: 2, rate: 200, streams:
   const { url } = await startCluster(defer)
   await run(process.execPath, [join(release, 'dist/cli/migrate.js'), 'deploy'], { env: { DATABASE_URL: url } })
   const key = await issueKey(url)
-  const measurements = await rollUnderLoad(defer, 'haproxy', { url, key }, sizes, async (round) => {
+  const replays = createReplays(key)
+  async function buildOf(round: number) {
     if (round === 1) {
       await migrate(url)
       // Stands for a later migration.
       await inDatabase(url, (client) => client.query('ALTER TABLE animal ADD COLUMN later TEXT'))
     }
     return round % 2 ? today : release
-  })
-  return [info('the last release', commit.slice(0, 7)), ...measurements]
+  }
+  const rounds = { buildOf, betweenRestarts: replays.send }
+  const measurements = await rollUnderLoad(defer, 'haproxy', { url, key }, sizes, rounds)
+  return [info('the last release', commit.slice(0, 7)), ...measurements, ...replays.audit(await readStored(url))]
 })
 
 /** Builds CHAOS_RELEASE, which git knows, or the last commit that has changed the version, in a temporary folder. */
@@ -42,7 +48,8 @@ async function buildRelease(defer: Defer): Promise<{ commit: string; build: stri
   const commit = stdout.trim()
   const build = await mkdtemp(join(tmpdir(), 'pet-store-release-'))
   defer(() => rm(build, { recursive: true, force: true }))
-  const script = 'git archive "$1" | tar -x -C "$2" && cd "$2" && npm ci --no-audit --no-fund && npm run build'
+  const script =
+    'git archive "$1" | tar -x -C "$2" && cd "$2" && npm ci --no-audit --no-fund && npm run build -- --tests'
   await run('bash', ['-eo', 'pipefail', '-c', script, 'build', commit, build], { cwd: today })
   return { commit, build }
 }
