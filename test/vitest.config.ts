@@ -5,7 +5,7 @@ import { BaseSequencer, MinimalReporter, type TestSpecification } from 'vitest/n
 /** Vitest starts with the slowest files of the last run, or the largest in a fresh clone. Small but slow files go first. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => /\/faults\/.*\.test\.ts$/.test(moduleId)
+    const isLong = ({ moduleId }: TestSpecification) => /\/(faults\/.*|lint)\.test\.ts$/.test(moduleId)
     const sorted = await super.sort(files)
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
   }

@@ -34,17 +34,20 @@ export function isInt64(schema: z.ZodType): boolean {
   return !error?.issues.some(({ code }) => code.startsWith('invalid_'))
 }
 
+/** What is known, since zod takes a millisecond, and each statement of a resource needs it. */
+const jsonSchemas = new WeakMap<z.ZodType, z.core.JSONSchema.BaseSchema>()
+
 /** The type and the format of a member in JSON, with or without `optional()`: `date-time` is the format of `z.iso.datetime()`. */
 export function jsonTypeOf(schema: z.ZodType) {
-  const {
-    type,
-    format,
-    enum: values,
-  } = z.toJSONSchema(schema, {
-    io: 'input',
-    unrepresentable: 'any',
-    metadata: z.registry(), // without the names of schemas, which would be references
-  })
+  const jsonSchema =
+    jsonSchemas.get(schema) ??
+    z.toJSONSchema(schema, {
+      io: 'input',
+      unrepresentable: 'any',
+      metadata: z.registry(), // without the names of schemas, which would be references
+    })
+  jsonSchemas.set(schema, jsonSchema)
+  const { type, format, enum: values } = jsonSchema
   return { type, format, values }
 }
 

@@ -76,18 +76,28 @@ const TRANSPORT_HEADERS = [
 
 const text = (pattern: string, required = true): Header => ({ required, schema: { type: 'string', pattern } })
 
+/** One object for each, since Ajv compiles a schema once for each object. */
+const HEADERS = {
+  'X-Request-Id': text('^[\\w.:-]{1,128}$'),
+  'X-Content-Type-Options': text('^nosniff$'),
+}
+const CACHED = { 'Cache-Control': text('^private, no-cache$') }
+const NOT_STORED = { 'Cache-Control': text('^no-store$') }
+const CHALLENGE = { 'WWW-Authenticate': text('^Bearer realm="petstore"') }
+const RETRY = { 'Retry-After': text('^\\d{1,5}$') }
+const ACCEPTED = { 'Accept-Post': text('^application/json$'), 'Accept-Encoding': text('^identity$', false) }
+const RATE_LIMIT = { RateLimit: text('^"', false), 'RateLimit-Policy': text('^"', false) }
+
 /** The headers that docs/rest-api.md promises for every operation. */
 function commonHeaders(method: string, status: number): Record<string, Header> {
-  const challenge = [401, 403].includes(status)
   const isBeforeRateLimit = [401, 417, 431].includes(status) || (status === 408 && method !== 'POST')
   return {
-    'X-Request-Id': text('^[\\w.:-]{1,128}$'),
-    'Cache-Control': text(status < 400 && method !== 'POST' ? '^private, no-cache$' : '^no-store$'),
-    'X-Content-Type-Options': text('^nosniff$'),
-    ...(challenge && { 'WWW-Authenticate': text('^Bearer realm="petstore"') }),
-    ...([409, 429, 503].includes(status) && { 'Retry-After': text('^\\d{1,5}$') }),
-    ...(status === 415 && { 'Accept-Post': text('^application/json$'), 'Accept-Encoding': text('^identity$', false) }),
-    ...(!isBeforeRateLimit && { RateLimit: text('^"', false), 'RateLimit-Policy': text('^"', false) }),
+    ...HEADERS,
+    ...(status < 400 && method !== 'POST' ? CACHED : NOT_STORED),
+    ...([401, 403].includes(status) && CHALLENGE),
+    ...([409, 429, 503].includes(status) && RETRY),
+    ...(status === 415 && ACCEPTED),
+    ...(!isBeforeRateLimit && RATE_LIMIT),
   }
 }
 

@@ -2,7 +2,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import timersPromises from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 
-/** Waits until the scheduler lets its caller continue. */
+/** Waits until the scheduler lets its caller continue. @param label what happens then, for readers */
 export type Turn = (label: string) => Promise<void>
 
 interface Timer {

@@ -1,8 +1,8 @@
-import fc from 'fast-check'
 import { ApiError } from '../../../src/errors.ts'
 import { Client, startInstance, type World } from './client.ts'
 import { Clock } from './clock.ts'
 import { type Backup, PostgresModel, type ServerFault, Transaction } from './postgres.ts'
+import { Scheduler } from './scheduler.ts'
 import type { Fault, Schedule, TransactionPlan, Writer } from './schedule.ts'
 
 /** Most schedules take some hundred. */
@@ -17,13 +17,13 @@ export async function simulate(
   setClock: (clock: Clock) => void,
   fault?: ServerFault,
 ): Promise<void> {
-  const [scheduler] = fc.sample(fc.scheduler(), { seed: schedule.seed, numRuns: 1 }) as [fc.Scheduler]
+  const scheduler = new Scheduler(schedule.seed)
   let turns = 0
   let fail: World['fail'] = () => {}
   const failed = new Promise<never>((_resolve, reject) => (fail = (message) => reject(new Error(message))))
-  const turn = (label: string) => {
+  const turn = () => {
     if (turns++ === MAX_TURNS) fail(`The clients still wait for ${clients.map((client) => client.firstMissing())}`)
-    return scheduler.schedule(Promise.resolve(), label)
+    return scheduler.turn()
   }
   const clock = new Clock(turn)
   setClock(clock)
