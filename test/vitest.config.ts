@@ -42,8 +42,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/key-leaks.ts', 'test/support/postgres.ts'],
     reporters: [new Summary()],
-    testTimeout: 120_000, // only stops tests that hang; no test depends on the speed of the machine
-    hookTimeout: 60_000,
+    testTimeout: 300_000, // only stops tests that hang; no test depends on the speed of the machine
+    hookTimeout: 120_000,
     teardownTimeout: 60_000,
     sequence: { sequencer: LongestFirst },
     maxWorkers: 4, // more than the two cores, since tests often wait
