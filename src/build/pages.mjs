@@ -18,11 +18,12 @@ const BUNDLES = {
   'docs.js': ['pages/key.js', 'rest/docs/start.js'],
   'docs.css': ['pages/header.css', 'rest/docs/page.css'],
   'home.css': ['pages/home.css'],
+  'home.js': ['pages/home.js'],
 }
 
 write('graphql.html', graphiqlPage())
 write('docs.html', page('rest/docs/page.html').replace('HEADER', header('docs')))
-write('home.html', page('pages/home.html'))
+write('home.html', page('pages/home.html').replace('VERSION', require('../../package.json').version))
 
 /** GraphiQL as graphql-yoga renders it, with the field for the API key, and its inline parts as assets. */
 function graphiqlPage() {
