@@ -104,12 +104,16 @@ describe.skipIf(!chromiumPath)(`GraphiQL in a browser${whySkipped}`, () => {
     await open(page, link)
     await expectAccessible(page, { except: [NESTED_TABS] })
     expect(await page.locator('.iPadShowKeyboard').first().isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
     for (const part of [keyField(page), editor(page, 'Operation Editor'), editor(page, 'Result Window')]) {
       const { x, width } = (await part.boundingBox()) ?? { x: NaN, width: NaN }
-      expect(width).toBeGreaterThan(150)
+      expect(width).toBeGreaterThan(210)
       expect(x + width).toBeLessThan(390)
     }
+    const lines = editor(page, 'Operation Editor').locator('.view-line')
+    for (const text of ['query', 'nodes']) await lines.getByText(text).first().click({ trial: true }) // nothing covers it
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    await expectAccessible(page, { except: [NESTED_TABS] })
     await browser.close()
   })
 
