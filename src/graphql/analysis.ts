@@ -4,7 +4,7 @@ import { isObjectType, Kind, OperationTypeNode, SchemaMetaFieldDef, TypeInfo, Ty
 import { visit, visitWithTypeInfo } from 'graphql'
 import { lazyFor } from '../lazy.ts'
 import { fragmentsOf } from './fields.ts'
-import type { QueryStats } from './limits.ts'
+import type { DocumentStats } from './limits.ts'
 
 const INTROSPECTION_FIELDS = new Set([SchemaMetaFieldDef.name, TypeMetaFieldDef.name])
 
@@ -44,28 +44,23 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
   const largest = (name: 'aliases' | 'aliasLength' | 'introspectionAliases' | 'selections') =>
     Math.max(...measured.map((one) => one[name]))
   const text = loc?.source.body ?? ''
-  const stats: QueryStats = {
+  const subscribes = executable.some((one) => 'operation' in one && one.operation === OperationTypeNode.SUBSCRIPTION)
+  const stats: DocumentStats = {
     lines: text.split(/\r\n|[\n\r]/).length,
     variables: Math.max(...executable.map(({ variableDefinitions = [] }) => variableDefinitions.length)),
     aliases: largest('aliases'),
     introspectionAliases: largest('introspectionAliases'),
     aliasLength: largest('aliasLength'),
     selections: largest('selections'),
-    subscriptionLength: executable.some(isSubscription) ? text.length : 0,
+    subscriptionLength: subscribes ? text.length : 0,
   }
   return {
     ...stats,
     /** Whether it selects `__schema` or `__type`. */
     introspects: measured.some(({ introspects }) => introspects),
-    /** Subscriptions with a directive on a root field, or on a fragment with one: `@skip` or `@include`. */
-    conditional: executable.filter((one) => isSubscription(one) && measure(one).rootDirectives > 0),
     costOf: (operation: OperationDefinitionNode, variables: Record<string, unknown>) =>
       Math.max(1, measure(operation).cost(variables)),
   }
-}
-
-function isSubscription(definition: ExecutableDefinitionNode): boolean {
-  return definition.kind === Kind.OPERATION_DEFINITION && definition.operation === OperationTypeNode.SUBSCRIPTION
 }
 
 /** @returns measures a definition with its fragments expanded: each of them once, however often it is spread */
@@ -80,7 +75,6 @@ function createMeasure(schema: GraphQLSchema, fragments: ReturnType<typeof fragm
     const types = new TypeInfo(schema)
     const enter = (node: SelectionNode) => {
       const parent = types.getParentType()
-      if (parent === schema.getSubscriptionType()) measures.rootDirectives += node.directives?.length ?? 0
       measures.selections++
       if (node.kind === Kind.FIELD) addField(measures, node, parent, schema)
       const fragment = node.kind === Kind.FRAGMENT_SPREAD && fragments[node.name.value]
@@ -94,7 +88,7 @@ function createMeasure(schema: GraphQLSchema, fragments: ReturnType<typeof fragm
 function createMeasures() {
   const costs: Cost[] = []
   const cost: Cost = (variables) => costs.reduce((sum, one) => sum + one(variables), 0)
-  const counts = { aliases: 0, aliasLength: 0, introspectionAliases: 0, rootDirectives: 0, selections: 0 }
+  const counts = { aliases: 0, aliasLength: 0, introspectionAliases: 0, selections: 0 }
   return { ...counts, introspects: false, costs, cost }
 }
 
@@ -113,7 +107,6 @@ function addField(measures: Measures, node: FieldNode, parent: Parent, schema: G
 function addFragment(measures: Measures, fragment: Measures): void {
   measures.aliases += fragment.aliases
   measures.introspectionAliases += fragment.introspectionAliases
-  measures.rootDirectives += fragment.rootDirectives
   measures.selections += fragment.selections
   measures.costs.push(fragment.cost)
 }

@@ -2,7 +2,7 @@ import { getVariableValues, type GraphQLSchema } from 'graphql'
 import { consumeQuota, type RateLimiter } from '../auth/rate-limit.ts'
 import type { Analyze } from './analysis.ts'
 import { operationOf, type PipelineContext, type Plugin } from './context.ts'
-import { limitExceeded, limits, REPORT } from './limits.ts'
+import { limitExceeded, MAX_COST, REPORT } from './limits.ts'
 
 interface ExecutionArguments {
   document: Parameters<Analyze>[0]
@@ -14,7 +14,7 @@ interface ExecutionArguments {
  * @param keyLimiter of callers; it has consumed the first point of the request before
  */
 export function useCost(schema: GraphQLSchema, analyze: Analyze, keyLimiter: RateLimiter | undefined): Plugin {
-  const limit = Math.min(limits.cost, keyLimiter?.points ?? limits.cost)
+  const limit = Math.min(MAX_COST, keyLimiter?.points ?? MAX_COST)
 
   function consume(args: ExecutionArguments, context: PipelineContext): void {
     const operation = operationOf(context)

@@ -1,64 +1,60 @@
-import type { DocumentNode, GraphQLSchema, ValidationRule } from 'graphql'
+import type { ASTVisitor, DocumentNode, GraphQLSchema, SelectionNode, ValidationContext, ValidationRule } from 'graphql'
 import { GraphQLError, NoFragmentCyclesRule, parse, UniqueFragmentNamesRule, validate } from 'graphql'
 import type { Analyze } from './analysis.ts'
 import type { Plugin } from './context.ts'
 
-/** Limits of one request. The parser counts tokens; the cost is computed after validation, the others before it. */
-export const limits = {
-  tokens: 800, // validation compares fragments in pairs; introspection queries of common clients need 190
-  lines: 500, // graphql-js counts them for each error, of an execution too: with 1,000 and 60 errors for 10 ms
-  variables: 50, // graphql-js reports each that is not used or not defined
-  aliases: 100, // each is a value for each object: with 260 and 100 items, execution takes 15 ms
-  introspectionAliases: 30, // introspection is executed at once, and each alias repeats what it selects
-  aliasLength: 255, // a response repeats it for each object
-  selections: 300, // validation compares fields of one name in pairs; introspection queries need 240
-  subscriptionLength: 8_000, // each stream keeps the text of its document
-  cost: 1_000,
-}
+/** In tokens: validation compares fragments in pairs. Introspection queries of common clients need 190. */
+export const MAX_TOKENS = 800
 
-/** A rejected request has at most so many errors. */
-const MAX_ERRORS = 5
+/** In points, of an operation. */
+export const MAX_COST = 1_000
+
+/** Limits of a document before its validation, and how an error names what they limit. */
+export const DOCUMENT_LIMITS = {
+  lines: { limit: 500, label: 'The number of lines' }, // counted for each error: 1,000 with 60 errors take 10 ms
+  variables: { limit: 50, label: 'The number of variables' }, // graphql-js reports each that is unused or undefined
+  aliases: { limit: 100, label: 'The number of aliases' }, // with 260 of them and 100 items, execution takes 15 ms
+  introspectionAliases: { limit: 30, label: 'The number of aliases in introspection' }, // each repeats what it selects
+  aliasLength: { limit: 255, label: 'The length of an alias' }, // a response repeats it for each object
+  selections: { limit: 300, label: 'The number of selections with fragments expanded' }, // introspection needs 240
+  subscriptionLength: { limit: 8_000, label: 'The length of a document with a subscription' }, // each stream keeps it
+}
 
 /** How graphql-js reports errors: without names of the schema that a client may have meant. */
-export const REPORT = { maxErrors: MAX_ERRORS, hideSuggestions: true }
+export const REPORT = { maxErrors: 5, hideSuggestions: true }
 
-/** Measures of a request that need neither the schema nor variables. */
-export type QueryStats = Record<Exclude<keyof typeof limits, 'tokens' | 'cost'>, number>
-
-const LIMIT_LABELS: Record<keyof QueryStats, string> = {
-  lines: 'The number of lines',
-  variables: 'The number of variables',
-  aliases: 'The number of aliases',
-  introspectionAliases: 'The number of aliases in introspection',
-  aliasLength: 'The length of an alias',
-  selections: 'The number of selections with fragments expanded',
-  subscriptionLength: 'The length of a document with a subscription',
-}
+/** The measures of a document. */
+export type DocumentStats = Record<keyof typeof DOCUMENT_LIMITS, number>
 
 type Rules = readonly ValidationRule[]
 type Validate = (schema: GraphQLSchema, document: DocumentNode, rules?: Rules) => readonly GraphQLError[]
 
 /** Bounds what the parser, the validation and the execution of a document take. */
 export function useLimits(analyze: Analyze): Plugin {
-  const check: Validate = (schema, document, rules) => {
-    // With fragments in a cycle, other rules take unbounded time. NoFragmentCyclesRule skips fragments with the same name.
-    const cycles = validate(schema, document, [UniqueFragmentNamesRule, NoFragmentCyclesRule], { maxErrors: 1 })
-    if (cycles.length) return cycles
-    const analysis = analyze(document)
-    const exceeded = checkLimits(analysis)
-    if (exceeded.length) return exceeded
-    // The GraphQL specification rejects @skip and @include there. graphql-js 16 throws in validation or execution instead.
-    const { conditional: nodes } = analysis
-    const message = 'The root field of a subscription must not have @skip or @include.'
-    if (nodes.length) return [new GraphQLError(message, { nodes })]
-    return validate(schema, document, rules, REPORT)
-  }
-  const checkOnce = onceForRules(check)
+  const check = onceForRules((schema, document, rules) => {
+    const rejected = validate(schema, document, FIRST_RULES, { maxErrors: 1 })
+    if (rejected.length) return rejected
+    const exceeded = checkLimits(analyze(document))
+    return exceeded.length ? exceeded : validate(schema, document, rules, REPORT)
+  })
   return {
     onParse: ({ setParseFn }) => setParseFn(parseWithinLimits),
-    onValidate: ({ setValidationFn }) => setValidationFn(checkOnce),
+    onValidate: ({ setValidationFn }) => setValidationFn(check),
   }
 }
+
+/** The GraphQL specification rejects it. graphql-js 16 has no rule, and throws in validation or execution. */
+function noConditionalSubscription(context: ValidationContext): ASTVisitor {
+  const enter = (node: SelectionNode) => {
+    if (!node.directives?.length || context.getParentType() !== context.getSchema().getSubscriptionType()) return
+    const message = 'The root field of a subscription must not have @skip or @include.'
+    context.reportError(new GraphQLError(message, { nodes: node }))
+  }
+  return { Field: enter, FragmentSpread: enter, InlineFragment: enter }
+}
+
+/** With fragments in a cycle, other rules take unbounded time. NoFragmentCyclesRule skips fragments with the same name. */
+const FIRST_RULES = [UniqueFragmentNamesRule, NoFragmentCyclesRule, noConditionalSubscription]
 
 /** Validates a document once, as long as it is kept. Yoga's cache joins the names of all rules for each request. */
 function onceForRules(check: Validate): Validate {
@@ -75,17 +71,18 @@ function onceForRules(check: Validate): Validate {
 /** @throws GraphQLError */
 function parseWithinLimits(text: string): DocumentNode {
   try {
-    return parse(text, { maxTokens: limits.tokens })
+    return parse(text, { maxTokens: MAX_TOKENS })
   } catch (error) {
     // The parser is recursive: deep nesting may exceed the stack before the limit of tokens.
     throw error instanceof RangeError ? new GraphQLError('The document is nested too deep.') : error
   }
 }
 
-export function checkLimits(stats: QueryStats): GraphQLError[] {
-  return (Object.keys(LIMIT_LABELS) as (keyof QueryStats)[]) // the keys of the type's own record
-    .filter((name) => stats[name] > limits[name])
-    .map((name) => limitExceeded(LIMIT_LABELS[name], stats[name], limits[name]))
+export function checkLimits(stats: DocumentStats): GraphQLError[] {
+  return Object.entries(DOCUMENT_LIMITS).flatMap(([name, { label, limit }]) => {
+    const value = stats[name as keyof DocumentStats] // the keys of the type's own record
+    return value > limit ? limitExceeded(label, value, limit) : []
+  })
 }
 
 export function limitExceeded(label: string, value: number, limit: number): GraphQLError {

@@ -5,7 +5,7 @@ import type { Animal, animals, NewPet } from '../../src/pets/animal.ts'
 import { ApiError } from '../../src/errors.ts'
 import { createAnalyze } from '../../src/graphql/analysis.ts'
 import { Execution } from '../../src/graphql/executor.ts'
-import { checkLimits, limits, REPORT } from '../../src/graphql/limits.ts'
+import { checkLimits, MAX_TOKENS, REPORT } from '../../src/graphql/limits.ts'
 import type { ListQuery } from '../../src/store/lists.ts'
 import { Deadline } from '../../src/http/deadline.ts'
 import { fragments, RULES, schema, selectionSetOf } from './random-document.ts'
@@ -128,7 +128,7 @@ test(
         fc.array(request, { minLength: 3, maxLength: 3 }),
         async (query, last, inputs) => {
           const parsed = parse(query)
-          fc.pre(Number(parsed.tokenCount) <= limits.tokens)
+          fc.pre(Number(parsed.tokenCount) <= MAX_TOKENS)
           fc.pre(validate(schema, parsed, RULES).length === 0)
           const { context, counts } = createStore(last)
           const reference = createStore(last)

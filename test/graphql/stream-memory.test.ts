@@ -2,18 +2,19 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
 import { toCursor } from '../../src/pets/animal.ts'
-import { limits } from '../../src/graphql/limits.ts'
+import { DOCUMENT_LIMITS } from '../../src/graphql/limits.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { usedHeapBytes } from '../support/heap.ts'
 
+const { subscriptionLength, aliases } = DOCUMENT_LIMITS
 const STREAMS = 100
 /** Of a length at which V8 keeps the text from which a literal was cut. */
 const NEWEST = 123_456_789_012n
 
 /** A subscription that is as long as one may be, of as many fields as one may have. */
 function longest(n: number): string {
-  const alias = `a${n}_`.padEnd(limits.subscriptionLength / limits.aliases - 10, 'x')
-  const fields = Array.from({ length: limits.aliases }, (_, i) => `${alias}${i}: id`)
+  const alias = `a${n}_`.padEnd(subscriptionLength.limit / aliases.limit - 10, 'x')
+  const fields = Array.from({ length: aliases.limit }, (_, i) => `${alias}${i}: id`)
   return `subscription { petCreated(after: "${toCursor(NEWEST)}") { node { ${fields.join(' ')} } } }`
 }
 
@@ -37,7 +38,7 @@ test('an open stream keeps the text of its document, and neither its tree nor va
     variables: (await measure(() => ({ query, variables: { padding } }))) - small,
   }
   expect(await (await service.send('/metrics')).text()).toContain(`\npetstore_streams ${4 * STREAMS}\n`)
-  expect(kept.document).toBeLessThan(3 * limits.subscriptionLength) // nearly twice is usual; the tree takes much more
+  expect(kept.document).toBeLessThan(3 * subscriptionLength.limit) // nearly twice is usual; the tree takes much more
   expect(kept.variables).toBeLessThan(padding.length / 2)
 })
 
