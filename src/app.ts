@@ -7,8 +7,7 @@ import type { Config } from './config.ts'
 import { graphiql } from './graphql/graphiql/graphiql.ts'
 import type { AddToSchema } from './graphql/schema/builder.ts'
 import { createSchema } from './graphql/schema/index.ts'
-import { graphqlErrorHandler } from './graphql/respond.ts'
-import { type GraphQLRouterDependencies, graphqlRouter, addSchemaRoute } from './graphql/route.ts'
+import { addGraphQLRoute, addSchemaRoute, type GraphQLDependencies } from './graphql/route.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { lazyFor } from './lazy.ts'
 import { homePage } from './pages/home-page.ts'
@@ -33,7 +32,7 @@ export interface ServedResource {
   addToSchema: AddToSchema
 }
 
-interface AppDependencies extends AuthenticateDependencies, OperationDependencies, GraphQLRouterDependencies {
+interface AppDependencies extends AuthenticateDependencies, OperationDependencies, GraphQLDependencies {
   config: Config
   resources: ServedResource[]
   keyLimiter: RateLimiter | undefined
@@ -84,8 +83,8 @@ export function createApp(deps: AppDependencies): Express {
   app.use('/v1', admit)
   addRestRoutes(app, operations, config, deps)
   app.get('/graphql', loadShedder.shedForLag, graphiql(trusted.mode))
-  app.use('/graphql', admit, graphqlRouter(schema, deps))
-  app.use('/graphql', graphqlErrorHandler(observe))
+  app.use('/graphql', admit)
+  addGraphQLRoute(app, schema, deps)
 
   addHealthRoutes(app, health)
   app.use('/metrics', async (req, _res, next) => {

@@ -2,8 +2,8 @@ import type { Request, Response } from 'express'
 import type { DocumentNode, OperationDefinitionNode } from 'graphql'
 import type { GraphQLParams, Plugin as YogaPlugin } from 'graphql-yoga'
 import type { GraphQLContext } from './schema/builder.ts'
+import type { SharedOutcome } from './shared-execution.ts'
 import type { Subscription } from './subscription/subscribe.ts'
-import type { Transport } from './subscription/transports.ts'
 
 /** What the plugins know of a request. What resolvers read is GraphQLContext. */
 export interface PipelineContext extends GraphQLContext {
@@ -13,10 +13,10 @@ export interface PipelineContext extends GraphQLContext {
   resolved?: GraphQLParams
   /** Set by useOperation, which runs before all that follows the parser. */
   operation?: OperationDefinitionNode
-  /** How the events of a subscription are sent; undefined for other operations. Set by useOperation. */
-  transport?: Transport
   /** In points; the limit is the largest cost that this caller's operations may have. Set by useCost. */
   cost?: { requested: number; limit: number } | undefined
+  /** Set by useSharedExecution. */
+  shared?: SharedOutcome
   /** Set by useSubscriptions. */
   subscription?: Subscription
 }

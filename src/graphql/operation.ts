@@ -19,8 +19,8 @@ export function useOperation(schema: GraphQLSchema): Plugin {
         req.operation = { type: operation.operation, name: operation.name && toLoggedName(operation.name.value) }
         requireMethod(req.method, operation)
         requireScope(req, ...scopesOf(schema, document, operation))
+        if (operation.operation === OperationTypeNode.SUBSCRIPTION) requireTransport(req)
         extendContext({ operation })
-        if (operation.operation === OperationTypeNode.SUBSCRIPTION) extendContext({ transport: requireTransport(req) })
       }
     },
   }

@@ -1,4 +1,4 @@
-import { type IRouter, type Request, type Response, Router } from 'express'
+import type { IRouter, Request, Response } from 'express'
 import type { GraphQLSchema } from 'graphql'
 import { parseBody, receiveBody } from '../http/body.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
@@ -10,28 +10,27 @@ import type { Turns } from '../http/turns.ts'
 import { staticText } from '../http/static.ts'
 import { toGraphQLError } from './errors.ts'
 import { paramsOf } from './params.ts'
-import { type GraphQLLocals, negotiate, sendResult } from './respond.ts'
+import { graphqlErrorHandler, type GraphQLLocals, negotiate, sendResult } from './respond.ts'
 import { printedSchema } from './schema/index.ts'
-import { dataJsonOf } from './shared-execution.ts'
 import { sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
 import { createPipeline, type PipelineDependencies, type Result } from './yoga.ts'
 
-export interface GraphQLRouterDependencies extends PipelineDependencies, SendStreamDependencies {
+export interface GraphQLDependencies extends PipelineDependencies, SendStreamDependencies {
   keptBytes: KeptBytes
   turns: Turns
 }
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
-export function graphqlRouter(schema: GraphQLSchema, dependencies: GraphQLRouterDependencies): Router {
-  const { turns } = dependencies
+export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencies: GraphQLDependencies): void {
+  const { observe, turns } = dependencies
   const execute = createPipeline(schema, dependencies)
 
-  function toJson({ cost, result }: Result, req: Request): string {
-    const formatted = result.errors?.map((error) => toGraphQLError(error, undefined, dependencies.observe, req))
+  function toJson({ cost, dataJson, result }: Result, req: Request): string {
+    const formatted = result.errors?.map((error) => toGraphQLError(error, undefined, observe, req))
     const members = formatted ? `"errors":${JSON.stringify(formatted)},` : ''
     const all = req.headers['graphql-cost'] === undefined ? result.extensions : { ...result.extensions, cost }
     const extensions = all ? `,"extensions":${JSON.stringify(all)}` : ''
-    return `{${members}"data":${dataJsonOf(result)}${extensions}}`
+    return `{${members}"data":${dataJson()}${extensions}}`
   }
 
   function send(result: Result, req: Request, res: Response, mediaType: string): void {
@@ -58,14 +57,12 @@ export function graphqlRouter(schema: GraphQLSchema, dependencies: GraphQLRouter
     turns.charge(callerOf(req).clientId, performance.now() - beganMs)
   }
 
-  const router = Router({ strict: true, caseSensitive: true })
-  router
-    .route('/')
+  app
+    .route('/graphql')
     .get(respond)
     .post(respond)
     .all(allowMethods('GET', 'HEAD', 'POST'))
-  router.use(notFound)
-  return router
+  app.use('/graphql', notFound, graphqlErrorHandler(observe))
 }
 
 /** `/schema.graphql`: the schema for code generators, which need no key and no introspection. */

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type ExecutionResult, type GraphQLError, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
+import { type ExecutionResult, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
 import { createCoalescer } from '../coalesce.ts'
 import { lazy } from '../lazy.ts'
 import type { Analyze } from './analysis.ts'
@@ -9,9 +9,7 @@ import type { GraphQLContext } from './schema/builder.ts'
 /** Shorter executions begin together, so that they share statements. In milliseconds. */
 const LONG_EXECUTION_MS = 1
 
-type Data = Required<ExecutionResult>['data']
-
-interface SharedOutcome {
+export interface SharedOutcome {
   result: ExecutionResult
   /** `data` as JSON. It is formatted when it is sent: the texts of a whole batch would take memory at once. */
   dataJson(): string
@@ -21,9 +19,10 @@ interface SharedOutcome {
 
 /**
  * Identical queries share one execution, since its result depends only on the text of the request. It has no caller and
- * its own deadline; each of the requests waits until its own deadline, and gets a result of its own.
+ * its own deadline; each of the requests waits until its own deadline.
+ * @param isCopied whether each request gets a result of its own, which other plugins may change
  */
-export function useSharedExecution(analyze: Analyze): Plugin {
+export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin {
   const coalesce = createCoalescer<SharedOutcome>()
   /** What the last execution of an operation took until it waited for the database, in milliseconds. */
   const lastMs = new WeakMap<OperationDefinitionNode, number>()
@@ -31,7 +30,7 @@ export function useSharedExecution(analyze: Analyze): Plugin {
   let lastTurn: Promise<void> = Promise.resolve()
 
   return {
-    onExecute({ args, context, executeFn, setExecuteFn }) {
+    onExecute({ args, context, executeFn, extendContext, setExecuteFn }) {
       const { params, req, resolved, services } = context
       const operation = operationOf(context)
       if (operation.operation !== OperationTypeNode.QUERY) return
@@ -56,43 +55,11 @@ export function useSharedExecution(analyze: Analyze): Plugin {
         const text = req.bodyText ?? req.originalUrl
         const outcome = req.deadline.runShared(() => coalesce(text, () => execute(isInTurn)))
         isInTurn = false
-        return new SharedResult(await outcome)
+        const shared = await outcome
+        extendContext({ shared })
+        const { result } = shared
+        return isCopied ? { ...result, data: structuredClone(result.data ?? null) } : result
       })
     },
   }
-}
-
-/** A result that plugins may change: its `data` is copied when one of them reads it. */
-export class SharedResult implements ExecutionResult {
-  errors?: readonly GraphQLError[]
-  declare data: Data
-  readonly #outcome: SharedOutcome
-  #own: { data: Data } | undefined
-
-  // A property of the object, so that `{ ...result }` has it. With functions of its own, each object would get a hidden class.
-  static readonly #DATA: PropertyDescriptor & ThisType<SharedResult> = {
-    enumerable: true,
-    configurable: true,
-    get() {
-      return (this.#own ??= { data: structuredClone(this.#outcome.result.data ?? null) }).data
-    },
-    set(data: Data) {
-      this.#own = { data }
-    },
-  }
-
-  constructor(outcome: SharedOutcome) {
-    if (outcome.result.errors) this.errors = [...outcome.result.errors]
-    this.#outcome = outcome
-    Object.defineProperty(this, 'data', SharedResult.#DATA)
-  }
-
-  dataJson(): string {
-    return this.#own ? JSON.stringify(this.#own.data) : this.#outcome.dataJson()
-  }
-}
-
-/** The `data` of a result as JSON, formatted once for all if it is shared. */
-export function dataJsonOf(result: ExecutionResult): string {
-  return result instanceof SharedResult ? result.dataJson() : JSON.stringify(result.data)
 }

@@ -12,7 +12,7 @@ import { useLimits } from './limits.ts'
 import { useOperation } from './operation.ts'
 import type { GraphQLParams } from './params.ts'
 import { toRequestError } from './errors.ts'
-import { SharedResult, useSharedExecution } from './shared-execution.ts'
+import { useSharedExecution } from './shared-execution.ts'
 import { type SubscribeDependencies, type Subscription, useSubscriptions } from './subscription/subscribe.ts'
 import { type TrustedDocuments, useTrustedDocuments } from './trusted-documents.ts'
 
@@ -32,6 +32,8 @@ export interface PipelineDependencies extends SubscribeDependencies {
 
 export interface Result {
   result: ExecutionResult
+  /** Its `data` as JSON, formatted once for all requests that share it. */
+  dataJson(): string
   /** Undefined when another plugin has the result. */
   cost: PipelineContext['cost']
 }
@@ -59,7 +61,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: PipelineDepe
       useOperation(schema),
       useCost(schema, analyze, keyLimiter),
       useExecutor(schema),
-      useSharedExecution(analyze),
+      useSharedExecution(analyze, plugins.length > 0),
       useSubscriptions(schema, dependencies),
       ...plugins,
     ],
@@ -73,16 +75,15 @@ export function createPipeline(schema: GraphQLSchema, dependencies: PipelineDepe
     )
     if (context.subscription) return context.subscription
     const single = result as ExecutionResult // nothing is streamed in it
-    // Reading `data` of a shared result would copy it.
-    if (!(single instanceof SharedResult) && single.data === undefined) throw toRequestError(single)
-    return { result: single, cost: context.cost }
+    const { data } = single
+    if (data === undefined) throw toRequestError(single)
+    const { cost, shared } = context
+    const dataJson = () => (shared?.result.data === data ? shared.dataJson() : JSON.stringify(data))
+    return { result: single, cost, dataJson }
   }
 }
 
-/**
- * What plugins read of a request, but for its body, which was received before. Most read nothing, and objects of Fetch take longer
- * to make than a small query.
- */
+/** What plugins read of a request, but for its body. Most read nothing, and objects of Fetch take longer to make than a query. */
 class FetchRequest {
   readonly #req: Request
 
@@ -99,11 +100,7 @@ class FetchRequest {
   }
 
   get headers() {
-    return new Headers(
-      Object.entries(this.#req.headersDistinct).flatMap(([name, values = []]) =>
-        values.map((value): [string, string] => [name, value]),
-      ),
-    )
+    return new Headers(this.#req.headers as Record<string, string>) // only a response has one of several values, Set-Cookie
   }
 }
 

@@ -2,7 +2,6 @@ import type { Request, Response } from 'express'
 import { buildSchema, execute, GraphQLSchema, parse, type GraphQLResolveInfo } from 'graphql'
 import { expect, test } from 'vitest'
 import { createPipeline, type PipelineDependencies } from '../../src/graphql/yoga.ts'
-import { dataJsonOf } from '../../src/graphql/shared-execution.ts'
 import { TRUSTED_DOCUMENTS_OFF } from '../../src/graphql/trusted-documents.ts'
 import { Deadline } from '../../src/http/deadline.ts'
 
@@ -40,7 +39,7 @@ async function run(query: string) {
   const req = { method: 'POST', headers: {}, caller, deadline: new Deadline(60_000), bodyText: query }
   const outcome = await pipeline({ query }, req as unknown as Request, {} as Response)
   if ('stream' in outcome) return expect.unreachable()
-  return { data: JSON.parse(dataJsonOf(outcome.result)) as object, errors: outcome.result.errors, ...outcome.cost }
+  return { data: JSON.parse(outcome.dataJson()) as object, errors: outcome.result.errors, ...outcome.cost }
 }
 
 test.for<[query: string, cost: number]>([

@@ -12,7 +12,7 @@ import type { GraphQLContext } from '../schema/builder.ts'
 import type { CreatedEdges } from '../schema/resolvers.ts'
 import { createFormats, type Selection, toSelection } from './events.ts'
 import type { Stream, Streams } from './streams.ts'
-import type { Transport } from './transports.ts'
+import { requireTransport, type Transport } from './transports.ts'
 
 /** Events that are ready are written together, up to this size: it is what an unread stream costs. */
 const PART_BYTES = 16 * 1024
@@ -39,11 +39,11 @@ export function useSubscriptions(schema: GraphQLSchema, dependencies: SubscribeD
   const subscribe = createSubscribe(schema, dependencies)
   return {
     onSubscribe({ context, extendContext, setSubscribeFn }) {
-      const { req, res, transport } = context
+      const { req, res } = context
       const operation = operationOf(context)
-      if (!transport) throw new Error('Subscriptions need a transport')
       setSubscribeFn(async ({ document, variableValues: coerced }) => {
-        extendContext({ subscription: await subscribe({ document, operation, coerced }, transport, req, res) })
+        const request = { document, operation, coerced }
+        extendContext({ subscription: await subscribe(request, requireTransport(req), req, res) })
         return {}
       })
     },

@@ -44,15 +44,10 @@ const TRANSPORTS: Record<string, Transport> = {
 
 /** A wildcard in `Accept` does not suffice: who sends it rarely expects a response without end. */
 export function findTransport(req: Request): Transport | undefined {
-  const named = Object.keys(TRANSPORTS).filter((type) => isNamed(req, type))
+  const accepted = new Set(req.accepts().map((type) => type.toLowerCase()))
+  const named = Object.keys(TRANSPORTS).filter((type) => accepted.has(type.replace(/;.*/, '')))
   const type = named.length > 0 && req.accepts(named)
   return type ? TRANSPORTS[type] : undefined
-}
-
-/** Whether `Accept` names a media type. */
-function isNamed(req: Request, type: string): boolean {
-  const [name] = type.split(';')
-  return req.accepts().some((accepted) => accepted.toLowerCase() === name)
 }
 
 export function requireTransport(req: Request): Transport {
