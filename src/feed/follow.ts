@@ -63,8 +63,7 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
     return readTable(feed, position, filter)
   }
 
-  return (after: bigint, { clientId, signal, ...rest }: FollowOptions & Filter<R>) => {
-    const filter = rest as unknown as Filter<R> // which has none of the members of FollowOptions
+  return (after: bigint, filter: Filter<R>, { clientId, signal }: FollowOptions) => {
     let [wake, stop] = [() => {}, (_reason: unknown) => {}]
     const began = state()
     const stopListening = listen(() => wake(), after)

@@ -5,8 +5,8 @@ import { type Filter, membersOf, type Resource } from './resource.ts'
 /** In a cursor, for a member by which the list is not filtered. */
 const ANY = 'all'
 
-/** Of a list and of a stream, beside a filter. */
-const RESERVED = new Set(['limit', 'cursor', 'first', 'last', 'after', 'before', 'clientId', 'signal'])
+/** Of a list, beside a filter. */
+const RESERVED = new Set(['limit', 'cursor', 'first', 'last', 'after', 'before'])
 
 /** The positions in the lists of a resource, opaque to clients. */
 export function createCursors<R extends Resource>(resource: R) {

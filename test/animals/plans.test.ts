@@ -160,7 +160,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
         for (const bounds of [{}, { olderThan: newest / 2n }, { olderThan: 40n, newerThan: 35n }])
           await list({ status, categoryId, backward, limit: 20, ...bounds })
     for (const categoryId of [undefined, 2n])
-      await follow(0n, { status, categoryId, clientId: 1n, signal: new AbortController().signal }).next()
+      await follow(0n, { status, categoryId }, { clientId: 1n, signal: new AbortController().signal }).next()
   }
   await createGapReader(animals, run).read(new RecentItems<typeof animals>(-1n)) // 0 is a gap
   await createWriterReads(animals, run).readWriters()

@@ -34,7 +34,7 @@ function createTools({ database, databaseUrl }: TestService, ends: (() => unknow
       const controller = new AbortController()
       const animals: Animal[] = []
       const read = async () => {
-        const follower = feed.follow(after, { status, clientId: 1n, signal: controller.signal })
+        const follower = feed.follow(after, { status }, { clientId: 1n, signal: controller.signal })
         for (;;) {
           animals.push(...(await follower.next()))
           follower.position = animals.at(-1)?.id ?? after
@@ -207,7 +207,7 @@ test('a turn of the event loop wakes followers for two milliseconds of their wor
   const wokenByTurn = new Map<number, number>()
   const clock = stopClock()
   const follow = async () => {
-    const follower = feed.follow(after, { clientId: 1n, signal })
+    const follower = feed.follow(after, {}, { clientId: 1n, signal })
     for (;;) {
       follower.position = (await follower.next()).at(-1)?.id ?? after
       wokenByTurn.set(turn, (wokenByTurn.get(turn) ?? 0) + 1)
@@ -261,7 +261,7 @@ test('a client that resumes waits for one page of another client at a time, howe
   const { feed } = startFeed({ query })
   const signal = createSharedSignal()
   const resume = async (clientId: bigint, after: bigint, end: bigint) => {
-    const follower = feed.follow(after, { clientId, signal })
+    const follower = feed.follow(after, {}, { clientId, signal })
     while (follower.position < end) follower.position = (await follower.next()).at(-1)?.id ?? end
     return reads.length
   }

@@ -19,7 +19,7 @@ test('the loops of two resources take turns: one of them reads at a time', async
   const services = createServices(resources, database, { maxWaitMs: 100_000, observe() {} })
   const controller = new AbortController()
   const received = resources.map((resource) =>
-    services.of(resource).feed.follow(0n, { clientId: 1n, signal: controller.signal }).next(),
+    services.of(resource).feed.follow(0n, {}, { clientId: 1n, signal: controller.signal }).next(),
   )
   await service.database.pool.query("INSERT INTO animal (name, category_id) VALUES ('Rex', 1)")
   expect(await Promise.all(received)).toMatchObject([[{ name: 'Rex' }], [{ name: 'Rex' }]])

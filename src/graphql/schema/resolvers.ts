@@ -102,11 +102,10 @@ export function subscribeToCreated<R extends Resource>(resource: R) {
 
   return async (_root: unknown, args: CreatedArgs, context: GraphQLContext) => {
     if (!context.subscriber) throw new Error('Only subscriptions have a subscriber')
-    const { clientId, signal } = context.subscriber
     const filter = toFilter(args)
     const key = filterKey(filter)
     const position = await positionOf(args.after, key, context)
-    const follower = context.services.of(resource).feed.follow(position, { ...filter, clientId, signal })
+    const follower = context.services.of(resource).feed.follow(position, filter, context.subscriber)
     return {
       /** The next edges, oldest first, as soon as there are some. */
       async next(): Promise<Edge<Item<R>>[]> {
