@@ -10,19 +10,24 @@ import { OperatorError } from './operator-error.ts'
 import { version } from './project.ts'
 import { RESOURCES } from './resources.ts'
 import { createService, type Service, type ServiceOptions } from './service.ts'
-import { onSignals } from './signals.ts'
 import { createThrottledLog } from './telemetry/logger.ts'
 import { startTracing } from './telemetry/tracing.ts'
+
+/**
+ * A second signal within this time, in milliseconds, is the same Ctrl-C: a terminal signals every process, and `npm` and
+ * `node --watch` pass the signal on.
+ */
+const SAME_SIGNAL_MS = 2_000
 
 interface InstanceOptions extends Pick<ServiceOptions, 'config' | 'log' | 'limits'> {
   env: NodeJS.ProcessEnv
 }
 
-/** Starts the service in this process and runs it until a signal. A second one exits at once (see `onSignals`). */
+/** Starts the service in this process and runs it until a signal. */
 export async function runInstance(options: InstanceOptions): Promise<void> {
   const { log } = options
   const shutdown = new AbortController()
-  const signalled = new Promise<string>((resolve) => onSignals(resolve, () => process.exit(1)))
+  const signalled = receiveSignal()
   void signalled.then(() => shutdown.abort())
   const onWait = () => log.info('waiting for the migration of another process')
   const stop = await start(options, { onWait, signal: shutdown.signal }).catch((error: Error) => {
@@ -33,6 +38,19 @@ export async function runInstance(options: InstanceOptions): Promise<void> {
   log.info('stopped')
 }
 
+/** @returns the first of SIGTERM, SIGINT and SIGHUP. A SIGTERM or SIGINT that follows ends the process at once */
+function receiveSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    let firstAtMs: number | undefined
+    const onSignal = (signal: string) => {
+      firstAtMs ??= performance.now()
+      resolve(signal)
+      if (signal !== 'SIGHUP' && performance.now() - firstAtMs > SAME_SIGNAL_MS) process.exit(1)
+    }
+    process.on('SIGTERM', onSignal).on('SIGINT', onSignal).on('SIGHUP', onSignal)
+  })
+}
+
 /** Opens the database, builds the service, listens and prints the banner. @returns shuts all of it down */
 async function start({ config, env, log, limits }: InstanceOptions, wait: LockWait): Promise<() => Promise<void>> {
   const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
@@ -41,21 +59,16 @@ async function start({ config, env, log, limits }: InstanceOptions, wait: LockWa
   const databaseServer = await openDatabaseServer(config, () =>
     log.error('the embedded PostgreSQL has stopped: start the service again'),
   )
-  let stopService: Service['stop'] | undefined
+  const { url, embedded } = databaseServer
+  let service: Service | undefined
+  const stop = async (drainDelayMs: number, drainTimeoutMs: number) => {
+    await service?.stop(drainDelayMs, drainTimeoutMs)
+    await Promise.all([databaseServer.release(), tracing?.stop()])
+  }
   try {
-    const service = createService({
-      resources: RESOURCES,
-      config,
-      limits,
-      databaseUrl: databaseServer.url,
-      log,
-      trusted,
-      recordSpan: tracing?.recordSpan,
-    })
-    stopService = service.stop
-    const devKey = databaseServer.embedded
-      ? await prepareDevelopmentDatabase(databaseServer.url, service, config, wait)
-      : undefined
+    const { recordSpan } = tracing ?? {}
+    service = createService({ resources: RESOURCES, config, limits, databaseUrl: url, log, trusted, recordSpan })
+    const devKey = embedded ? await prepareDevelopmentDatabase(url, service, config, wait) : undefined
     // Prisma's first query takes 100 ms of CPU time, so it runs before traffic arrives. Its failure does not matter.
     if (!devKey) await service.database.prisma.animal.findFirst({ where: { id: 0n } }).catch(() => undefined)
     const port = await service.start({ port: config.PORT, host: config.HOST }).catch((error: Error) => {
@@ -63,14 +76,10 @@ async function start({ config, env, log, limits }: InstanceOptions, wait: LockWa
     })
     log.info({ port, host: config.HOST }, 'listening')
     if (devKey || process.stdout.isTTY) console.log(startupBanner(port, devKey, config))
-    if (config.MIGRATE_ON_START && !databaseServer.embedded) void migrateWhenReachable(databaseServer.url, log, wait)
-    return async () => {
-      await service.stop(config.DRAIN_DELAY_MS, config.DRAIN_TIMEOUT_MS)
-      await Promise.all([databaseServer.release(), tracing?.stop()])
-    }
+    if (config.MIGRATE_ON_START && !embedded) void migrateWhenReachable(url, log, wait)
+    return () => stop(config.DRAIN_DELAY_MS, config.DRAIN_TIMEOUT_MS)
   } catch (error) {
-    await stopService?.(0, 0)
-    await Promise.all([databaseServer.release(), tracing?.stop()])
+    await stop(0, 0)
     throw error
   }
 }
