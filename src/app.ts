@@ -2,12 +2,13 @@ import { parse as parseQuery } from 'node:querystring'
 import express, { type Express, type RequestHandler } from 'express'
 import { METRICS_SCOPE } from './auth/api-keys.ts'
 import { type AuthenticateDependencies, createAuthenticate, requireScope } from './auth/authenticate.ts'
-import { consumeQuota, type RateLimiter } from './auth/rate-limit.ts'
+import { consumeQuota } from './auth/rate-limit.ts'
 import type { Config } from './config.ts'
 import { graphiql } from './graphql/graphiql/graphiql.ts'
 import type { AddToSchema } from './graphql/schema/builder.ts'
 import { createSchema } from './graphql/schema/index.ts'
-import { addGraphQLRoute, addSchemaRoute, type GraphQLDependencies } from './graphql/route.ts'
+import type { GraphQLDependencies } from './graphql/context.ts'
+import { addGraphQLRoute, addSchemaRoute } from './graphql/route.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { lazyFor } from './lazy.ts'
 import { homePage } from './pages/home-page.ts'
@@ -23,7 +24,6 @@ import type { Operation, OperationDependencies, RestApi } from './rest/operation
 import { addRestRoutes, toRouteHeaders } from './rest/routes.ts'
 import type { Resource } from './store/resource.ts'
 import type { Metrics } from './telemetry/metrics.ts'
-import type { Observe } from './telemetry/observation.ts'
 
 /** A resource, and what both APIs show of it. */
 export interface ServedResource {
@@ -35,11 +35,9 @@ export interface ServedResource {
 interface AppDependencies extends AuthenticateDependencies, OperationDependencies, GraphQLDependencies {
   config: Config
   resources: ServedResource[]
-  keyLimiter: RateLimiter | undefined
   loadShedder: LoadShedder
   health: Health
   metrics: Metrics
-  observe: Observe
 }
 
 /** nginx's status for a client that closed the connection before the response. */

@@ -114,19 +114,17 @@ function addFragment(measures: Measures, fragment: Measures): void {
 /** The cost of a field of an interface is the largest of the types that implement it. */
 function costOfField(node: FieldNode, parent: Parent, schema: GraphQLSchema): Cost {
   const types = isAbstractType(parent) ? schema.getPossibleTypes(parent) : [parent].filter(isObjectType)
-  const costs = types.flatMap((type) => type.getFields()[node.name.value] ?? []).map((field) => costOf(field, node))
-  return (variables) => Math.max(0, ...costs.map((cost) => cost(variables)))
+  const fields = types.flatMap((type) => type.getFields()[node.name.value] ?? [])
+  return (variables) => Math.max(0, ...fields.map((field) => costOf(field, node, variables)))
 }
 
-function costOf(field: GraphQLField<unknown, unknown>, node: FieldNode): Cost {
-  const cost = field.extensions.cost ?? 0
-  if (typeof cost === 'number') return () => cost
-  return (variables) => {
-    try {
-      return cost(getArgumentValues(field, node, variables))
-    } catch (error) {
-      if (error instanceof GraphQLError) return 0 // the executor rejects the field for the same arguments
-      throw error
-    }
+function costOf(field: GraphQLField<unknown, unknown>, node: FieldNode, variables: Record<string, unknown>): number {
+  const { cost = 0 } = field.extensions
+  if (typeof cost === 'number') return cost
+  try {
+    return cost(getArgumentValues(field, node, variables))
+  } catch (error) {
+    if (error instanceof GraphQLError) return 0 // the executor rejects the field for the same arguments
+    throw error
   }
 }

@@ -1,9 +1,32 @@
 import type { Request, Response } from 'express'
 import type { DocumentNode, OperationDefinitionNode } from 'graphql'
 import type { GraphQLParams, Plugin as YogaPlugin } from 'graphql-yoga'
+import type { RateLimiter } from '../auth/rate-limit.ts'
+import type { Services } from '../feed/services.ts'
+import type { KeptBytes } from '../http/kept-bytes.ts'
+import type { Turns } from '../http/turns.ts'
+import type { Limits } from '../limits.ts'
+import type { Observe } from '../telemetry/observation.ts'
 import type { GraphQLContext } from './schema/builder.ts'
 import type { SharedOutcome } from './shared-execution.ts'
+import type { Streams } from './subscription/streams.ts'
 import type { Subscription } from './subscription/subscribe.ts'
+import type { TrustedDocuments } from './trusted-documents.ts'
+
+/** What the GraphQL API needs of the service. */
+export interface GraphQLDependencies {
+  services: Pick<Services, 'of'>
+  streams: Streams
+  keptBytes: KeptBytes
+  turns: Turns
+  limits: Pick<Limits, 'writeTimeoutMs'>
+  trusted: TrustedDocuments
+  /** Of callers: it has consumed the first point of the request before. */
+  keyLimiter?: RateLimiter | undefined
+  /** Plugins of Yoga or envelop, after the service's own. Of any type, as Yoga takes them. */
+  plugins?: object[] | undefined
+  observe: Observe
+}
 
 /** What the plugins know of a request. What resolvers read is GraphQLContext. */
 export interface PipelineContext extends GraphQLContext {

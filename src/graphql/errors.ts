@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { recordError } from '../http/error-handler.ts'
 import type { Observe } from '../telemetry/observation.ts'
 
-/** In characters. */
+/** In characters. A message of graphql-js may repeat a value of any length. */
 const MAX_MESSAGE_LENGTH = 500
 
 /** The codes of Yoga that are this service's, too. */
@@ -15,7 +15,7 @@ export class GraphQLRequestError extends ApiError {
   readonly errors: readonly GraphQLError[]
 
   constructor(code: ErrorCode, ...errors: GraphQLError[]) {
-    super(code, errors[0] && cutMessage(errors[0].message))
+    super(code, errors[0]?.message)
     this.errors = errors
   }
 }
@@ -32,11 +32,6 @@ export function toRequestError({ errors = [] }: ExecutionResult): Error {
   return new GraphQLRequestError(CODES.find((code) => code === extensions.code) ?? 'INVALID_ARGUMENT', ...errors)
 }
 
-/** A message of graphql-js, which may repeat a value of any length. */
-function cutMessage(message: string): string {
-  return message.slice(0, MAX_MESSAGE_LENGTH)
-}
-
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */
 const MAX_LOCATIONS = 10
 
@@ -51,7 +46,7 @@ export function toGraphQLError(
   // In an execution, what graphql-js throws with nodes is about arguments. Without, it is about a value of the service.
   const ofClient = code ?? (thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined)
   const isOwn = !ofClient || thrown instanceof ApiError
-  const mapped = isOwn ? toApiError(thrown) : new ApiError(ofClient, cutMessage(error.message))
+  const mapped = isOwn ? toApiError(thrown) : new ApiError(ofClient, error.message.slice(0, MAX_MESSAGE_LENGTH))
   recordError(observe, mapped, req)
   const { fields } = mapped
   const extensions = { code: mapped.code, status: mapped.status, ...(fields && { fields }) }

@@ -1,5 +1,4 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
-import { GraphQLError } from 'graphql'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { sendError } from '../http/error-handler.ts'
 import { sendJson } from '../http/json.ts'
@@ -54,11 +53,10 @@ export function sendResult(res: Response, json: string, mediaType: string, isPar
   sendJson(res, json, mediaType)
 }
 
-/** Sends what is thrown before the execution: a response without data. Errors of graphql-js are about the arguments. */
+/** Sends what is thrown before the execution: a response without data. */
 export function graphqlErrorHandler(observe: Observe): ErrorRequestHandler {
   return (thrown, req, res: Response<unknown, GraphQLLocals>, next) => {
-    const error =
-      thrown instanceof GraphQLError ? new GraphQLRequestError('INVALID_ARGUMENT', thrown) : toApiError(thrown)
+    const error = toApiError(thrown)
     const errors = toErrors(error, observe, req)
     if (res.headersSent) return next(thrown)
     const json = JSON.stringify({ errors })

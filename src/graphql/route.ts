@@ -3,22 +3,16 @@ import type { GraphQLSchema } from 'graphql'
 import { parseBody, receiveBody } from '../http/body.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
-import type { KeptBytes } from '../http/kept-bytes.ts'
 import { callerOf } from '../http/request.ts'
 import { addReadRoute, allowMethods } from '../http/router.ts'
-import type { Turns } from '../http/turns.ts'
 import { staticText } from '../http/static.ts'
+import type { GraphQLDependencies } from './context.ts'
 import { toGraphQLError } from './errors.ts'
 import { paramsOf } from './params.ts'
 import { graphqlErrorHandler, type GraphQLLocals, negotiate, sendResult } from './respond.ts'
 import { printedSchema } from './schema/index.ts'
-import { sendStream, type SendStreamDependencies } from './subscription/send-stream.ts'
-import { createPipeline, type PipelineDependencies, type Result } from './yoga.ts'
-
-export interface GraphQLDependencies extends PipelineDependencies, SendStreamDependencies {
-  keptBytes: KeptBytes
-  turns: Turns
-}
+import { sendStream } from './subscription/send-stream.ts'
+import { createPipeline, type Result } from './yoga.ts'
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
 export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencies: GraphQLDependencies): void {

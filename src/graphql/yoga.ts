@@ -2,10 +2,9 @@ import type { Request, Response } from 'express'
 import type { DocumentNode, ExecutionResult, GraphQLSchema } from 'graphql'
 import { createYoga, type GraphQLParams as YogaParams } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
-import type { RateLimiter } from '../auth/rate-limit.ts'
 import { callerOf } from '../http/request.ts'
 import { createAnalyze } from './analysis.ts'
-import type { PipelineContext } from './context.ts'
+import type { GraphQLDependencies, PipelineContext } from './context.ts'
 import { useCost } from './cost.ts'
 import { useExecutor } from './executor.ts'
 import { useLimits } from './limits.ts'
@@ -13,22 +12,14 @@ import { useOperation } from './operation.ts'
 import type { GraphQLParams } from './params.ts'
 import { toRequestError } from './errors.ts'
 import { useSharedExecution } from './shared-execution.ts'
-import { type SubscribeDependencies, type Subscription, useSubscriptions } from './subscription/subscribe.ts'
-import { type TrustedDocuments, useTrustedDocuments } from './trusted-documents.ts'
+import { type Subscription, useSubscriptions } from './subscription/subscribe.ts'
+import { useTrustedDocuments } from './trusted-documents.ts'
 
 /** Bound of the parser and validation caches in bytes: about 100 documents of 200 tokens. */
 const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
 
 /** Size of a token in a syntax tree. */
 const TOKEN_BYTES = 200
-
-export interface PipelineDependencies extends SubscribeDependencies {
-  trusted: TrustedDocuments
-  /** Rate limiter of callers; the first point of the request has been consumed before. */
-  keyLimiter?: RateLimiter | undefined
-  /** Plugins of Yoga or envelop, after the service's own. Of any type, as Yoga takes them. */
-  plugins?: object[] | undefined
-}
 
 export interface Result {
   result: ExecutionResult
@@ -43,7 +34,7 @@ export interface Result {
  * (docs/decisions/0007).
  * @returns executes a request. It throws ApiError or GraphQLRequestError for one that is rejected
  */
-export function createPipeline(schema: GraphQLSchema, dependencies: PipelineDependencies) {
+export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDependencies) {
   const { keyLimiter, plugins = [], services, trusted } = dependencies
   const analyze = createAnalyze(schema)
   const yoga = createYoga<PipelineContext>({

@@ -4,8 +4,7 @@ import { noLongerValid } from '../../auth/authenticate.ts'
 import { ApiError, toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
 import { callerOf } from '../../http/request.ts'
-import type { Limits } from '../../limits.ts'
-import type { Observe } from '../../telemetry/observation.ts'
+import type { GraphQLDependencies } from '../context.ts'
 import { toErrors } from '../errors.ts'
 import { copyOf } from './events.ts'
 import type { Subscription } from './subscribe.ts'
@@ -15,11 +14,6 @@ const notVerified = new ApiError('UNAVAILABLE', 'The API key could not be verifi
 
 /** Pause between two heartbeats, in milliseconds: common proxies close a connection that is idle for 15 seconds or more. */
 const HEARTBEAT_MS = 12_000
-
-export interface SendStreamDependencies {
-  limits: Pick<Limits, 'writeTimeoutMs'>
-  observe: Observe
-}
 
 /** Sends a result and the end of its operation as an event stream, to clients that accept nothing else. */
 export function sendSingleResult(res: Response, json: string): void {
@@ -35,7 +29,7 @@ export async function sendStream(
   req: Request,
   res: Response,
   { stream, transport, nextPart }: Subscription,
-  { limits, observe }: SendStreamDependencies,
+  { limits, observe }: Pick<GraphQLDependencies, 'limits' | 'observe'>,
 ): Promise<void> {
   if (res.destroyed) return // the client has not waited for the beginning
   stream.beganMs = req.deadline.elapsedMs

@@ -1,27 +1,21 @@
 import type { Request, Response } from 'express'
 import { createSourceEventStream, type ExecutionResult, type GraphQLSchema } from 'graphql'
-import type { Services } from '../../feed/services.ts'
 import type { Resource } from '../../store/resource.ts'
 import { keyOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { callerOf } from '../../http/request.ts'
-import type { Observe } from '../../telemetry/observation.ts'
-import { type CoercedOperation, operationOf, type Plugin } from '../context.ts'
+import { type CoercedOperation, type GraphQLDependencies, operationOf, type Plugin } from '../context.ts'
 import { GraphQLRequestError, toGraphQLError } from '../errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 import type { CreatedEdges } from '../schema/resolvers.ts'
 import { createFormats, type Selection, toSelection } from './events.ts'
-import type { Stream, Streams } from './streams.ts'
+import type { Stream } from './streams.ts'
 import { requireTransport, type Transport } from './transports.ts'
 
 /** Events that are ready are written together, up to this size: it is what an unread stream costs. */
 const PART_BYTES = 16 * 1024
 
-export interface SubscribeDependencies {
-  services: Pick<Services, 'of'>
-  streams: Streams
-  observe: Observe
-}
+type Dependencies = Pick<GraphQLDependencies, 'services' | 'streams' | 'observe'>
 
 /** A subscription that has begun. */
 export interface Subscription {
@@ -35,7 +29,7 @@ export interface Subscription {
  * Begins subscriptions. Their result is in the context: Yoga would take an iterable apart, and read each event for each
  * stream, where this service reads pages and executes an event once for all streams.
  */
-export function useSubscriptions(schema: GraphQLSchema, dependencies: SubscribeDependencies): Plugin {
+export function useSubscriptions(schema: GraphQLSchema, dependencies: Dependencies): Plugin {
   const subscribe = createSubscribe(schema, dependencies)
   return {
     onSubscribe({ context, extendContext, setSubscribeFn }) {
@@ -51,7 +45,7 @@ export function useSubscriptions(schema: GraphQLSchema, dependencies: SubscribeD
 }
 
 /** @returns begins a valid subscription. It throws ApiError, or GraphQLError for wrong arguments */
-export function createSubscribe(schema: GraphQLSchema, { services, streams, observe }: SubscribeDependencies) {
+export function createSubscribe(schema: GraphQLSchema, { services, streams, observe }: Dependencies) {
   const formatOf = createFormats(schema)
 
   /** What does not fit into a part is forgotten, and read again when the client has taken the part. */
