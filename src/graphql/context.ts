@@ -35,7 +35,7 @@ export interface PipelineContext extends GraphQLContext {
   /** The parameters with the text of the document; set by useTrustedDocuments. */
   resolved?: GraphQLParams
   /** Set by useOperation, which runs before all that follows the parser. */
-  operation?: OperationDefinitionNode
+  operation: OperationDefinitionNode
   /** In points; the limit is the largest cost that this caller's operations may have. Set by useCost. */
   cost?: { requested: number; limit: number } | undefined
   /** Set by useSharedExecution. */
@@ -53,9 +53,3 @@ export interface CoercedOperation {
 
 /** A plugin of the pipeline: any of Yoga's or envelop's is one, too. */
 export type Plugin = YogaPlugin<PipelineContext, PipelineContext>
-
-/** The operation of a request that was parsed. */
-export function operationOf({ operation }: PipelineContext): OperationDefinitionNode {
-  if (!operation) throw new Error('operationOf needs useOperation before it')
-  return operation
-}

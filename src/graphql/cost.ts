@@ -1,13 +1,8 @@
-import { getVariableValues, type GraphQLSchema } from 'graphql'
+import { type ExecutionArgs, getVariableValues, type GraphQLSchema } from 'graphql'
 import { consumeQuota, type RateLimiter } from '../auth/rate-limit.ts'
 import type { Analyze } from './analysis.ts'
-import { operationOf, type PipelineContext, type Plugin } from './context.ts'
+import type { PipelineContext, Plugin } from './context.ts'
 import { limitExceeded, MAX_COST, REPORT } from './limits.ts'
-
-interface ExecutionArguments {
-  document: Parameters<Analyze>[0]
-  variableValues?: unknown
-}
 
 /**
  * Coerces the variables, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota.
@@ -16,10 +11,14 @@ interface ExecutionArguments {
 export function useCost(schema: GraphQLSchema, analyze: Analyze, keyLimiter: RateLimiter | undefined): Plugin {
   const limit = Math.min(MAX_COST, keyLimiter?.points ?? MAX_COST)
 
-  function consume(args: ExecutionArguments, context: PipelineContext): void {
-    const operation = operationOf(context)
-    const values = (args.variableValues ?? {}) as Record<string, unknown> // Yoga requires an object
-    const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], values, REPORT)
+  function consume(args: Pick<ExecutionArgs, 'document' | 'variableValues'>, context: PipelineContext): void {
+    const { operation } = context
+    const { coerced, errors } = getVariableValues(
+      schema,
+      operation.variableDefinitions ?? [],
+      args.variableValues ?? {},
+      REPORT,
+    )
     if (!coerced) throw new AggregateError(errors)
     args.variableValues = coerced
     const requested = analyze(args.document).costOf(operation, coerced)

@@ -2,7 +2,7 @@ import type { ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObj
 import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema, SelectionSetNode } from 'graphql'
 import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, isListType, locatedError } from 'graphql'
 import { isAbstractType, OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef } from 'graphql'
-import { type CoercedOperation, operationOf, type Plugin } from './context.ts'
+import type { CoercedOperation, Plugin } from './context.ts'
 import { collectFields, type FieldNodes, fragmentsOf, setsOf } from './fields.ts'
 import type { GraphQLContext } from './schema/builder.ts'
 
@@ -38,7 +38,7 @@ export function useExecutor(schema: GraphQLSchema): Plugin {
   if (Object.values(schema.getTypeMap()).some(isAbstractType)) return {}
   return {
     onExecute({ context, setExecuteFn }) {
-      const operation = operationOf(context)
+      const { operation } = context
       setExecuteFn(({ document, variableValues: coerced, contextValue }) =>
         new Execution(schema, { document, operation, coerced }, contextValue).run(),
       )

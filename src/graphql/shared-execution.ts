@@ -3,7 +3,7 @@ import { type ExecutionResult, type OperationDefinitionNode, OperationTypeNode }
 import { createCoalescer } from '../coalesce.ts'
 import { lazy } from '../lazy.ts'
 import type { Analyze } from './analysis.ts'
-import { operationOf, type Plugin } from './context.ts'
+import type { Plugin } from './context.ts'
 import type { GraphQLContext } from './schema/builder.ts'
 
 /** Shorter executions begin together, so that they share statements. In milliseconds. */
@@ -31,8 +31,7 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
 
   return {
     onExecute({ args, context, executeFn, extendContext, setExecuteFn }) {
-      const { params, req, resolved, services } = context
-      const operation = operationOf(context)
+      const { operation, params, req, resolved, services } = context
       if (operation.operation !== OperationTypeNode.QUERY) return
       if (params !== resolved) return // another plugin has changed them, so the text of the request does not say all
       // Introspection waits for nothing, so all of its execution is in the turn of its client.

@@ -59,7 +59,8 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
   })
 
   return async (params: GraphQLParams, req: Request, res: Response): Promise<Result | Subscription> => {
-    const context: PipelineContext = { services, caller: callerOf(req), deadline: req.deadline, req, res }
+    const own = { services, caller: callerOf(req), deadline: req.deadline, req, res }
+    const context = own as PipelineContext // plugins set the rest
     const result = await yoga.getResultForParams(
       { params: params as YogaParams, request: new FetchRequest(req) as unknown as globalThis.Request },
       context,

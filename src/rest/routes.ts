@@ -1,8 +1,10 @@
 import type { Express } from 'express'
 import { requireScope } from '../auth/authenticate.ts'
 import { parseBody, receiveBody } from '../http/body.ts'
-import { allowMethods } from '../http/router.ts'
-import type { Operation, OperationDependencies, PublicUrls } from './operation.ts'
+import { addReadRoute, allowMethods } from '../http/router.ts'
+import { staticPage, staticText } from '../http/static.ts'
+import { openapi } from './openapi/document.ts'
+import type { Operation, OperationDependencies, PublicUrls, RestApi } from './operation.ts'
 
 /** By route, the headers of all of its responses. */
 export function toRouteHeaders(operations: Operation[], config: PublicUrls): Map<string, Map<string, string>> {
@@ -38,6 +40,14 @@ export function addRestRoutes(
     }
     route.all(allowMethods(...ofPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))
   }
+}
+
+/** `/openapi.json`, and `/docs`: the API reference with Swagger UI. The page loads nothing from other origins. */
+export function addDocsRoutes(app: Express, apis: RestApi[], config: PublicUrls): void {
+  const document = JSON.stringify(openapi(apis, config), null, 2)
+  addReadRoute(app, '/openapi.json', staticText({ 'Content-Type': 'application/json; charset=utf-8' }, document))
+  // `data:` for the icons in Swagger UI's style sheet.
+  addReadRoute(app, '/docs', staticPage('docs.html', "style-src 'self'; img-src 'self' data:"))
 }
 
 /**

@@ -76,10 +76,6 @@ export function resolveCreate<R extends Resource>(resource: R) {
 /** The events of a subscription. It keeps a position, and nothing that was read. */
 export type CreatedEdges<R extends Resource> = Awaited<ReturnType<ReturnType<typeof subscribeToCreated<R>>>>
 
-interface CreatedArgs {
-  after?: string | null | undefined
-}
-
 /** @returns begins a subscription to the new items that match its filter */
 export function subscribeToCreated<R extends Resource>(resource: R) {
   const { filterKey, toCursor, parseCursor } = createCursors(resource)
@@ -89,7 +85,7 @@ export function subscribeToCreated<R extends Resource>(resource: R) {
    * The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. Apart,
    * because a closure would keep `after`, and with it the text of the whole document, for as long as the stream is open.
    */
-  async function positionOf(after: CreatedArgs['after'], key: string, context: GraphQLContext): Promise<bigint> {
+  async function positionOf(after: string | null | undefined, key: string, context: GraphQLContext): Promise<bigint> {
     const { services, deadline, subscriber } = context
     const { feed } = services.of(resource)
     const argument = subscriber?.lastEventId ? 'Last-Event-ID' : 'after'
@@ -100,7 +96,7 @@ export function subscribeToCreated<R extends Resource>(resource: R) {
     return position
   }
 
-  return async (_root: unknown, args: CreatedArgs, context: GraphQLContext) => {
+  return async (_root: unknown, args: { after?: string | null | undefined }, context: GraphQLContext) => {
     if (!context.subscriber) throw new Error('Only subscriptions have a subscriber')
     const filter = toFilter(args)
     const key = filterKey(filter)

@@ -4,7 +4,7 @@ import type { Resource } from '../../store/resource.ts'
 import { keyOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { callerOf } from '../../http/request.ts'
-import { type CoercedOperation, type GraphQLDependencies, operationOf, type Plugin } from '../context.ts'
+import type { CoercedOperation, GraphQLDependencies, Plugin } from '../context.ts'
 import { GraphQLRequestError, toGraphQLError } from '../errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 import type { CreatedEdges } from '../schema/resolvers.ts'
@@ -33,8 +33,7 @@ export function useSubscriptions(schema: GraphQLSchema, dependencies: Dependenci
   const subscribe = createSubscribe(schema, dependencies)
   return {
     onSubscribe({ context, extendContext, setSubscribeFn }) {
-      const { req, res } = context
-      const operation = operationOf(context)
+      const { operation, req, res } = context
       setSubscribeFn(async ({ document, variableValues: coerced }) => {
         const request = { document, operation, coerced }
         extendContext({ subscription: await subscribe(request, requireTransport(req), req, res) })

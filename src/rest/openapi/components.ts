@@ -9,24 +9,25 @@ export type Json = { [member: string]: unknown }
 /** The body of every error (specification §7). */
 export const ErrorBody = z
   .object({
-    code: z
-      .string()
-      .max(64)
-      .regex(/^[A-Z_]+$/)
-      .meta({
-        description: 'Machine-readable. The meaning of a code never changes; new codes may be added.',
-        examples: ['INVALID_ARGUMENT'],
-      }),
-    message: z
-      .string()
-      .max(2000)
-      .regex(/\S/)
-      .meta({ description: 'Human-readable. The wording may change.', examples: ['name: must be a string'] }),
-    status: z
-      .int()
-      .min(400)
-      .max(599)
-      .meta({ description: 'The HTTP status.', format: 'int32', examples: [400] }),
+    code: z.string().meta({
+      maxLength: 64,
+      pattern: '^[A-Z_]+$',
+      description: 'Machine-readable. The meaning of a code never changes; new codes may be added.',
+      examples: ['INVALID_ARGUMENT'],
+    }),
+    message: z.string().meta({
+      maxLength: 2000,
+      pattern: '\\S',
+      description: 'Human-readable. The wording may change.',
+      examples: ['name: must be a string'],
+    }),
+    status: z.int().meta({
+      minimum: 400,
+      maximum: 599,
+      description: 'The HTTP status.',
+      format: 'int32',
+      examples: [400],
+    }),
   })
   .meta({ id: 'Error', description: 'Every error has this body.' })
 
@@ -36,10 +37,10 @@ export const ETAG = header('Changes when the body does; for `If-None-Match`.', E
 export const ConditionalHeaders = z.object({
   'If-None-Match': z
     .string()
-    .max(1024)
-    .regex(/^.+$/)
     .optional()
     .meta({
+      maxLength: 1024,
+      pattern: '^.+$',
       description: "The `ETag` of the client's copy: 304 without a body while it has not changed (RFC 9110 §13.1.2).",
       examples: [ETAG_EXAMPLE],
     }),
