@@ -8,7 +8,7 @@ import type { DocumentStats } from './limits.ts'
 
 const INTROSPECTION_FIELDS = new Set([SchemaMetaFieldDef.name, TypeMetaFieldDef.name])
 
-/** Cost of each of INTROSPECTION_FIELDS, which cannot declare it. */
+/** Of each of them, which cannot declare it. */
 const INTROSPECTION_COST = 10
 
 /** @param variables coerced @returns points */
@@ -17,10 +17,7 @@ type Cost = (variables: Record<string, unknown>) => number
 /** The type of a selection set; undefined where the document does not match the schema. */
 type Parent = ReturnType<TypeInfo['getParentType']>
 
-/** What is known of a document without variables. */
-type Analysis = ReturnType<typeof analyze>
-
-export type Analyze = (document: DocumentNode) => Analysis
+export type Analyze = (document: DocumentNode) => ReturnType<typeof analyze>
 
 /** @returns analyzes each document once, as long as it is kept */
 export function createAnalyze(schema: GraphQLSchema): Analyze {
@@ -29,12 +26,8 @@ export function createAnalyze(schema: GraphQLSchema): Analyze {
 
 /**
  * Analyzes a document in O(its size); it must have no cycles of fragments. Aliases and selections (fields, fragment spreads
- * and inline fragments) are those of the largest operation or fragment of the document, with its fragments expanded at
- * every spread: they bound the work of validation, execution and `costOf`, which expand them, too.
- *
- * The cost of an operation is the sum of what its fields declare, at least 1; for a valid document within the limits.
- * Arguments are coerced as in execution; a field with invalid ones costs 0. Fields under `@skip` and `@include` count, and
- * those of all type conditions.
+ * and inline fragments) are those of the largest operation or fragment, with its fragments expanded at every spread: they
+ * bound the work of validation, execution and `costOf`, which expand them, too.
  */
 function analyze(schema: GraphQLSchema, document: DocumentNode) {
   const { definitions, loc } = document
@@ -58,6 +51,10 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
     ...stats,
     /** Whether it selects `__schema` or `__type`. */
     introspects: measured.some(({ introspects }) => introspects),
+    /**
+     * In points, at least 1, for a valid document within the limits. Fields under `@skip` and `@include` count, and those of all
+     * type conditions.
+     */
     costOf: (operation: OperationDefinitionNode, variables: Record<string, unknown>) =>
       Math.max(1, measure(operation).cost(variables)),
   }

@@ -4,10 +4,7 @@ import type { Analyze } from './analysis.ts'
 import type { PipelineContext, Plugin } from './context.ts'
 import { limitExceeded, MAX_COST, REPORT } from './limits.ts'
 
-/**
- * Coerces the variables, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota.
- * @param keyLimiter of callers; it has consumed the first point of the request before
- */
+/** Coerces the variables, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota. */
 export function useCost(schema: GraphQLSchema, analyze: Analyze, keyLimiter: RateLimiter | undefined): Plugin {
   const limit = Math.min(MAX_COST, keyLimiter?.points ?? MAX_COST)
 

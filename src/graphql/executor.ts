@@ -47,9 +47,8 @@ export function useExecutor(schema: GraphQLSchema): Plugin {
 }
 
 /**
- * Executes one query or mutation. The result is that of graphql-js, which takes twice the time for a page: here a field is
- * looked up once for all items of a list. For a schema without interfaces and unions, and for resolvers that return neither
- * errors nor lists of promises.
+ * Executes one query or mutation as graphql-js does, which takes twice the time for a page: here a field is looked up once
+ * for all items of a list. For resolvers that return neither errors nor lists of promises.
  */
 export class Execution {
   readonly #schema: GraphQLSchema

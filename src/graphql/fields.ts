@@ -21,10 +21,9 @@ export function setsOf(nodes: readonly FieldNode[]): SelectionSetNode[] {
 }
 
 /**
- * The fields of a valid selection set by response name, in the order of the result: fragments are expanded, `@skip` and
- * `@include` are decided. A schema without interfaces and unions needs no types for it.
- * @param sets are merged @param variables are coerced
- * @throws GraphQLError for a directive whose variable is null
+ * The fields of valid selection sets by response name, in the order of the result: fragments are expanded, `@skip` and
+ * `@include` are decided. For a schema without interfaces and unions.
+ * @param variables coerced @throws GraphQLError for a directive whose variable is null
  */
 export function collectFields(
   sets: SelectionSetNode[],
@@ -61,7 +60,6 @@ export function selectsField({ fieldNodes, fragments, variableValues }: GraphQLR
   return [...fields.values()].some(([node]) => node.name.value === name)
 }
 
-/** @throws GraphQLError for a directive whose variable is null */
 function isIncluded(node: SelectionNode, variables: Variables): boolean {
   if (!node.directives?.length) return true
   if (getDirectiveValues(GraphQLSkipDirective, node, variables)?.if === true) return false

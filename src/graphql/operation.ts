@@ -34,7 +34,7 @@ function requireMethod(method: string, { operation }: OperationDefinitionNode): 
 
 /**
  * The scopes of all root fields that an operation selects, also of those under `@skip`. Resolvers cannot check them: callers
- * share executions. The document may be invalid: fragments may be in a cycle, and a field that does not exist has no scope.
+ * share executions. The document may be invalid: fragments may be in a cycle.
  */
 function scopesOf(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode): Set<string> {
   const fields = schema.getRootType(operation.operation)?.getFields()
@@ -43,13 +43,12 @@ function scopesOf(schema: GraphQLSchema, document: DocumentNode, operation: Oper
   const sets = new Set([operation.selectionSet]) // iterated with those that are added meanwhile
   for (const { selections } of sets) {
     for (const node of selections) {
-      if (node.kind === Kind.INLINE_FRAGMENT) sets.add(node.selectionSet)
-      else if (node.kind === Kind.FRAGMENT_SPREAD) {
-        const fragment = fragments[node.name.value]
-        if (fragment) sets.add(fragment.selectionSet)
-      } else {
+      if (node.kind === Kind.FIELD) {
         const scope = fields?.[node.name.value]?.extensions.scope
         if (scope) scopes.add(scope)
+      } else {
+        const fragment = node.kind === Kind.FRAGMENT_SPREAD ? fragments[node.name.value] : node
+        if (fragment) sets.add(fragment.selectionSet)
       }
     }
   }

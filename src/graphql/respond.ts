@@ -22,20 +22,13 @@ const PARTIAL_SUCCESS = 294
 /** A request that was read, and is none of GraphQL or not a valid one. Other errors have the status of their code. */
 const UNPROCESSABLE = new Set<ErrorCode>(['INVALID_ARGUMENT', 'GRAPHQL_VALIDATION_FAILED'])
 
-/** Of a request that was read: its document, its validity, what its operation is permitted to select. */
+/** Of a request that was read. */
 const GRAPHQL_STATUSES = new Set([400, 403, 422])
 
-/** The `locals` of a response. */
-export interface GraphQLLocals {
-  /** The negotiated type of a result, as soon as the body is known to be JSON: what fails from then on is a GraphQL request. */
-  mediaType?: string
-}
+/** The negotiated type of a result, as soon as the body is known to be JSON: what fails from then on is a GraphQL request. */
+export type GraphQLLocals = { mediaType?: string }
 
-/**
- * The media type of a single result. A client that accepts only event streams gets one; a client that accepts only
- * Apollo's multipart protocol gets JSON.
- * @throws ApiError NOT_ACCEPTABLE
- */
+/** The media type of a single result: JSON for a client that accepts only Apollo's multipart protocol. */
 export function negotiate(req: Request): string {
   const type = req.accepts(RESULT_TYPES) || req.accepts(EVENT_STREAM_TYPE)
   if (type) return type.replace(/;.*/, '')

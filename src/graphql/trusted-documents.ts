@@ -6,11 +6,9 @@ import { OperatorError } from '../operator-error.ts'
 import type { Plugin } from './context.ts'
 import type { GraphQLParams } from './params.ts'
 
-/**
- * Trusted documents: operations that are identified by the SHA-256 of their text. `off` ignores hashes; `allow` accepts
- * hashes and documents; `only` accepts hashes of trusted documents only.
- */
+/** Operations that are identified by the SHA-256 of their text. */
 export interface TrustedDocuments {
+  /** `off` ignores hashes, `allow` accepts hashes and documents, `only` accepts hashes of trusted documents only. */
   mode: 'off' | 'allow' | 'only'
   /** Texts by their SHA-256 in hexadecimal. */
   byHash: ReadonlyMap<string, string>
@@ -58,10 +56,7 @@ export function useTrustedDocuments(trusted: TrustedDocuments): Plugin {
   }
 }
 
-/**
- * The document of a request. In mode `allow`, a document that is sent with its hash need not be trusted.
- * `documentId` (GraphQL over HTTP) is the hash, with or without the prefix `sha256:`.
- */
+/** The document of a request. In mode `allow`, a document that is sent with its hash need not be trusted. */
 function resolveDocument(
   { mode, byHash }: TrustedDocuments,
   { query, documentId: id }: Pick<GraphQLParams, 'query' | 'documentId'>,

@@ -29,11 +29,7 @@ export interface Result {
   cost: PipelineContext['cost']
 }
 
-/**
- * Yoga's pipeline. Its Fetch layer is not used, so that both APIs read and write bodies, errors and headers in the same way
- * (docs/decisions/0007).
- * @returns executes a request. It throws ApiError or GraphQLRequestError for one that is rejected
- */
+/** @returns executes a request by Yoga's pipeline, without its Fetch layer (docs/decisions/0007). It throws ApiError */
 export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDependencies) {
   const { keyLimiter, plugins = [], services, trusted } = dependencies
   const analyze = createAnalyze(schema)

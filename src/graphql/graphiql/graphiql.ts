@@ -11,10 +11,7 @@ const CONTENT_SECURITY_POLICY =
 
 const OFF = 'GraphiQL is off: this service accepts only trusted documents (TRUSTED_DOCUMENTS=only).'
 
-/**
- * GraphiQL for browsers: a GET or HEAD that prefers HTML. All other requests go on to the API.
- * Responds 404 to browsers when the API accepts trusted documents only, since it would reject what people write.
- */
+/** GraphiQL for browsers: a GET or HEAD that prefers HTML. All other requests go on to the API. */
 export function graphiql(trustedDocuments: TrustedDocuments['mode']): RequestHandler {
   const page = staticPage('graphql.html', CONTENT_SECURITY_POLICY)
   return (req, res, next) => {

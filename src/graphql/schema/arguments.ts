@@ -36,10 +36,7 @@ export function idempotencyKeyArg({ noun }: Resource, arg: Arguments) {
   })
 }
 
-interface PageSizes {
-  first?: number | null | undefined
-  last?: number | null | undefined
-}
+type PageSizes = { first?: number | null | undefined; last?: number | null | undefined }
 
 /** Null counts as absent. */
 function pageSizeOf({ first, last }: PageSizes): number {
@@ -51,10 +48,7 @@ export function pageCost(args: PageSizes): number {
   return PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1
 }
 
-/**
- * @returns converts a value to what the contract takes. Null counts as absent; an ID that is no int64 is rejected with the
- *   message for numbers
- */
+/** @returns converts a value to what the contract takes. Null counts as absent; of a wrong ID the message is that of numbers. */
 function createToContract(schema: z.ZodType): (value: unknown) => unknown {
   if (!isInt64(schema)) return (value) => value ?? undefined
   return (value) => (typeof value === 'string' ? (parseInt64(value) ?? Number.NaN) : (value ?? undefined))
@@ -73,13 +67,6 @@ export function createToInput<R extends Resource>({ input: schema }: R) {
   }
 }
 
-const PageArgs = z.object({
-  first: PageSize.nullish(),
-  last: PageSize.nullish(),
-  after: z.string().nullish(),
-  before: z.string().nullish(),
-})
-
 /** @returns the schemas of the arguments of a list and of a subscription, which have the filter in common */
 export function createListArguments<R extends Resource>(resource: R) {
   const { filterKey, parseCursor } = createCursors(resource)
@@ -89,7 +76,9 @@ export function createListArguments<R extends Resource>(resource: R) {
     filterShape[member] = z.preprocess(createToContract(schema), schema.optional())
   }
   const FilterArgs = z.object(filterShape)
-  const ListArgs = z.object({ ...(filterShape as object), ...PageArgs.shape }) // its other members are not known to the type
+  const [size, cursor] = [PageSize.nullish(), z.string().nullish()]
+  const pageShape = { first: size, last: size, after: cursor, before: cursor }
+  const ListArgs = z.object({ ...(filterShape as object), ...pageShape }) // its other members are not known to the type
 
   return {
     /** @throws ApiError INVALID_ARGUMENT */

@@ -41,10 +41,7 @@ export function addPageInfo(builder: Builder): void {
   })
 }
 
-/**
- * Adds the types of a list: an edge and a connection, with the name of the type of a node before theirs.
- * @param subscription the name of the field of new items
- */
+/** Adds the types of a list: an edge and a connection. @param subscription the name of the field of new items */
 export function addConnection<R extends Resource>(
   builder: Builder,
   { name: items, noun }: R,
