@@ -65,7 +65,7 @@ export function createService(options: ServiceOptions) {
   const { statements, prisma } = database
   let stopping: Promise<void> | undefined
 
-  const keyLookup = createKeyLookup({ statements, now, verifyToken: createVerifyToken(config, observe, now) })
+  const keyLookup = createKeyLookup(statements, now, createVerifyToken(config, observe, now))
   const usage = createUsage(prisma, now)
   const loadShedder = createLoadShedder(limits, database)
   const keptBytes = new KeptBytes()
@@ -138,10 +138,8 @@ function createHealth(
   isDraining: () => boolean,
   observe: Observe,
 ): Health {
-  const readState = createReadState(
-    pool,
-    resources.map(({ table }) => table),
-  )
+  const tables = resources.map(({ table }) => table)
+  const readState = createReadState(pool, tables)
   const record = (found: CheckedDatabase) => isDraining() || observe({ type: 'database-checked', ...found })
   return {
     isDraining,

@@ -4,10 +4,7 @@ import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
 import { OperatorError } from '../operator-error.ts'
 import { KEY_PREFIX } from '../project.ts'
 
-/**
- * An API key: KEY_PREFIX, 256 random bits in base 36, and a checksum that detects mistyped keys without a query. Letters,
- * digits and the underscore only, so that a double click selects all of it.
- */
+/** KEY_PREFIX, 256 random bits in base 36, and a checksum that detects mistyped keys without a query. */
 const KEY_PATTERN = new RegExp(`^${KEY_PREFIX}[0-9a-z]{57}$`)
 const CHECKSUM_LENGTH = 7
 
@@ -19,24 +16,19 @@ export function clientScopes(resources: { scopes: { read: string; write: string 
   return resources.flatMap(({ scopes }) => [scopes.read, scopes.write])
 }
 
-type IssueOptions = { scopes?: string[]; expiresAt?: Date | undefined }
-
 export type KeyInfo = Omit<ApiKey, 'id' | 'hash' | 'clientId' | 'deprecatedCalls' | 'deprecatedLastCallAt'>
 
 export type ApiKeys = ReturnType<typeof createApiKeys>
 
-/**
- * @param defaultScopes of a key that is issued without a choice
- * @param now the clock that decides which keys have expired
- */
+/** @param defaultScopes of a key that is issued without a choice @param now decides which keys have expired */
 export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScopes: string[], now = () => new Date()) {
   return {
     /** All that a key can have. */
     scopes: [...defaultScopes, METRICS_SCOPE],
     /** @returns the new key. Only its hash is stored, so it cannot be shown again */
-    async issue(name: string, { scopes = defaultScopes, expiresAt }: IssueOptions = {}): Promise<string> {
+    async issue(name: string, options: { scopes?: string[]; expiresAt?: Date | null } = {}): Promise<string> {
       const key = mintKey()
-      await prisma.apiKey.create({ data: { ...toKeyRow(key), name, scopes, expiresAt: expiresAt ?? null } })
+      await prisma.apiKey.create({ data: { scopes: defaultScopes, ...options, ...toKeyRow(key), name } })
       return key
     },
     async isValid(key: string): Promise<boolean> {

@@ -30,9 +30,8 @@ export interface AuthenticateDependencies {
 }
 
 /**
- * Bearer authentication for both APIs (specification §5, RFC 6750): sets `req.caller`.
- * Responds 401 without a valid key, 429 when the IP address exceeded the limit of failed authentications and the key was
- * not valid at its last lookup, and 503 when the database is not available, or the issuer for a token with an unknown key.
+ * Bearer authentication for both APIs (specification §5, RFC 6750): sets `req.caller`. 401 without a valid key, 429 above the
+ * limit of failed authentications of an IP address, and 503 without the database, or the issuer of a token with a new key.
  */
 export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: AuthenticateDependencies) {
   function findCaller(req: Request, token: string): Promise<Caller | undefined> | undefined {
@@ -87,10 +86,7 @@ function bearerToken(req: Request): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(values[0] ?? '')?.[1]
 }
 
-/**
- * The client's IPv4 address, or its IPv6 network of 64 bits, which is one client's. Some proxies append the port to
- * X-Forwarded-For; everything that is no address counts as one client.
- */
+/** The client's IPv4 address, or its IPv6 network of 64 bits. Some proxies append the port to X-Forwarded-For. */
 function clientNetwork({ ip = '' }: Request): string {
   const withoutPort = ip.replace(/^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/, '$1$2')
   if (!ipaddr.isValid(withoutPort)) return 'unknown'

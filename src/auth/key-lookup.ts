@@ -40,20 +40,12 @@ function createKeyQuery({ batch }: Statements, options?: { maxSize: number; begi
   })
 }
 
-type VerifyToken = (token: string) => Promise<Caller | undefined>
-
-interface KeyLookupOptions {
-  statements: Statements
-  /** Decides whether a key or token has expired. */
-  now: () => Date
-  verifyToken?: VerifyToken | undefined
-}
-
-/**
- * Finds the caller of a key, in a cache or in the database, and that of an access token, in the same cache or by its
- * signature.
- */
-export function createKeyLookup({ statements, now, verifyToken }: KeyLookupOptions) {
+/** Finds the caller of a key, in a cache or in the database, and that of an access token, in the cache or by its signature. */
+export function createKeyLookup(
+  statements: Statements,
+  now: () => Date,
+  verifyToken?: (token: string) => Promise<Caller | undefined>,
+) {
   const query = createKeyQuery(statements)
   const callerCache = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
   const recentlyValidKeys = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
@@ -80,9 +72,6 @@ export function createKeyLookup({ statements, now, verifyToken }: KeyLookupOptio
     return valid
   }
 
-  /** Looks a key up in the database. @returns the caller; undefined for a key that is unknown, expired or revoked */
-  const find = (key: KeyHash) => remember(key, query(key))
-
   return {
     /** The caller of a key that was looked up within KEY_CACHE_MS, or of a token; undefined when it must be looked up. */
     cached(key: KeyHash) {
@@ -90,7 +79,8 @@ export function createKeyLookup({ statements, now, verifyToken }: KeyLookupOptio
       if (found) counts.hit++
       return found?.then(unlessExpired)
     },
-    find,
+    /** Looks a key up in the database. @returns the caller; undefined for a key that is unknown, expired or revoked */
+    find: (key: KeyHash) => remember(key, query(key)),
     /** As `find`, for an access token. Undefined if none are accepted. */
     findByToken: verifyToken && ((key: KeyHash, token: string) => remember(key, verifyToken(token))),
     /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */

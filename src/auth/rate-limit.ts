@@ -5,12 +5,8 @@ import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
 import type { Limits } from '../limits.ts'
 
-/** A fixed window: it begins with a client's first request. */
-interface Window {
-  consumed: number
-  /** A time of the monotonic clock of this process. */
-  endsAtMs: number
-}
+/** A fixed window: it begins with a client's first request, and ends at a time of the monotonic clock. */
+type Window = { consumed: number; endsAtMs: number }
 
 /** Bounds the memory that a limiter takes: an attacker may have any number of addresses. */
 export const MAX_CLIENTS = 50_000
@@ -66,10 +62,7 @@ function secondsUntil(timeMs: number): number {
   return Math.max(Math.ceil((timeMs - performance.now()) / 1_000), 0)
 }
 
-/**
- * Consumes points of the caller's quota. Each request consumes its first point before its body is received, and the rest of
- * its cost when that is known.
- */
+/** Consumes the caller's points. A request consumes the first before its body is received, the rest when its cost is known. */
 export function consumeQuota(limiter: RateLimiter, req: Request, res: Response, cost: number): void {
   limiter.consume(String(callerOf(req).clientId), cost, res)
 }

@@ -74,9 +74,8 @@ function create({ name, scopes, expires }: { name?: string; scopes?: string; exp
     throw new OperatorError(`--scopes takes one or more of ${SCOPES.join(',')}.`)
   const lifeMs = expires === undefined ? undefined : toMs('--expires', expires)
   if (lifeMs === 0) throw new OperatorError('--expires takes at least 1m.')
-  const expiresAt = lifeMs === undefined ? undefined : new Date(Date.now() + lifeMs)
-  const options = { scopes: granted, expiresAt }
-  return async (keys) => printKey(await keys.issue(name, options))
+  const expiresAt = lifeMs === undefined ? null : new Date(Date.now() + lifeMs)
+  return async (keys) => printKey(await keys.issue(name, { scopes: granted, expiresAt }))
 }
 
 function rotate(prefix: string, overlap: string): Command {

@@ -166,7 +166,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
   await createWriterReads(animals, run).readWriters()
 
   const keyHash = toKeyHash(service.key) ?? expect.unreachable()
-  const keyLookup = createKeyLookup({ statements, now: () => new Date() })
+  const keyLookup = createKeyLookup(statements, () => new Date())
   const { clientId } = (await keyLookup.find(keyHash)) ?? expect.unreachable()
 
   await createLookup(animals, statements)(1n)

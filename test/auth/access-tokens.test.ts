@@ -175,7 +175,11 @@ describe('an access token', () => {
     const expiresAt = new Date(Date.now() + 3_600_000)
     const caller = { keyId: undefined, clientId: -1n, keyPrefix: 'token', scopes: new Set<never>(), expiresAt }
     const { statements } = service.database
-    const lookup = createKeyLookup({ statements, now: () => new Date(), verifyToken: async () => caller })
+    const lookup = createKeyLookup(
+      statements,
+      () => new Date(),
+      async () => caller,
+    )
     for (let n = 0; n <= 10_000; n++) await lookup.findByToken?.(`hash ${n}`, 'a token')
     expect([await lookup.cached('hash 0'), await lookup.cached('hash 10000')]).toEqual([undefined, caller])
   })
