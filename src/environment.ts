@@ -2,13 +2,12 @@ import { z } from 'zod'
 
 const oneOf = <const T extends string>(...values: T[]) => z.enum(values, `must be one of ${values.join(', ')}`)
 
-const integer = (min: number, max: number) =>
+const integerOr = (defaultValue: number, min: number, max: number) =>
   z
     .string()
     .transform((text) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN))
     .refine((n) => n >= min && n <= max, `must be a whole number from ${min} to ${max}`)
-
-const integerOr = (defaultValue: number, min: number, max: number) => integer(min, max).default(defaultValue)
+    .default(defaultValue)
 const timeout = (defaultMs: number) => integerOr(defaultMs, 1, 600_000)
 
 const list = z.string().transform((text) => text.split(',').map((element) => element.trim()))

@@ -84,7 +84,6 @@ async function start({ config, env, log, limits }: InstanceOptions, wait: LockWa
   }
 }
 
-/** Names the variables whose port or address cannot be listened on. */
 function toListenError(error: NodeJS.ErrnoException, { HOST, PORT }: Config): OperatorError {
   const inUse = 'the port is in use: set another one, or stop the process that uses it'
   return new OperatorError(`PORT ${PORT}, HOST ${HOST}: ${error.code === 'EADDRINUSE' ? inUse : error.message}`)

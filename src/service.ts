@@ -37,7 +37,6 @@ const SETTLE_SHARE = 0.6
 const STREAM_DRAIN_SHARE = 0.8
 
 export interface ServiceOptions {
-  /** What is served. */
   resources: ServedResource[]
   config: Config
   databaseUrl: string
@@ -49,7 +48,6 @@ export interface ServiceOptions {
   plugins?: object[] | undefined
   /** The clock of API keys, access tokens and deprecation. Tests have one of their own. */
   now?: (() => Date) | undefined
-  /** Limits that tests change. */
   limits?: Partial<Limits> | undefined
 }
 

@@ -23,7 +23,6 @@ export const DOCUMENT_LIMITS = {
 /** How graphql-js reports errors: without names of the schema that a client may have meant. */
 export const REPORT = { maxErrors: 5, hideSuggestions: true }
 
-/** The measures of a document. */
 export type DocumentStats = Record<keyof typeof DOCUMENT_LIMITS, number>
 
 type Rules = readonly ValidationRule[]
@@ -68,7 +67,6 @@ function onceForRules(check: Validate): Validate {
   }
 }
 
-/** @throws GraphQLError */
 function parseWithinLimits(text: string): DocumentNode {
   try {
     return parse(text, { maxTokens: MAX_TOKENS })

@@ -15,10 +15,8 @@ import { useSharedExecution } from './shared-execution.ts'
 import { type Subscription, useSubscriptions } from './subscription/subscribe.ts'
 import { useTrustedDocuments } from './trusted-documents.ts'
 
-/** Bound of the parser and validation caches in bytes: about 100 documents of 200 tokens. */
+/** Bound of the parser and validation caches, and the size of a token in a syntax tree, in bytes. */
 const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
-
-/** Size of a token in a syntax tree. */
 const TOKEN_BYTES = 200
 
 export interface Result {

@@ -3,9 +3,6 @@ import { Int64, text } from '../store/contract.ts'
 import { createCursors } from '../store/cursor.ts'
 import type { Resource, Stored } from '../store/resource.ts'
 
-const AnimalId = Int64.meta({ description: 'Identifier, assigned by the service.', examples: [42] })
-const CategoryId = Int64.meta({ description: 'The category that the animal belongs to.', examples: [7] })
-
 export const PetStatus = z
   .enum(['available', 'pending', 'sold'], { error: 'must be one of available, pending, sold' })
   .meta({
@@ -18,12 +15,14 @@ export type PetStatus = z.infer<typeof PetStatus>
 /** Length of a name, in code points. */
 export const NAME_LENGTH = { min: 1, max: 255 }
 
-const Name = text(NAME_LENGTH.max).meta({
-  description: `The name, ${NAME_LENGTH.min} to ${NAME_LENGTH.max} Unicode characters, not only white space; returned exactly as it was sent.`,
-  examples: ['Rex'],
-})
-
-const fields = { name: Name, categoryId: CategoryId, status: PetStatus.optional() }
+const fields = {
+  name: text(NAME_LENGTH.max).meta({
+    description: `The name, ${NAME_LENGTH.min} to ${NAME_LENGTH.max} Unicode characters, not only white space; returned exactly as it was sent.`,
+    examples: ['Rex'],
+  }),
+  categoryId: Int64.meta({ description: 'The category that the animal belongs to.', examples: [7] }),
+  status: PetStatus.optional(),
+}
 
 /** Specification §2, NewPet: the creation payload. Unknown members are dropped. */
 export const NewPet = z
@@ -33,7 +32,7 @@ export type NewPet = z.infer<typeof NewPet>
 
 /** Specification §2, Animal (the Pet resource): NewPet and the identifier that the service assigns. */
 export const Animal = z
-  .object({ id: AnimalId, ...fields })
+  .object({ id: Int64.meta({ description: 'Identifier, assigned by the service.', examples: [42] }), ...fields })
   .meta({ id: 'Animal', description: 'An animal offered in the store.' })
 
 /** An animal as it is stored: an absent optional member is null. */

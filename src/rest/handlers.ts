@@ -10,7 +10,7 @@ import { IDEMPOTENCY_HOURS, IdempotencyKey } from '../store/idempotency.ts'
 import { type Filter, type Input, membersOf, type Resource } from '../store/resource.ts'
 import type { CreateHandler } from './operation.ts'
 
-const NO_REPEAT = 'must not be repeated'
+const Parameter = z.string('must not be repeated')
 
 /**
  * The parameters of a list (specification §4.1). A number consists of digits only; unknown parameters are ignored.
@@ -23,31 +23,24 @@ export function listQuery(
 ) {
   const filterShape = Object.entries(filters).map(([name, schema]) => [
     name,
-    z
-      .string(NO_REPEAT)
-      .pipe(schema)
+    Parameter.pipe(schema)
       .optional()
       .meta({ description: `Filter by ${name}.` }),
   ])
   const names = Object.keys(filters).map((name) => `\`${name}\``)
   const sameFilter = names.length ? `, valid only with the same ${names.join(', ')} filter` : ''
   return z.object({
-    limit: z
-      .string(NO_REPEAT)
-      .transform((digits) => (/^\d{1,9}$/.test(digits) ? Number(digits) : Number.NaN))
+    limit: Parameter.transform((digits) => (/^\d{1,9}$/.test(digits) ? Number(digits) : Number.NaN))
       .pipe(PageSize)
       .default(PAGE_SIZE.default)
       .meta({ description: `Maximum number of ${items} to return.`, format: 'int32' }),
     ...(Object.fromEntries(filterShape) as Record<string, z.ZodOptional>),
-    cursor: z
-      .string(NO_REPEAT)
-      .optional()
-      .meta({
-        description: `Start of the page: from a \`next\` link, opaque${sameFilter}.`,
-        pattern: '^[A-Za-z0-9_-]+$',
-        maxLength: 64,
-        examples: [cursorExample],
-      }),
+    cursor: Parameter.optional().meta({
+      description: `Start of the page: from a \`next\` link, opaque${sameFilter}.`,
+      pattern: '^[A-Za-z0-9_-]+$',
+      maxLength: 64,
+      examples: [cursorExample],
+    }),
   })
 }
 
@@ -87,7 +80,6 @@ export function handleList<R extends Resource>(
   }
 }
 
-/** The header of a creation that may be repeated. */
 export function idempotencyHeader({ noun }: Resource) {
   return z.object({
     'Idempotency-Key': IdempotencyKey.optional().meta({

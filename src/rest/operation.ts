@@ -16,7 +16,6 @@ export interface OperationDependencies {
   observe: Observe
 }
 
-/** What the REST API shows of a resource. */
 export interface RestApi {
   /** A fixed path stands before one with a parameter that it would match. */
   operations: Operation[]

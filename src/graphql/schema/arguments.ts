@@ -9,7 +9,6 @@ import type { Arguments } from './builder.ts'
 
 export const DECIMAL_INT64 = 'an int64 in decimal digits'
 
-/** Of a list, beside its filter. */
 export function pageArgs({ name: items }: Resource, arg: Arguments) {
   const size = `${PAGE_SIZE.min} to ${PAGE_SIZE.max}`
   return {
@@ -22,14 +21,12 @@ export function pageArgs({ name: items }: Resource, arg: Arguments) {
   }
 }
 
-/** Of a subscription, beside its filter. */
 export function afterArg({ name: items }: Resource, arg: Arguments) {
   return arg.string({
     description: `Only ${items} that were added after this cursor: a \`cursor\` of this subscription, or a \`liveCursor\`. Without it: from now on. The header \`Last-Event-ID\` takes precedence.`,
   })
 }
 
-/** Of a creation. */
 export function idempotencyKeyArg({ noun }: Resource, arg: Arguments) {
   return arg.string({
     description: `Makes a retry safe: for ${IDEMPOTENCY_HOURS} hours the same key with the same input returns the first ${noun} instead of adding another. 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters.`,

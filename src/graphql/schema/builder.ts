@@ -28,10 +28,8 @@ export interface GraphQLContext {
 export type Builder = ReturnType<typeof createBuilder>
 export type Types = Builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
 
-/** Makes the arguments of a field. */
 export type Arguments = ArgBuilder<Types>
 
-/** Registers the types and the root fields of a resource. */
 export type AddToSchema = (builder: Builder) => void
 
 export function createBuilder() {

@@ -8,7 +8,6 @@ import { createListArguments, createToInput } from './arguments.ts'
 import type { GraphQLContext } from './builder.ts'
 import type { Connection, ConnectionPage, Edge } from './connection.ts'
 
-/** @returns resolves a list */
 export function resolveList<R extends Resource>(resource: R) {
   const { filterKey, toCursor } = createCursors(resource)
   const { toListQuery } = createListArguments(resource)

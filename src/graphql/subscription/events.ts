@@ -9,20 +9,14 @@ const EVENT_CACHE_SIZE = 1_000
 const EVENT_CACHE_MAX_CHARS = 4_000_000
 
 /** What a stream keeps of its request. With the same text and options, events are the same. */
-export interface Selection {
-  text: string
-  /** The name of the operation, and the variables of directives. */
-  options: string
-  operationName: string | undefined
-  variables: Record<string, unknown>
-}
+export type Selection = ReturnType<typeof toSelection>
 
 /** @param variables coerced. Of them only those of directives change an event, whose fields have no arguments */
 export function toSelection(
   { loc, ...document }: DocumentNode,
   operationName: string | undefined,
   variables: Record<string, unknown>,
-): Selection {
+) {
   const ofDirectives = new Set<string>()
   visit(document, {
     Directive: (directive) => void visit(directive, { Variable: ({ name }) => void ofDirectives.add(name.value) }),

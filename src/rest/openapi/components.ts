@@ -6,7 +6,6 @@ import type { Resource } from '../../store/resource.ts'
 
 export type Json = { [member: string]: unknown }
 
-/** The body of every error (specification §7). */
 export const ErrorBody = z
   .object({
     code: z.string().meta({
@@ -72,7 +71,6 @@ export function listResponses(schema: z.ZodType, example: string, examples: Json
   }
 }
 
-/** The body of a creation. */
 export function createBody({ input, noun }: Resource, examples: Json): Json {
   const description = `The ${noun}, at most ${MAX_BODY_BYTES / 1024} KiB.`
   return { required: true, description, content: json(input, examples) }
