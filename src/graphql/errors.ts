@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql'
+import { type ExecutionResult, GraphQLError } from 'graphql'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { recordError } from '../http/error-handler.ts'
 import type { Observe } from '../telemetry/observation.ts'
@@ -36,26 +36,20 @@ export function toRequestError({ errors = [] }: ExecutionResult): Error {
 const MAX_LOCATIONS = 10
 
 /** An error with the code, message and status of the REST API. @param code of a request; undefined for an execution's */
-export function toGraphQLError(
-  error: GraphQLError,
-  code: ErrorCode | undefined,
-  observe: Observe,
-  req: Request,
-): GraphQLFormattedError {
-  const { locations, path, originalError: thrown } = error
+export function toGraphQLError(error: GraphQLError, code: ErrorCode | undefined, observe: Observe, req: Request) {
+  const { originalError: thrown, path } = error
   // In an execution, what graphql-js throws with nodes is about arguments. Without, it is about a value of the service.
   const ofClient = code ?? (thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined)
   const isOwn = !ofClient || thrown instanceof ApiError
   const mapped = isOwn ? toApiError(thrown) : new ApiError(ofClient, error.message.slice(0, MAX_MESSAGE_LENGTH))
   recordError(observe, mapped, req)
-  const { fields } = mapped
-  const extensions = { code: mapped.code, status: mapped.status, ...(fields && { fields }) }
-  const shown = locations?.slice(0, MAX_LOCATIONS)
-  return { message: mapped.message, ...(shown && { locations: shown }), ...(path && { path }), extensions }
+  const { message, fields, status } = mapped
+  const locations = error.locations?.slice(0, MAX_LOCATIONS)
+  return { message, locations, path, extensions: { code: mapped.code, status, fields } } // JSON has no undefined members
 }
 
 /** The errors of a response without data. */
-export function toErrors(error: ApiError, observe: Observe, req: Request): GraphQLFormattedError[] {
+export function toErrors(error: ApiError, observe: Observe, req: Request) {
   if (error instanceof GraphQLRequestError) {
     return error.errors.map((each) => toGraphQLError(each, error.code, observe, req))
   }

@@ -25,11 +25,7 @@ export function setsOf(nodes: readonly FieldNode[]): SelectionSetNode[] {
  * `@include` are decided. For a schema without interfaces and unions.
  * @param variables coerced @throws GraphQLError for a directive whose variable is null
  */
-export function collectFields(
-  sets: SelectionSetNode[],
-  fragments: Fragments,
-  variables: Variables,
-): Map<string, FieldNodes> {
+export function collectFields(sets: SelectionSetNode[], fragments: Fragments, variables: Variables) {
   const fields = new Map<string, FieldNodes>()
   const spread = new Set<string>()
 

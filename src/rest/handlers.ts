@@ -44,12 +44,10 @@ export function listQuery(
   })
 }
 
+type ListParameters = ReturnType<typeof listQuery>
+
 /** A page of a list, with links to the first and the next one. @param path below `/v1` */
-export function handleList<R extends Resource>(
-  resource: R,
-  path: string,
-  Query: ReturnType<typeof listQuery>,
-): CreateHandler {
+export function handleList<R extends Resource>(resource: R, path: string, Query: ListParameters): CreateHandler {
   const { filterKey, toCursor, parseCursor } = createCursors(resource)
 
   return ({ services }, base) => {

@@ -6,16 +6,13 @@ import type { Item, Resource } from '../../store/resource.ts'
 import { selectsField } from '../fields.ts'
 import { createListArguments, createToInput } from './arguments.ts'
 import type { GraphQLContext } from './builder.ts'
-import type { Connection, ConnectionPage, Edge } from './connection.ts'
+import type { Connection, Edge } from './connection.ts'
 
 export function resolveList<R extends Resource>(resource: R) {
   const { filterKey, toCursor } = createCursors(resource)
   const { toListQuery } = createListArguments(resource)
 
-  async function readPage(
-    { services, deadline }: GraphQLContext,
-    query: ListQuery<R>,
-  ): Promise<ConnectionPage<Item<R>>> {
+  async function readPage({ services, deadline }: GraphQLContext, query: ListQuery<R>) {
     const { newerThan } = query
     const { list, feed } = services.of(resource)
     const page = await deadline.run(() => list(query))

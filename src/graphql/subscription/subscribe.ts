@@ -9,7 +9,6 @@ import { GraphQLRequestError, toGraphQLError } from '../errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 import type { CreatedEdges } from '../schema/resolvers.ts'
 import { createFormats, type Selection, toSelection } from './events.ts'
-import type { Stream } from './streams.ts'
 import { requireTransport, type Transport } from './transports.ts'
 
 /** Events that are ready are written together, up to this size: it is what an unread stream costs. */
@@ -18,12 +17,7 @@ const PART_BYTES = 16 * 1024
 type Dependencies = Pick<GraphQLDependencies, 'services' | 'streams' | 'observe'>
 
 /** A subscription that has begun. */
-export interface Subscription {
-  stream: Stream
-  transport: Transport
-  /** The next events, as soon as there are some, in the format of the transport. @throws when the stream ends */
-  nextPart(): Promise<{ data: Buffer; events: number }>
-}
+export type Subscription = Awaited<ReturnType<ReturnType<typeof createSubscribe>>>
 
 /**
  * Begins subscriptions. Their result is in the context: Yoga would take an iterable apart, and read each event for each
@@ -47,7 +41,10 @@ export function useSubscriptions(schema: GraphQLSchema, dependencies: Dependenci
 export function createSubscribe(schema: GraphQLSchema, { services, streams, observe }: Dependencies) {
   const formatOf = createFormats(schema)
 
-  /** What does not fit into a part is forgotten, and read again when the client has taken the part. */
+  /**
+   * @returns reads the next events, as soon as there are some. What does not fit into a part is forgotten, and read again when
+   *   the client has taken the part
+   */
   function createNextPart(edges: CreatedEdges<Resource>, selection: Selection, transport: Transport, req: Request) {
     const format = formatOf(selection, transport)
     const toJson = ({ data, errors }: ExecutionResult): string => {
@@ -68,12 +65,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
     }
   }
 
-  return async (
-    request: CoercedOperation,
-    transport: Transport,
-    req: Request,
-    res: Response,
-  ): Promise<Subscription> => {
+  return async (request: CoercedOperation, transport: Transport, req: Request, res: Response) => {
     const { document, operation, coerced } = request
     const selection = toSelection(document, operation.name?.value, coerced)
     const caller = callerOf(req)
