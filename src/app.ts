@@ -6,9 +6,9 @@ import { consumeQuota } from './auth/rate-limit.ts'
 import type { Config } from './config.ts'
 import { graphiql } from './graphql/graphiql/graphiql.ts'
 import type { AddToSchema } from './graphql/schema/builder.ts'
-import { createSchema } from './graphql/schema/index.ts'
+import { createSchema, printedSchema } from './graphql/schema/index.ts'
 import type { GraphQLDependencies } from './graphql/context.ts'
-import { addGraphQLRoute, addSchemaRoute } from './graphql/route.ts'
+import { addGraphQLRoute } from './graphql/route.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { lazyFor } from './lazy.ts'
 import { homePage } from './pages/home-page.ts'
@@ -17,7 +17,7 @@ import { type Health, addHealthRoutes } from './http/health.ts'
 import { validateRequestHead } from './http/host.ts'
 import type { LoadShedder } from './http/load-shedding.ts'
 import { addReadRoute, createRouteOf, redirectTrailingSlash } from './http/router.ts'
-import { addAssetRoutes } from './http/static.ts'
+import { addAssetRoutes, staticText } from './http/static.ts'
 import { beginRequest } from './http/request.ts'
 import type { Operation, OperationDependencies, RestApi } from './rest/operation.ts'
 import { addDocsRoutes, addRestRoutes, toRouteHeaders } from './rest/routes.ts'
@@ -95,7 +95,12 @@ export function createApp(deps: AppDependencies): Express {
   app.get('/', homePage())
   addAssetRoutes(app)
   addDocsRoutes(app, apis, config)
-  addSchemaRoute(app, schema)
+  // For code generators, which need no key and no introspection.
+  addReadRoute(
+    app,
+    '/schema.graphql',
+    staticText({ 'Content-Type': 'text/plain; charset=utf-8' }, printedSchema(schema)),
+  )
   return app.use(notFound, errorHandler(observe))
 }
 

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
@@ -26,7 +25,7 @@ export async function prepareDevelopmentDatabase(
 /** Inserts the sample animals into an empty table. */
 async function seed(prisma: PrismaClient): Promise<void> {
   if (await prisma.animal.findFirst({ select: { id: true } })) return
-  const json = readFileSync(new URL('prisma/sample-animals.json', PROJECT), 'utf8')
+  const json = await readFile(new URL('prisma/sample-animals.json', PROJECT), 'utf8')
   await prisma.animal.createMany({ data: JSON.parse(json) as Prisma.AnimalCreateManyInput[] }) // this repository's file
 }
 

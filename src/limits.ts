@@ -35,11 +35,8 @@ export type Limits = typeof LIMITS & DatabaseTimeouts
  * that the layer that knows the cause sends the response.
  * @param changed other limits, for tests
  */
-export function limitsOf(
-  { HANDLER_TIMEOUT_MS }: Pick<Config, 'HANDLER_TIMEOUT_MS'>,
-  changed: Partial<Limits> = {},
-): Limits {
-  const fifthMs = Math.floor(HANDLER_TIMEOUT_MS / 5)
+export function limitsOf(config: Pick<Config, 'HANDLER_TIMEOUT_MS'>, changed: Partial<Limits> = {}): Limits {
+  const fifthMs = Math.floor(config.HANDLER_TIMEOUT_MS / 5)
   return {
     ...LIMITS,
     lockTimeoutMs: fifthMs,

@@ -50,9 +50,9 @@ export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScope
 }
 
 /**
- * Issues the successor of the valid key with a prefix: same name, scopes and client, and the same lifetime. The old
- * key remains valid during the overlap, or until its own earlier expiry, so that a client can switch without interruption.
- * @returns the new key, which cannot be shown again; undefined when no valid key has the prefix
+ * Issues the successor of the valid key with a prefix: same name, scopes, client and lifetime. The old key remains valid
+ * during the overlap, or until its own earlier expiry.
+ * @returns the new key; undefined when no valid key has the prefix
  * @throws OperatorError for a key with a successor: its expiry is the end of the overlap and no longer its lifetime
  */
 function rotate(prisma: PrismaClient, at: Date, prefix: string, overlapMs: number): Promise<string | undefined> {

@@ -9,16 +9,11 @@ export function useCost(schema: GraphQLSchema, analyze: Analyze, keyLimiter: Rat
   const limit = Math.min(MAX_COST, keyLimiter?.points ?? MAX_COST)
 
   function consume(args: Pick<ExecutionArgs, 'document' | 'variableValues'>, context: PipelineContext): void {
-    const { operation } = context
-    const { coerced, errors } = getVariableValues(
-      schema,
-      operation.variableDefinitions ?? [],
-      args.variableValues ?? {},
-      REPORT,
-    )
+    const { variableDefinitions = [] } = context.operation
+    const { coerced, errors } = getVariableValues(schema, variableDefinitions, args.variableValues ?? {}, REPORT)
     if (!coerced) throw new AggregateError(errors)
     args.variableValues = coerced
-    const requested = analyze(args.document).costOf(operation, coerced)
+    const requested = analyze(args.document).costOf(context.operation, coerced)
     if (requested > limit) throw limitExceeded('The cost', requested, limit)
     context.cost = { requested, limit }
     if (keyLimiter && requested > 1) consumeQuota(keyLimiter, context.req, context.res, requested - 1)

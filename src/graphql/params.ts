@@ -5,7 +5,9 @@ import { parseJson } from '../http/json.ts'
 
 const text = z.string('must be a string').nullish()
 /** Not copied: a copy would lose a variable named `__proto__`. */
-const map = z.custom<Record<string, unknown>>(isMap, 'must be an object').nullish()
+const map = z
+  .custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value), 'must be an object')
+  .nullish()
 /** Apollo's and urql's persisted queries put the hash here. */
 const extensions = z.looseObject(
   { persistedQuery: z.object({ sha256Hash: text }, 'must be an object').nullish() },
@@ -41,8 +43,4 @@ function parseParameter(name: string, json: unknown): unknown {
     // rejected below
   }
   throw new ApiError('INVALID_ARGUMENT', `${name}: must be a JSON object`)
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -4,13 +4,11 @@ import { parseBody, receiveBody } from '../http/body.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
 import { callerOf } from '../http/request.ts'
-import { addReadRoute, allowMethods } from '../http/router.ts'
-import { staticText } from '../http/static.ts'
+import { allowMethods } from '../http/router.ts'
 import type { GraphQLDependencies } from './context.ts'
 import { toGraphQLError } from './errors.ts'
 import { paramsOf } from './params.ts'
 import { graphqlErrorHandler, type GraphQLLocals, negotiate, sendResult } from './respond.ts'
-import { printedSchema } from './schema/index.ts'
 import { sendStream } from './subscription/send-stream.ts'
 import { createPipeline, type Result } from './yoga.ts'
 
@@ -57,10 +55,4 @@ export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencie
     .post(respond)
     .all(allowMethods('GET', 'HEAD', 'POST'))
   app.use('/graphql', notFound, graphqlErrorHandler(observe))
-}
-
-/** `/schema.graphql`: the schema for code generators, which need no key and no introspection. */
-export function addSchemaRoute(app: IRouter, schema: GraphQLSchema): void {
-  const headers = { 'Content-Type': 'text/plain; charset=utf-8' }
-  addReadRoute(app, '/schema.graphql', staticText(headers, printedSchema(schema)))
 }

@@ -48,19 +48,17 @@ function explainManifest(error: unknown): string {
 export function useTrustedDocuments(trusted: TrustedDocuments): Plugin {
   return {
     onParams({ context, params, setParams }) {
-      const query = resolveDocument(trusted, params)
-      const resolved = { ...params, query, documentId: undefined }
+      const resolved = { ...params, query: resolveDocument(trusted, params), documentId: undefined }
       context.resolved = resolved
       setParams(resolved)
     },
   }
 }
 
+type DocumentParams = Pick<GraphQLParams, 'query' | 'documentId'>
+
 /** The document of a request. In mode `allow`, a document that is sent with its hash need not be trusted. */
-function resolveDocument(
-  { mode, byHash }: TrustedDocuments,
-  { query, documentId: id }: Pick<GraphQLParams, 'query' | 'documentId'>,
-): string {
+function resolveDocument({ mode, byHash }: TrustedDocuments, { query, documentId: id }: DocumentParams): string {
   if (id != null && mode !== 'off') {
     const textHash = withoutPrefix(id)
     if (mode === 'allow' && query != null) {

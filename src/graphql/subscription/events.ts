@@ -31,30 +31,32 @@ export function copyOf(text: string): string {
   return Buffer.from(text).toString()
 }
 
+type ToJson = (result: ExecutionResult) => string
+
 /** @returns formats events; an event is executed once for all streams with the same selection and transport */
-export function createFormats(schema: GraphQLSchema) {
+export function createFormat(schema: GraphQLSchema) {
   const events = new LRUCache<string, { node: Item<Resource>; text: string }>({
     max: EVENT_CACHE_SIZE,
     maxSize: EVENT_CACHE_MAX_CHARS,
     sizeCalculation: ({ text }, key) => key.length + text.length,
   })
 
-  return ({ text: document, options, operationName, variables }: Selection, transport: Transport) =>
-    (edge: Edge<Item<Resource>>, toJson: (result: ExecutionResult) => string): string => {
-      const cursor = edge.cursor() // of the same list
-      const key = transport.contentType + cursor + options + document
-      const event = events.get(key)
-      if (event?.node === edge.node) return event.text // after a restore, another item may have the same id
-      const result = executeSync({
-        schema,
-        // Parsed for each event: streams keep no syntax tree, which takes up to 100 times the size of its text.
-        document: parse(document, { noLocation: true }),
-        operationName,
-        variableValues: variables,
-        rootValue: edge,
-      })
-      const text = transport.result(toJson(result), cursor)
-      events.set(key, { node: edge.node, text })
-      return text
-    }
+  return (selection: Selection, transport: Transport, edge: Edge<Item<Resource>>, toJson: ToJson): string => {
+    const { text: document, options, operationName, variables } = selection
+    const cursor = edge.cursor() // of the same list
+    const key = transport.contentType + cursor + options + document
+    const event = events.get(key)
+    if (event?.node === edge.node) return event.text // after a restore, another item may have the same id
+    const result = executeSync({
+      schema,
+      // Parsed for each event: streams keep no syntax tree, which takes up to 100 times the size of its text.
+      document: parse(document, { noLocation: true }),
+      operationName,
+      variableValues: variables,
+      rootValue: edge,
+    })
+    const text = transport.result(toJson(result), cursor)
+    events.set(key, { node: edge.node, text })
+    return text
+  }
 }

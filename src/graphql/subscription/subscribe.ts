@@ -8,7 +8,7 @@ import type { CoercedOperation, GraphQLDependencies, Plugin } from '../context.t
 import { GraphQLRequestError, toGraphQLError } from '../errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 import type { CreatedEdges } from '../schema/resolvers.ts'
-import { createFormats, type Selection, toSelection } from './events.ts'
+import { createFormat, type Selection, toSelection } from './events.ts'
 import { requireTransport, type Transport } from './transports.ts'
 
 /** Events that are ready are written together, up to this size: it is what an unread stream costs. */
@@ -39,23 +39,21 @@ export function useSubscriptions(schema: GraphQLSchema, dependencies: Dependenci
 
 /** @returns begins a valid subscription. It throws ApiError, or GraphQLError for wrong arguments */
 export function createSubscribe(schema: GraphQLSchema, { services, streams, observe }: Dependencies) {
-  const formatOf = createFormats(schema)
+  const format = createFormat(schema)
 
   /**
    * @returns reads the next events, as soon as there are some. What does not fit into a part is forgotten, and read again when
    *   the client has taken the part
    */
   function createNextPart(edges: CreatedEdges<Resource>, selection: Selection, transport: Transport, req: Request) {
-    const format = formatOf(selection, transport)
     const toJson = ({ data, errors }: ExecutionResult): string => {
-      const formatted = errors?.map((error) => toGraphQLError(error, undefined, observe, req))
-      return JSON.stringify({ errors: formatted, data })
+      return JSON.stringify({ errors: errors?.map((error) => toGraphQLError(error, undefined, observe, req)), data })
     }
     return async () => {
       const texts: string[] = []
       let size = 0
       for (const edge of await edges.next()) {
-        const text = format(edge, toJson)
+        const text = format(selection, transport, edge, toJson)
         size += Buffer.byteLength(text)
         if (size > PART_BYTES && texts.length > 0) break
         texts.push(text)
@@ -86,8 +84,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
 
 /** An empty header counts as none, since a client that has received no event has no id. */
 function lastEventIdOf({ headers }: Request): string | undefined {
-  const value = headers['last-event-id']
-  return typeof value === 'string' && value !== '' ? value : undefined
+  return String(headers['last-event-id'] ?? '') || undefined
 }
 
 /** Why a subscription could not begin: its arguments, or another cause, such as the header. */
