@@ -11,13 +11,12 @@ import type { GraphQLDependencies } from './graphql/context.ts'
 import { addGraphQLRoute } from './graphql/route.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { lazyFor } from './lazy.ts'
-import { homePage } from './pages/home-page.ts'
 import { errorHandler, notFound } from './http/error-handler.ts'
 import { type Health, addHealthRoutes } from './http/health.ts'
 import { validateRequestHead } from './http/host.ts'
 import type { LoadShedder } from './http/load-shedding.ts'
 import { addReadRoute, createRouteOf, redirectTrailingSlash } from './http/router.ts'
-import { addAssetRoutes, staticText } from './http/static.ts'
+import { addAssetRoutes, forBrowsers, staticPage, staticText } from './http/static.ts'
 import { beginRequest } from './http/request.ts'
 import type { Operation, OperationDependencies, RestApi } from './rest/operation.ts'
 import { addDocsRoutes, addRestRoutes, toRouteHeaders } from './rest/routes.ts'
@@ -79,7 +78,7 @@ export function createApp(deps: AppDependencies): Express {
   // Hot routes first: each layer of Express in front costs time.
   app.use('/v1', admit)
   addRestRoutes(app, operations, config, deps)
-  app.get('/graphql', loadShedder.shedForLag, graphiql(trusted.mode))
+  app.get('/graphql', loadShedder.shedForLag, graphiql(trusted))
   app.use('/graphql', admit)
   addGraphQLRoute(app, schema, deps)
 
@@ -92,7 +91,7 @@ export function createApp(deps: AppDependencies): Express {
   addReadRoute(app, '/metrics', (_req, res) => metrics.send(res))
 
   app.use(loadShedder.shedForLag) // operators' routes above are served under overload, too
-  app.get('/', homePage())
+  app.get('/', forBrowsers(staticPage('home.html', "style-src 'self'; img-src data:")))
   addAssetRoutes(app)
   addDocsRoutes(app, apis, config)
   // For code generators, which need no key and no introspection.

@@ -4,11 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export const MAX_WAIT_MS = 100
 
 /**
- * Coalesces concurrent reads with the same key (single-flight with a fresh read).
- *
- * A read begins in the call unless one is in flight. Callers never join one that has started, since it may predate a write
- * that they know of: meanwhile they share the *next* one. So a result is never older than its request, on any number of
- * instances. Nothing is cached: an error reaches the callers of that read and no others.
+ * Coalesces concurrent reads with the same key (single-flight with a fresh read). Callers never join a read that has started,
+ * since it may predate a write that they know of: meanwhile they share the *next* one. So a result is never older than its
+ * request, on any number of instances. Nothing is cached: an error reaches the callers of that read and no others.
  */
 export function createCoalescer<T>() {
   /** By key: the read that has not started. */

@@ -8,16 +8,11 @@ import { PROJECT } from './project.ts'
 import type { Service } from './service.ts'
 
 /** Migrates and seeds the embedded database. @returns the development key */
-export async function prepareDevelopmentDatabase(
-  url: string,
-  { database, keys }: Service,
-  config: Config,
-  wait: LockWait,
-): Promise<string> {
+export async function prepareDevelopmentDatabase(url: string, service: Service, config: Config, wait: LockWait) {
   if (config.MIGRATE_ON_START) await migrate(url, wait)
   const prepare = async () => {
-    await seed(database.prisma)
-    return developmentKey(keys, config.DATA_DIR)
+    await seed(service.database.prisma)
+    return developmentKey(service.keys, config.DATA_DIR)
   }
   return withMigrationLock(url, prepare, wait)
 }
@@ -29,10 +24,7 @@ async function seed(prisma: PrismaClient): Promise<void> {
   await prisma.animal.createMany({ data: JSON.parse(json) as Prisma.AnimalCreateManyInput[] }) // this repository's file
 }
 
-/**
- * Returns the key of the development database from `DATA_DIR/dev-key` (mode 0600), which lets the README's curl commands
- * work unchanged. Issues a new one when there is none or the database does not know it.
- */
+/** The key in `DATA_DIR/dev-key`, which the README's curl commands read; a new one if the database does not know it. */
 async function developmentKey(keys: Service['keys'], dataDir: string): Promise<string> {
   const file = join(dataDir, 'dev-key')
   const stored = (await readFile(file, 'utf8').catch(() => '')).trim()

@@ -10,6 +10,7 @@ const integerOr = (defaultValue: number, min: number, max: number) =>
     .default(defaultValue)
 const timeout = (defaultMs: number) => integerOr(defaultMs, 1, 600_000)
 
+const text = z.string().optional()
 const list = z.string().transform((text) => text.split(',').map((element) => element.trim()))
 
 const isPostgresUrl = (url: string) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url)
@@ -78,7 +79,7 @@ export const Environment = z.object({
   DATABASE_URL: databaseUrl.describe(
     'URL of PostgreSQL 14 or newer. Unset: an embedded PostgreSQL stores its data in `DATA_DIR`.',
   ),
-  DATABASE_URL_FILE: z.string().optional().describe('File that contains `DATABASE_URL` (for container secrets).'),
+  DATABASE_URL_FILE: text.describe('File that contains `DATABASE_URL` (for container secrets).'),
   DATABASE_REPLICA_URLS: replicaUrls.describe(
     'URLs of standbys of the same PostgreSQL, separated by commas. They execute lists and lookups, whose results are never older than on the primary.',
   ),
@@ -100,17 +101,13 @@ export const Environment = z.object({
     .describe(
       'Trusted documents (persisted GraphQL operations). `allow` accepts them and any other document, `only` accepts nothing else.',
     ),
-  TRUSTED_DOCUMENTS_FILE: z
-    .string()
-    .optional()
-    .describe('Manifest of the trusted documents, as graphql-codegen or Relay writes it.'),
+  TRUSTED_DOCUMENTS_FILE: text.describe('Manifest of the trusted documents, as graphql-codegen or Relay writes it.'),
   OIDC_ISSUER: issuer.describe(
     'Issuer of access tokens that are accepted beside API keys, exactly as it calls itself (OpenID Connect Discovery). Unset: none are accepted.',
   ),
-  OIDC_AUDIENCE: z
-    .string()
-    .optional()
-    .describe('Audience (`aud`) that access tokens must have: the name of this service at the issuer.'),
+  OIDC_AUDIENCE: text.describe(
+    'Audience (`aud`) that access tokens must have: the name of this service at the issuer.',
+  ),
   RATE_LIMIT_POINTS: integerOr(60_000, 0, 100_000_000).describe(
     'Rate limit of an API key, or of a subject of access tokens: points per minute and process. A REST request costs 1 point, a GraphQL operation its cost. 0 disables the limit.',
   ),

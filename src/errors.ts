@@ -1,10 +1,7 @@
 import { z } from 'zod'
 import { databaseFailure, isIdTaken, isLockTimeout, isSchemaOutdated, permissionDenied } from './database/failures.ts'
 
-/**
- * Every error code (specification §7): Google's canonical codes (AIP-193) where one fits, else HTTP's own phrase. The
- * description is for OpenAPI, and the message where nothing says more.
- */
+/** Every error code (specification §7): Google's (AIP-193) where one fits. The description is the default message. */
 export const ERRORS = {
   INVALID_ARGUMENT: {
     status: 400,
@@ -73,10 +70,7 @@ export class ApiError extends Error {
   }
 }
 
-/**
- * Maps every error that either API throws to an ApiError.
- * @param options.mayHaveExecuted a write was sent, so a lost connection means that its outcome is unknown (504)
- */
+/** Maps what either API throws. @param options.mayHaveExecuted a write was sent: after a lost connection 504 */
 export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof z.ZodError) return invalidArgument(error.issues)
@@ -110,10 +104,7 @@ export function outcomeUnknown(cause: unknown): ApiError {
   return new ApiError('DEADLINE_EXCEEDED', message, { cause })
 }
 
-/**
- * "name: must be …; categoryId: must be …" names up to MAX_FIELDS wrong members.
- * @param argument prefix of their paths: the GraphQL argument, none in REST
- */
+/** "name: must be …; categoryId: must be …". @param argument prefix of their paths: GraphQL's argument, none in REST */
 export function invalidArgument(issues: FieldError[], argument: string[] = []): ApiError {
   const fields = issues.slice(0, MAX_FIELDS)
   const texts = fields.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message))

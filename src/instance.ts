@@ -13,10 +13,7 @@ import { createService, type Service, type ServiceOptions } from './service.ts'
 import { createThrottledLog } from './telemetry/logger.ts'
 import { startTracing } from './telemetry/tracing.ts'
 
-/**
- * A second signal within this time, in milliseconds, is the same Ctrl-C: a terminal signals every process, and `npm` and
- * `node --watch` pass the signal on.
- */
+/** A second signal within this time is the same Ctrl-C: `npm` and `node --watch` pass it on, too. In milliseconds. */
 const SAME_SIGNAL_MS = 2_000
 
 interface InstanceOptions extends Pick<ServiceOptions, 'config' | 'log' | 'limits'> {

@@ -14,14 +14,12 @@ import { createDatabase } from './database/pools.ts'
 import { createReadState } from './database/readiness.ts'
 import { createServices, type Services } from './feed/services.ts'
 import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
-import { TRUSTED_DOCUMENTS_OFF, type TrustedDocuments } from './graphql/trusted-documents.ts'
+import type { TrustedDocuments } from './graphql/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
-import type { Health } from './http/health.ts'
 import { KeptBytes } from './http/kept-bytes.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
 import { METHODS } from './http/router.ts'
 import { Turns } from './http/turns.ts'
-import type { Resource } from './store/resource.ts'
 import { createLogObserver } from './telemetry/log-observer.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 import type { CheckedDatabase, Observe } from './telemetry/observation.ts'
@@ -55,7 +53,7 @@ export type Service = ReturnType<typeof createService>
 
 /** Builds the service on a database, for the program and for tests. It serves nothing before `start`. */
 export function createService(options: ServiceOptions) {
-  const { config, resources: served, trusted = TRUSTED_DOCUMENTS_OFF, now = () => new Date() } = options
+  const { config, resources: served, now = () => new Date() } = options
   const limits = limitsOf(config, options.limits)
   const metrics = createMetrics([...METHODS, 'OPTIONS'])
   const observe = createObserve(options, metrics)
@@ -68,10 +66,10 @@ export function createService(options: ServiceOptions) {
   const loadShedder = createLoadShedder(limits, database)
   const keptBytes = new KeptBytes()
   const turns = new Turns(keptBytes, limits)
-  const maxWaitMs = config.HANDLER_TIMEOUT_MS * SETTLE_SHARE
   const resources = served.map(({ resource }) => resource)
-  const services = createServices(resources, database, { maxWaitMs, observe })
-  const health = createHealth(database.background, resources, services, () => stopping !== undefined, observe)
+  const services = createServices(resources, database, { maxWaitMs: config.HANDLER_TIMEOUT_MS * SETTLE_SHARE, observe })
+  const tables = resources.map(({ table }) => table)
+  const health = createHealth(database.background, tables, services, () => stopping !== undefined, observe)
   const isDatabaseAway = () => health.databaseProblem().then(Boolean, () => true)
   const verifyKey = createVerifyKey(database.backgroundStatements, limits.verifyTimeoutMs, now, isDatabaseAway)
   const streams = createStreams({ ...config, ...limits }, (key, caller) => {
@@ -81,7 +79,7 @@ export function createService(options: ServiceOptions) {
   const { keyLimiter, failedAuthLimiter } = createRateLimiters(config, limits)
   const measured = { config, database, keyLookup, loadShedder, turns, streams, services, keyLimiter, failedAuthLimiter }
   metrics.addSources(measured)
-  const forRequests = { limits, keptBytes, health, metrics, observe, trusted, now, recordUse: usage.recordUse }
+  const forRequests = { limits, keptBytes, health, metrics, observe, now, recordUse: usage.recordUse }
   const app = createApp({ ...options, ...measured, ...forRequests })
   const server = createHttpServer(app, { ...config, ...limits }, keptBytes, observe)
   const checkDatabase = () => health.databaseProblem().catch(() => {}) // the log has the reason
@@ -129,14 +127,7 @@ function openDatabase({ config, databaseUrl }: ServiceOptions, limits: Limits, o
 }
 
 /** What `/readyz` responds. The log has each change of it, and the sequence of ids is checked at the same times. */
-function createHealth(
-  pool: Pool,
-  resources: Resource[],
-  services: Services,
-  isDraining: () => boolean,
-  observe: Observe,
-): Health {
-  const tables = resources.map(({ table }) => table)
+function createHealth(pool: Pool, tables: string[], services: Services, isDraining: () => boolean, observe: Observe) {
   const readState = createReadState(pool, tables)
   const record = (found: CheckedDatabase) => isDraining() || observe({ type: 'database-checked', ...found })
   return {

@@ -20,7 +20,7 @@ const LAYERS = [
   ['service.ts'],
   ['app.ts'],
   RESOURCE_FOLDERS,
-  ['pages/', 'rest/', 'graphql/'],
+  ['rest/', 'graphql/'],
   ['auth/'],
   ['http/'],
   ['feed/'],

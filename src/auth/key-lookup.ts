@@ -90,10 +90,9 @@ export function createKeyLookup(
 }
 
 /**
- * Verifies the keys and tokens of streams.
  * @param statements of connections that requests do not use: they verify while those are busy
  * @param isDatabaseAway whether `/readyz` says so: then a key is valid until it expires
- * @returns whether a key or token is still valid. Rejects when that cannot be found out
+ * @returns verifies the key or token of a stream; rejects when that cannot be found out
  */
 export function createVerifyKey(
   statements: Statements,

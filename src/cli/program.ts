@@ -10,10 +10,7 @@ export async function runProgram(run: Run, help: () => string): Promise<never> {
   process.exit() // whatever timers are left
 }
 
-/**
- * Prints a line, and waits until stdout has taken it: an exit discards what a pipe has not.
- * @throws OperatorError, as on a full disk
- */
+/** Prints a line, and waits until stdout has taken it: an exit discards what a pipe has not. @throws OperatorError */
 export function print(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const { stdout } = process

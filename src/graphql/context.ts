@@ -20,7 +20,7 @@ export interface GraphQLDependencies {
   keptBytes: KeptBytes
   turns: Turns
   limits: Pick<Limits, 'writeTimeoutMs'>
-  trusted: TrustedDocuments
+  trusted?: TrustedDocuments | undefined
   /** Of callers: it has consumed the first point of the request before. */
   keyLimiter?: RateLimiter | undefined
   /** Plugins of Yoga or envelop, after the service's own. Of any type, as Yoga takes them. */

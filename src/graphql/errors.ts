@@ -20,10 +20,7 @@ export class GraphQLRequestError extends ApiError {
   }
 }
 
-/**
- * Why a request has a result without `data`: what a plugin has thrown, or errors of graphql-js, which Yoga gives their code.
- * Those without are about variables.
- */
+/** Why a request has no `data`: what a plugin has thrown, or errors of graphql-js. Those without a code are about variables. */
 export function toRequestError({ errors = [] }: ExecutionResult): Error {
   const [first] = errors
   if (!first) return new Error('The pipeline has no result.')

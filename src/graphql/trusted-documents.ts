@@ -8,13 +8,11 @@ import type { GraphQLParams } from './params.ts'
 
 /** Operations that are identified by the SHA-256 of their text. */
 export interface TrustedDocuments {
-  /** `off` ignores hashes, `allow` accepts hashes and documents, `only` accepts hashes of trusted documents only. */
-  mode: 'off' | 'allow' | 'only'
+  /** `allow` accepts hashes and documents, `only` accepts hashes of trusted documents only. */
+  mode: 'allow' | 'only'
   /** Texts by their SHA-256 in hexadecimal. */
   byHash: ReadonlyMap<string, string>
 }
-
-export const TRUSTED_DOCUMENTS_OFF: TrustedDocuments = { mode: 'off', byHash: new Map() }
 
 /** The prefix `sha256:` is GraphQL over HTTP's, and graphql-codegen's since its client preset 6. */
 const withoutPrefix = (id: string) => id.replace(/^sha256:/, '')
@@ -44,8 +42,8 @@ function explainManifest(error: unknown): string {
   return error instanceof SyntaxError ? 'is not JSON' : (error as Error).message // ours, or of node:fs
 }
 
-/** Replaces the id of a document by its text. */
-export function useTrustedDocuments(trusted: TrustedDocuments): Plugin {
+/** Replaces the id of a document by its text. @param trusted undefined: ids are ignored */
+export function useTrustedDocuments(trusted: TrustedDocuments | undefined): Plugin {
   return {
     onParams({ context, params, setParams }) {
       const resolved = { ...params, query: resolveDocument(trusted, params), documentId: undefined }
@@ -58,18 +56,18 @@ export function useTrustedDocuments(trusted: TrustedDocuments): Plugin {
 type DocumentParams = Pick<GraphQLParams, 'query' | 'documentId'>
 
 /** The document of a request. In mode `allow`, a document that is sent with its hash need not be trusted. */
-function resolveDocument({ mode, byHash }: TrustedDocuments, { query, documentId: id }: DocumentParams): string {
-  if (id != null && mode !== 'off') {
+function resolveDocument(trusted: TrustedDocuments | undefined, { query, documentId: id }: DocumentParams): string {
+  if (id != null && trusted) {
     const textHash = withoutPrefix(id)
-    if (mode === 'allow' && query != null) {
+    if (trusted.mode === 'allow' && query != null) {
       if (hash('sha256', query) === textHash) return query
       throw new ApiError('INVALID_ARGUMENT', 'documentId: is not the SHA-256 of query')
     }
-    const text = byHash.get(textHash)
+    const text = trusted.byHash.get(textHash)
     if (text === undefined) throw new ApiError('INVALID_ARGUMENT', 'documentId: unknown trusted document')
     return text
   }
-  if (mode === 'only') {
+  if (trusted?.mode === 'only') {
     throw new ApiError('INVALID_ARGUMENT', 'Only trusted documents are accepted: send a documentId.')
   }
   if (query == null) throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')

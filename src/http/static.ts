@@ -38,6 +38,15 @@ export function staticPage(file: string, allowed: string): RequestHandler {
   return serve(headers, CODINGS, (coding) => readFile(new URL(file + SUFFIXES[coding], PUBLIC)))
 }
 
+/** Calls the handler for requests that prefer HTML to JSON and to the media types; all others go on. */
+export function forBrowsers(handler: RequestHandler, ...mediaTypes: string[]): RequestHandler {
+  const types = ['application/json', ...mediaTypes, 'text/html']
+  return (req, res, next) => {
+    res.vary('Accept')
+    return req.accepts(types) === 'text/html' ? handler(req, res, next) : next()
+  }
+}
+
 /** `/assets/{file}`: what the pages refer to. Names contain a hash of the content, so clients may cache them forever. */
 export function addAssetRoutes(app: IRouter): void {
   const folder = new URL('assets/', PUBLIC)

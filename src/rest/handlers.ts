@@ -12,10 +12,7 @@ import type { CreateHandler } from './operation.ts'
 
 const Parameter = z.string('must not be repeated')
 
-/**
- * The parameters of a list (specification §4.1). A number consists of digits only; unknown parameters are ignored.
- * @param filters of text, by their names
- */
+/** The parameters of a list (specification §4.1). A number is of digits only. @param filters of text, by their names */
 export function listQuery(
   { name: items }: Resource,
   filters: Record<string, z.ZodType<string, string>>,

@@ -16,26 +16,21 @@ export function toRouteHeaders(operations: Operation[], config: PublicUrls): Map
 }
 
 /** The routes of the REST API (specification §4), below `/v1`. */
-export function addRestRoutes(
-  app: Express,
-  operations: Operation[],
-  config: PublicUrls,
-  dependencies: OperationDependencies,
-): void {
+export function addRestRoutes(app: Express, operations: Operation[], config: PublicUrls, deps: OperationDependencies) {
   for (const path of new Set(operations.map((operation) => operation.path))) {
     const route = app.route(`/v1${path.replace(/\{(\w+)\}/g, ':$1')}`)
     const ofPath = operations.filter((operation) => operation.path === path)
     for (const { method, scope, document, createHandler } of ofPath) {
-      const handler = createHandler(dependencies, referenceBase(config, path))
+      const handler = createHandler(deps, referenceBase(config, path))
       route[method](async (req, res) => {
         requireScope(req, scope)
         if (!document.requestBody) return handler(req, res)
-        const bytes = await receiveBody(req, res, dependencies.keptBytes)
+        const bytes = await receiveBody(req, res, deps.keptBytes)
         const work = async () => {
           parseBody(req, bytes)
           await handler(req, res)
         }
-        await dependencies.turns.run(req, res, work, bytes.length)
+        await deps.turns.run(req, res, work, bytes.length)
       })
     }
     route.all(allowMethods(...ofPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))

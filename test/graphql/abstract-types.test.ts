@@ -3,7 +3,6 @@ import { buildSchema, execute, GraphQLSchema, parse, type GraphQLResolveInfo } f
 import { expect, test } from 'vitest'
 import type { GraphQLDependencies } from '../../src/graphql/context.ts'
 import { createPipeline } from '../../src/graphql/yoga.ts'
-import { TRUSTED_DOCUMENTS_OFF } from '../../src/graphql/trusted-documents.ts'
 import { Deadline } from '../../src/http/deadline.ts'
 
 const schema = createTestSchema()
@@ -35,7 +34,7 @@ function createTestSchema(): GraphQLSchema {
 
 /** Executes a query as the service does, without HTTP. @returns the result and its cost */
 async function run(query: string) {
-  const pipeline = createPipeline(schema, { trusted: TRUSTED_DOCUMENTS_OFF } as GraphQLDependencies) // it uses no others
+  const pipeline = createPipeline(schema, {} as GraphQLDependencies) // queries need none of them
   const caller = { clientId: 1n, scopes: new Set() }
   const req = { method: 'POST', headers: {}, caller, deadline: new Deadline(60_000), bodyText: query }
   const outcome = await pipeline({ query }, req as unknown as Request, {} as Response)

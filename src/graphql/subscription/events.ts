@@ -1,6 +1,7 @@
-import { type DocumentNode, executeSync, type ExecutionResult, type GraphQLSchema, parse, visit } from 'graphql'
+import { executeSync, type ExecutionResult, type GraphQLSchema, parse, visit } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import type { Item, Resource } from '../../store/resource.ts'
+import type { CoercedOperation } from '../context.ts'
 import type { Edge } from '../schema/connection.ts'
 import type { Transport } from './transports.ts'
 
@@ -11,17 +12,14 @@ const EVENT_CACHE_MAX_CHARS = 4_000_000
 /** What a stream keeps of its request. With the same text and options, events are the same. */
 export type Selection = ReturnType<typeof toSelection>
 
-/** @param variables coerced. Of them only those of directives change an event, whose fields have no arguments */
-export function toSelection(
-  { loc, ...document }: DocumentNode,
-  operationName: string | undefined,
-  variables: Record<string, unknown>,
-) {
+/** Of the variables, only those of directives change an event, whose fields have no arguments. */
+export function toSelection({ document, operation, coerced: variables }: CoercedOperation) {
+  const operationName = operation.name?.value
   const ofDirectives = new Set<string>()
   visit(document, {
     Directive: (directive) => void visit(directive, { Variable: ({ name }) => void ofDirectives.add(name.value) }),
   })
-  const text = copyOf(loc?.source.body ?? '')
+  const text = copyOf(document.loc?.source.body ?? '')
   const used = Object.fromEntries([...ofDirectives].map((name) => [name, variables[name]]))
   return { text, options: JSON.stringify([operationName, used]), operationName, variables }
 }

@@ -21,10 +21,7 @@ export function sendSingleResult(res: Response, json: string): void {
   res.end(SSE.result(json) + SSE.complete)
 }
 
-/**
- * Sends the results of a subscription until the client closes the connection, its key or token is no longer valid, or the service
- * shuts down. It reads the next part when the client has taken the last one, so a slow client costs little memory.
- */
+/** Sends the results of a subscription: the next part when the client has taken the last one, to cost little memory. */
 export async function sendStream(
   req: Request,
   res: Response,

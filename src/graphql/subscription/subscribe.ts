@@ -65,7 +65,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
 
   return async (request: CoercedOperation, transport: Transport, req: Request, res: Response) => {
     const { document, operation, coerced } = request
-    const selection = toSelection(document, operation.name?.value, coerced)
+    const selection = toSelection(request)
     const caller = callerOf(req)
     const stream = streams.open(res, caller, keyOf(req))
     const subscriber = { clientId: caller.clientId, signal: stream.signal, lastEventId: lastEventIdOf(req) }
