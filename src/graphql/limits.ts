@@ -44,10 +44,11 @@ export function useLimits(analyze: Analyze): Plugin {
 
 /** The GraphQL specification rejects it. graphql-js 16 has no rule, and throws in validation or execution. */
 function noConditionalSubscription(context: ValidationContext): ASTVisitor {
-  const enter = (node: SelectionNode) => {
-    if (!node.directives?.length || context.getParentType() !== context.getSchema().getSubscriptionType()) return
+  const type = context.getSchema().getSubscriptionType()
+  const enter = (nodes: SelectionNode) => {
+    if (!type || context.getParentType() !== type || !nodes.directives?.length) return
     const message = 'The root field of a subscription must not have @skip or @include.'
-    context.reportError(new GraphQLError(message, { nodes: node }))
+    context.reportError(new GraphQLError(message, { nodes }))
   }
   return { Field: enter, FragmentSpread: enter, InlineFragment: enter }
 }
