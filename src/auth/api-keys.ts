@@ -4,7 +4,10 @@ import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
 import { OperatorError } from '../operator-error.ts'
 import { KEY_PREFIX } from '../project.ts'
 
-/** KEY_PREFIX, 256 random bits in base 36, and a checksum that detects mistyped keys without a query. */
+/**
+ * KEY_PREFIX, 256 random bits in base 36, and a checksum that detects mistyped keys without a query. Letters, digits and the
+ * underscore only, so that a double click selects all of it.
+ */
 const KEY_PATTERN = new RegExp(`^${KEY_PREFIX}[0-9a-z]{57}$`)
 const CHECKSUM_LENGTH = 7
 

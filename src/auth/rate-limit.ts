@@ -41,7 +41,7 @@ export function createRateLimiter(name: string, points: number, windowSeconds: n
     counts,
     /** Consumes nothing. @throws ApiError RESOURCE_EXHAUSTED if the client has no point left */
     check: (client: string): void => requirePoints(currentWindow(client), 1),
-    /** Sends the RateLimit headers, too (draft-ietf-httpapi-ratelimit-headers). @throws as `check`, and consumes nothing */
+    /** Consumes points, and sends the RateLimit headers (draft-ietf-httpapi-ratelimit-headers). @throws as `check` */
     consume(client: string, cost: number, res?: Response): void {
       const window = currentWindow(client)
       windows.set(client, window)

@@ -42,7 +42,7 @@ export function toGraphQLError(error: GraphQLError, code: ErrorCode | undefined,
   recordError(observe, mapped, req)
   const { message, fields, status } = mapped
   const locations = error.locations?.slice(0, MAX_LOCATIONS)
-  return { message, locations, path, extensions: { code: mapped.code, status, fields } } // JSON has no undefined members
+  return { message, locations, path, extensions: { code: mapped.code, status, fields } } // JSON omits what is undefined
 }
 
 /** The errors of a response without data. */

@@ -45,7 +45,7 @@ export function pageCost(args: PageSizes): number {
   return PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1
 }
 
-/** @returns converts a value to what the contract takes. Null counts as absent; of a wrong ID the message is that of numbers. */
+/** @returns converts a value to what the contract takes. Null counts as absent, and an ID that is no int64 as no number. */
 function createToContract(schema: z.ZodType): (value: unknown) => unknown {
   if (!isInt64(schema)) return (value) => value ?? undefined
   return (value) => (typeof value === 'string' ? (parseInt64(value) ?? Number.NaN) : (value ?? undefined))

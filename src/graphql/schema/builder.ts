@@ -27,9 +27,7 @@ export interface GraphQLContext {
 
 export type Builder = ReturnType<typeof createBuilder>
 export type Types = Builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
-
 export type Arguments = ArgBuilder<Types>
-
 export type AddToSchema = (builder: Builder) => void
 
 export function createBuilder() {
