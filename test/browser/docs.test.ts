@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { hasCurl, runShell, whyNoCurl } from '../support/shell.ts'
 import { chromiumPath, testInBrowser as test, whySkipped } from './browser.ts'
 import { authorize, execute, open, openOperation, operation, OPERATIONS } from './docs-page.ts'
 
@@ -39,6 +40,40 @@ describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, ()
     expect(created.body.replace(/\s/g, '')).toBe('{"id":2,"name":"Rex","categoryId":9007199254740993}')
     expect(await (await service.send('/v1/pets/2')).text()).toContain('"categoryId":9007199254740993')
   })
+
+  test('fits each open operation on two screens, with its errors folded', async ({ page, service }) => {
+    await open(page, service.base, `#key=${service.key}`)
+    for (const id of OPERATIONS) {
+      await openOperation(page, id)
+      expect((await operation(page, id).boundingBox())?.height, id).toBeLessThan(1600)
+      const row = operation(page, id).locator('[data-code="401"]')
+      expect(await row.isVisible()).toBe(false)
+      await operation(page, id).getByText('Errors: 400, 401, ').click()
+      await row.getByText('"UNAUTHENTICATED"').waitFor()
+      await operation(page, id).locator('.opblock-summary-control').click()
+    }
+  })
+
+  test.skipIf(!hasCurl)(
+    `copies a curl command of what is filled in, first with $KEY, then with the key${whyNoCurl}`,
+    async ({ page, service }) => {
+      await open(page, service.base)
+      await openOperation(page, 'createPet')
+      const area = operation(page, 'createPet')
+      const copied = async () => {
+        await area.getByRole('button', { name: 'Copy cURL command to clipboard' }).click()
+        return page.evaluate(() => navigator.clipboard.readText())
+      }
+      const name = `D'Arc "$KEY"`
+      await area
+        .getByRole('textbox')
+        .last()
+        .fill(JSON.stringify({ name, categoryId: 7 }))
+      expect(await runShell(`KEY=${service.key}; ${await copied()}`)).toEqual([{ id: 1, name, categoryId: 7 }])
+      await authorize(page, service.key)
+      expect(await runShell(await copied())).toEqual([{ id: 2, name, categoryId: 7 }])
+    },
+  )
 
   test('works with the key of GraphiQL, and changes and removes the key of both', async ({ page, service }) => {
     await page.goto(`${service.base}/graphql#key=${service.key}`)

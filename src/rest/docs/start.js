@@ -17,6 +17,25 @@ const applyColorScheme = () => document.documentElement.classList.toggle('dark-m
 dark.addEventListener('change', applyColorScheme)
 applyColorScheme()
 
+const keyField = document.getElementById('key')
+
+/** @returns the request that an open operation would send */
+function toRequest({ path, method, specSelectors, fn }, { Im, oas3Selectors }) {
+  const spec = specSelectors.specJsonWithResolvedSubtrees().toJS()
+  const request = fn.buildRequest({
+    spec,
+    contextUrl: document.baseURI,
+    operationId: spec.paths[path][method].operationId,
+    parameters: specSelectors.parameterValues([path, method]).toJS(),
+    requestBody: oas3Selectors.requestBodyValue(path, method),
+  })
+  if (keyField.value) request.headers.Authorization = `Bearer ${keyField.value}`
+  else request.curlOptions = ['-H "Authorization: Bearer $KEY"'] // not quoted again, so the shell expands it
+  return Im.fromJS(request)
+}
+
+const isError = (_response, code) => code === 'default' || code >= 400
+
 const OwnComponents = ({ React: { createElement } }) => ({
   components: {
     // A list instead of a choice: the Content-Security-Policy allows requests to this server only.
@@ -37,6 +56,25 @@ const OwnComponents = ({ React: { createElement } }) => ({
     authorizeOperationBtn: () => null,
     // Text instead of a link: it is in a button, which must not contain controls (WCAG 4.1.2, swagger-ui issue 10704).
     DeepLink: ({ text }) => createElement('span', null, text),
+  },
+  wrapComponents: {
+    // The curl command, also before the first response; then the successes, and the errors folded.
+    responses: (Responses, system) => (props) => {
+      const errors = props.responses.filter(isError)
+      const folded = { ...props, responses: errors, tryItOutResponse: null }
+      return createElement(
+        'div',
+        null,
+        createElement(props.getComponent('curl'), { ...props, request: toRequest(props, system) }),
+        createElement(Responses, { ...props, responses: props.responses.filterNot(isError) }),
+        createElement(
+          'details',
+          null,
+          createElement('summary', null, 'Errors: ', errors.keySeq().join(', ')),
+          createElement(Responses, folded),
+        ),
+      )
+    },
   },
 })
 
@@ -60,17 +98,15 @@ function nameElements() {
 }
 new MutationObserver(nameElements).observe(document.getElementById('reference'), { childList: true, subtree: true })
 
-function authorize(request) {
-  const key = document.getElementById('key').value.trim()
-  if (key && !request.loadSpec) request.headers.Authorization = `Bearer ${key}`
-  return request
-}
+/** Swagger UI sends the key, and draws the operations again. */
+const authorize = () => ui.preauthorizeApiKey('apiKey', keyField.value)
+keyField.addEventListener('stored', authorize)
 
-SwaggerUIBundle({
+const ui = SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#reference',
   plugins: [OwnComponents],
-  requestInterceptor: authorize,
+  onComplete: authorize,
   deepLinking: true,
   defaultModelsExpandDepth: 0,
   displayRequestDuration: true,
