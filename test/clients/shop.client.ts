@@ -75,7 +75,7 @@ describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
 
   async function save(page: Page, name: string, categoryId: string) {
     await page.getByLabel('Name').fill(name)
-    await page.getByLabel('Category').fill(categoryId)
+    await page.getByRole('textbox', { name: 'Category' }).fill(categoryId)
     await page.getByRole('button', { name: 'Save' }).click()
   }
 
@@ -90,6 +90,17 @@ describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
     await peer.up()
     await shows(page, ['Rex'])
     expect(await page.getByRole('alert').allTextContents()).not.toContain(expect.stringContaining('reached'))
+  })
+
+  test('says that it loads, and then that there are no animals', async ({ service }) => {
+    await startPeer(service)
+    const page = await open()
+    proxy.hold('responses')
+    await signIn(page, service.key)
+    await page.getByRole('status').getByText('Loading…').waitFor()
+    await expectAccessible(page)
+    proxy.restore()
+    await page.getByRole('status').getByText('There are no animals yet.').waitFor()
   })
 
   test('shows what was added while the service was away', async ({ service }) => {
@@ -141,14 +152,18 @@ describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
     const page = await open()
     await signIn(page, service.key)
     await shows(page, ['Ada', 'Tom', 'Rex'])
-    await page.getByRole('button', { name: 'category 7' }).first().click()
+    const filter = page.getByRole('group', { name: 'Filter' })
+    await filter.getByLabel('Category').selectOption('7')
     await shows(page, ['Ada', 'Rex'])
     await addTo(8, 'Kit')
     await addTo(7, 'Ben')
     await shows(page, ['Ben', 'Ada', 'Rex'])
     await expectAccessible(page)
-    await page.getByRole('button', { name: 'Show all categories' }).click()
+    await filter.getByLabel('Category').selectOption('all')
     await shows(page, ['Ben', 'Kit', 'Ada', 'Tom', 'Rex'])
+    await filter.getByLabel('Status').selectOption('sold')
+    await page.getByText('No animal matches the filter.').waitFor()
+    await expectAccessible(page)
   })
 
   test('shows what is wrong beside its field, in words', async ({ service }) => {
@@ -158,7 +173,7 @@ describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
     await save(page, ' ', 'dogs')
     await page.getByText('Please enter a name').waitFor()
     const described = async (label: string) => {
-      const id = await page.getByLabel(label).getAttribute('aria-describedby')
+      const id = await page.getByRole('textbox', { name: label }).getAttribute('aria-describedby')
       return page.locator(`#${id}`).textContent()
     }
     expect(await described('Name')).toBe('Please enter a name of 1 to 255 characters.')
