@@ -24,6 +24,9 @@ const LISTEN_BACKLOG = 4_096
 /** A turn of the event loop that takes less, in milliseconds, is short. */
 const QUIET_TURN_MS = 1
 
+/** How long, in milliseconds, a busy process waits for a short turn before it stops listening. */
+const MAX_ACCEPT_MS = 500
+
 type Handle = (req: IncomingMessage, res: ServerResponse, done: () => void) => void
 
 export type HttpServer = ReturnType<typeof createHttpServer>
@@ -139,12 +142,15 @@ async function acceptWaiting(server: Server): Promise<void> {
   let accepted = false
   const onConnection = () => (accepted = true)
   server.on('connection', onConnection)
-  for (let turn = 0; turn < LISTEN_BACKLOG; turn++) {
+  let nowMs = performance.now()
+  const endMs = nowMs + MAX_ACCEPT_MS
+  let turnMs: number
+  do {
     accepted = false
-    const startedAt = performance.now()
     await nextTurn()
-    if (!accepted && performance.now() - startedAt < QUIET_TURN_MS) break
-  }
+    turnMs = performance.now() - nowMs
+    nowMs += turnMs
+  } while ((accepted || turnMs > QUIET_TURN_MS) && nowMs < endMs)
   server.off('connection', onConnection)
 }
 
