@@ -24,8 +24,8 @@ const LISTEN_BACKLOG = 4_096
 /** A turn of the event loop that takes less, in milliseconds, is short. */
 const QUIET_TURN_MS = 1
 
-/** How long, in milliseconds, a busy process waits for a short turn before it stops listening. */
-const MAX_ACCEPT_MS = 500
+/** How many turns a busy process waits for a short one before it stops listening: some seconds. */
+const MAX_ACCEPT_TURNS = 1_000
 
 type Handle = (req: IncomingMessage, res: ServerResponse, done: () => void) => void
 
@@ -142,15 +142,12 @@ async function acceptWaiting(server: Server): Promise<void> {
   let accepted = false
   const onConnection = () => (accepted = true)
   server.on('connection', onConnection)
-  let nowMs = performance.now()
-  const endMs = nowMs + MAX_ACCEPT_MS
-  let turnMs: number
-  do {
+  for (let turn = 0; turn < MAX_ACCEPT_TURNS; turn++) {
     accepted = false
+    const beganMs = performance.now()
     await nextTurn()
-    turnMs = performance.now() - nowMs
-    nowMs += turnMs
-  } while ((accepted || turnMs > QUIET_TURN_MS) && nowMs < endMs)
+    if (!accepted && performance.now() - beganMs < QUIET_TURN_MS) break
+  }
   server.off('connection', onConnection)
 }
 
