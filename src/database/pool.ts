@@ -64,40 +64,6 @@ export class Pool extends pg.Pool {
     }
   }
 
-  /**
-   * Part of the pool: what uses it has at most `size` connections at a time, and leaves the others to what does not.
-   * @throws ConnectionUnavailableError as for a connection
-   */
-  share(size: number): Connections {
-    const waiting = new Set<() => void>()
-    let used = 0
-    const wait = () =>
-      new Promise<void>((resolve, reject) => {
-        const begin = () => {
-          clearTimeout(timer)
-          waiting.delete(begin)
-          resolve()
-        }
-        const timer = setTimeout(() => {
-          waiting.delete(begin)
-          reject(new ConnectionUnavailableError(new Error('the share of the pool is in use')))
-        }, this.options.connectionTimeoutMillis)
-        waiting.add(begin)
-      })
-    return {
-      withConnection: async (work) => {
-        if (used === size)
-          await wait() // for the place of another
-        else used++
-        return this.withConnection(work).finally(() => {
-          const [next] = waiting
-          if (next) next()
-          else used--
-        })
-      },
-    }
-  }
-
   override connect(): Promise<pg.PoolClient>
   override connect(callback: ConnectCallback): void
   override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | void {

@@ -1,13 +1,12 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from './generated/client.ts'
 import { createLongReads } from './long-reads.ts'
-import { createPool, type PoolOptions } from './pool.ts'
+import { type Connections, createPool, type PoolOptions } from './pool.ts'
 import { createReplicas } from './replicas.ts'
 import { createStatements } from './statements.ts'
 
-/** Connections that requests do not wait for: two at most for new items, the others for readiness and streams' keys. */
+/** Connections that requests do not wait for: two for new items, and one for readiness and streams' keys. */
 const BACKGROUND_POOL_SIZE = 3
-const FEED_SHARE = 2
 
 /** Why a replica is excluded for a while, and its host; without a host, all of them. */
 export interface ExcludedReplica {
@@ -48,12 +47,26 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
     runCount: createLongReads(countPool),
     background,
     backgroundStatements: createStatements(background),
-    feedStatements: createStatements(background.share(FEED_SHARE)),
+    /** The loops of all feeds take turns. */
+    feedReads: createStatements(oneAtATime(background)).run,
+    feedStatements: createStatements(oneAtATime(background)),
     /** Requests that wait for a connection of `pool` or for the next batch; no counts, which delay no other statement. */
     waitingCount: () => pool.waitingCount + statements.waitingCount(),
     async close(): Promise<void> {
       await prisma.$disconnect()
       await Promise.all([pool, countPool, background, positionPool, ...hosts.keys()].map((one) => one.end()))
+    },
+  }
+}
+
+/** One connection of a pool at a time, which leaves the others to what uses the pool itself. */
+export function oneAtATime(pool: Connections): Connections {
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    withConnection: (work) => {
+      const result = last.then(() => pool.withConnection(work))
+      last = result.catch(() => {}) // its caller has the error
+      return result
     },
   }
 }

@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { createList } from '../store/lists.ts'
 import type { RunStatement, Statements } from '../database/statements.ts'
+import { createList } from '../store/lists.ts'
 import type { Resource } from '../store/resource.ts'
 import type { Observe } from '../telemetry/observation.ts'
 import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
 import { createGapReader } from './gap-reader.ts'
 import type { RecentItems } from './recent.ts'
-import { createSequence, sequenceProblemOf } from './sequence.ts'
-import { createSettledId, createWriterReads } from './settled.ts'
+import { createReadSequence, sequenceProblemOf, type SequenceState, tooNew } from './sequence.ts'
+import { createSettledId } from './settled.ts'
 
 /** The least pause between two reads, in milliseconds, however many items this process adds. */
 const MIN_PAUSE_MS = 10
@@ -18,8 +18,11 @@ const WAKE_MS = 2
 /** How often the state of the sequence is read, in milliseconds. */
 const CHECK_MS = 1_000
 
-/** What the loop reads, it reads in its turn. */
-type FeedStatements = Statements & { runInTurn?: RunStatement }
+export interface FeedStatements {
+  /** For the loops of all feeds, which take turns. */
+  feedReads: RunStatement
+  feedStatements: Statements
+}
 
 export interface FeedOptions {
   /** How long to wait for transactions to find a settled id, in milliseconds. */
@@ -27,147 +30,146 @@ export interface FeedOptions {
   observe: Observe
 }
 
-export type Feed<R extends Resource> = ReturnType<typeof createFeed<R>>
-
 /**
  * New items of a resource, in order of id, without a gap: see docs/decisions/0025-the-table-is-the-log.md. They are read
  * while there are followers, in one loop for all of them.
  */
-export function createFeed<R extends Resource>(resource: R, statements: FeedStatements, options: FeedOptions) {
-  const reading = createReading(resource, statements, options)
-  const onError = (error: unknown) => options.observe({ type: 'feed-failed', resource: resource.name, error })
-  const { followers, reader, settled, sequence, pause, wake } = reading
-  let state: FeedState<R> = { newest: 0n }
-  let loop: Promise<void> | undefined
-  let hasFailed = false // since a read failed, the database may have gone back
+export class Feed<R extends Resource> {
+  readonly follow: ReturnType<typeof createFollow<R>>
+  readonly reader: ReturnType<typeof createGapReader<R>>
+  /** As it was read last. */
+  sequence: SequenceState = { last: 0n, highest: 0n, cacheSize: 1n, history: '' }
+  readonly #resource: R
+  readonly #readSequence: ReturnType<typeof createReadSequence>
+  readonly #settled: ReturnType<typeof createSettledId>
+  readonly #onError: (error: unknown) => void
+  readonly #followers = new Set<() => void>()
+  #state: FeedState<R> = { newest: 0n }
+  #loop: Promise<void> | undefined
+  /** Since a read failed, the database may have gone back. */
+  #hasFailed = false
+  #history = '' // known after the first read
+  #waker = new AbortController()
 
-  async function readWhileFollowed(): Promise<void> {
-    while (followers.size > 0) {
+  constructor(resource: R, { feedReads, feedStatements }: FeedStatements, { maxWaitMs, observe }: FeedOptions) {
+    this.reader = createGapReader(resource, feedReads)
+    this.#settled = createSettledId(resource, feedStatements.run, maxWaitMs)
+    this.#resource = resource
+    this.#readSequence = createReadSequence(resource, feedStatements.batch, (state) => {
+      this.sequence = state
+      const problem = sequenceProblemOf(resource, state)
+      observe({ type: 'sequence-read', resource: resource.name, lagMs: this.reader.lagMs(), problem })
+    })
+    this.#onError = (error) => observe({ type: 'feed-failed', resource: resource.name, error })
+    this.follow = createFollow(resource, {
+      list: createList(resource, feedStatements),
+      listen: (onNewItems, after) => this.#listen(onNewItems, after),
+      state: () => this.#state,
+      onError: this.#onError,
+    })
+  }
+
+  /**
+   * A settled id: every item up to it is visible, or will never be. A page that is read later and `follow` from this id
+   * miss nothing between them.
+   */
+  async settledId(): Promise<bigint> {
+    return (this.#hasFailed ? undefined : this.#state.recent?.end) ?? this.#settled.find()
+  }
+
+  /**
+   * @param bound `highest` for a page. `last` for a stream: below a position above it, the sequence gives ids that were
+   *   perhaps given since the client has its position, so none but a new page has all of them
+   * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above it
+   */
+  async requireAssigned(position: bigint, argument: string, bound: 'last' | 'highest'): Promise<void> {
+    if (position > (await this.#readSequence())[bound]) throw tooNew(this.#resource, argument)
+  }
+
+  /** Reads the state of the sequence, unless streams are open, which do it once a second. */
+  checkSequence(): void {
+    if (!this.#loop) this.#readSequence().catch(() => {}) // the failure of a probe has its own reason
+  }
+
+  /** Reads at once, because this process has added an item. */
+  wake(): void {
+    this.#waker.abort()
+  }
+
+  async stop(): Promise<void> {
+    this.#followers.clear()
+    this.wake()
+    await this.#loop
+  }
+
+  #listen(onNewItems: () => void, after: bigint): () => void {
+    this.#followers.add(onNewItems)
+    if (after > this.#state.newest) this.#state.newest = after
+    this.#loop ??= this.#readWhileFollowed()
+    return () => void this.#followers.delete(onNewItems)
+  }
+
+  async #readWhileFollowed(): Promise<void> {
+    while (this.#followers.size > 0) {
       try {
-        // If the state is older, all streams end; new ones have their cursors checked. A position may come while it is read.
-        if (await wentBack({ ...state }, reading, hasFailed)) forget()
-        hasFailed = false
-        state.recent ??= await reader.begin(await settled.find())
-        await readUntilCheck(state.recent, reading)
+        if (await this.#wentBack()) this.#forget() // all streams end; new ones have their cursors checked
+        this.#hasFailed = false
+        this.#state.recent ??= await this.reader.begin(await this.#settled.find())
+        await this.#readUntilCheck(this.#state.recent)
       } catch (error) {
-        hasFailed = true // as in a failover or a restore
-        onError(error)
-        reader.reset() // a gap of an older state may be above all ids of the restored one
-        await pause(RETRY_MS, MIN_PAUSE_MS)
+        this.#hasFailed = true // as in a failover or a restore
+        this.#onError(error)
+        this.reader.reset() // a gap of an older state may be above all ids of the restored one
+        await this.#pause(RETRY_MS, MIN_PAUSE_MS)
       }
     }
-    forget()
-    loop = undefined
+    this.#forget()
+    this.#loop = undefined
   }
 
-  function forget(): void {
-    state = { newest: 0n }
-    reader.reset()
+  #forget(): void {
+    this.#state = { newest: 0n }
+    this.reader.reset()
   }
 
-  function listen(onNewItems: () => void, after: bigint): () => void {
-    followers.add(onNewItems)
-    if (after > state.newest) state.newest = after
-    loop ??= readWhileFollowed()
-    return () => void followers.delete(onNewItems)
+  /**
+   * Whether the database went back to an older state: it never assigned what clients have or the feed has read, or it has
+   * other items, which are compared after a failed read and in another history. What was settled is forgotten, too.
+   */
+  async #wentBack(): Promise<boolean> {
+    const { recent, newest } = this.#state // before the read: a position may come meanwhile
+    const { last, history } = await this.#readSequence()
+    const isOlder = last < newest || last < (recent?.end ?? 0n)
+    const mayBeOlder = this.#hasFailed || history !== this.#history
+    this.#history = history // a comparison that fails is repeated, as after every failed read
+    if (!isOlder && (!mayBeOlder || (await this.reader.isCurrent(recent)))) return false
+    this.#settled.forget()
+    return true
   }
 
-  return {
-    /**
-     * A settled id: every item up to it is visible, or will never be. A page that is read later and `follow` from this
-     * id miss nothing between them.
-     */
-    settledId: async () => (hasFailed ? undefined : state.recent?.end) ?? settled.find(),
-    requireAssigned: sequence.requireAssigned,
-    follow: createFollow(resource, { list: createList(resource, statements), listen, state: () => state, onError }),
-    /** Reads the state of the sequence, unless streams are open, which do it once a second. */
-    checkSequence: () => void (loop ?? sequence.read().catch(() => {})), // the failure of a probe has its own reason
-    /** Reads at once, because this process has added an item. */
-    wake,
-    reader,
-    sequence: sequence.state,
-    async stop() {
-      followers.clear()
-      wake()
-      await loop
-    },
+  /** Reads for CHECK_MS while there are followers, and wakes them when there are new items. @throws the error of a read */
+  async #readUntilCheck(recent: RecentItems<R>): Promise<void> {
+    const checkAtMs = performance.now() + CHECK_MS
+    while (this.#followers.size > 0 && performance.now() < checkAtMs) {
+      let wakeMs = 0
+      const pauseMs = await this.reader.read(recent).finally(async () => {
+        // It may have read some before it failed.
+        if (recent.end !== recent.announced) wakeMs = await wakeAll(this.#followers)
+        recent.announced = recent.end
+      })
+      this.#settled.remember({ id: recent.end, history: this.#history })
+      // Reading pauses for as long as waking took, so that half of the time is left to requests.
+      const leastMs = Math.max(wakeMs, pauseMs && MIN_PAUSE_MS)
+      // A gap is not closed sooner by what this process adds.
+      await (this.reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : this.#pause(pauseMs, leastMs))
+    }
   }
-}
 
-function createPause() {
-  let waker = new AbortController()
-  return {
-    wake: () => waker.abort(),
-    /** Sleeps `ms`, or until `wake`, which may have been called before, but at least `leastMs`. */
-    async pause(ms: number, leastMs: number): Promise<void> {
-      await sleep(leastMs)
-      await sleep(Math.max(0, ms - leastMs), undefined, { signal: waker.signal }).catch(() => {}) // woken
-      waker = new AbortController()
-    },
-  }
-}
-
-/**
- * Whether the database went back to an older state: it never assigned what clients have or the feed has read, or it has
- * other items, which are compared after a failed read and in another history. What was settled is forgotten, too.
- */
-async function wentBack<R extends Resource>(
-  state: FeedState<R>,
-  reading: Reading<R>,
-  hasFailed: boolean,
-): Promise<boolean> {
-  const { recent, newest } = state
-  const { last, history } = await reading.sequence.read()
-  const isOlder = last < newest || last < (recent?.end ?? 0n)
-  const mayBeOlder = hasFailed || history !== reading.history
-  reading.history = history // a comparison that fails is repeated, as after every failed read
-  if (!isOlder && (!mayBeOlder || (await reading.reader.isCurrent(recent)))) return false
-  reading.settled.forget()
-  return true
-}
-
-type Reading<R extends Resource> = ReturnType<typeof createReading<R>>
-
-function createReading<R extends Resource>(
-  resource: R,
-  statements: FeedStatements,
-  { maxWaitMs, observe }: FeedOptions,
-) {
-  const { run, runInTurn = run, batch } = statements
-  const reader = createGapReader(resource, runInTurn)
-  return {
-    followers: new Set<() => void>(),
-    reader,
-    settled: createSettledId(resource, createWriterReads(resource, run), maxWaitMs),
-    sequence: createSequence(resource, batch, (state) =>
-      observe({
-        type: 'sequence-read',
-        resource: resource.name,
-        lagMs: reader.lagMs(),
-        problem: sequenceProblemOf(resource, state),
-      }),
-    ),
-    history: '', // known after the first read
-    ...createPause(),
-  }
-}
-
-/** Reads for CHECK_MS while there are followers, and wakes them when there are new items. @throws the error of a read */
-async function readUntilCheck<R extends Resource>(recent: RecentItems<R>, reading: Reading<R>): Promise<void> {
-  const { followers, reader, settled, history, pause } = reading
-  const checkAtMs = performance.now() + CHECK_MS
-  while (followers.size > 0 && performance.now() < checkAtMs) {
-    let wakeMs = 0
-    const pauseMs = await reader.read(recent).finally(async () => {
-      // It may have read some before it failed.
-      if (recent.end !== recent.announced) wakeMs = await wakeAll(followers)
-      recent.announced = recent.end
-    })
-    settled.remember({ id: recent.end, history })
-    // Reading pauses for as long as waking took, so that half of the time is left to requests.
-    const leastMs = Math.max(wakeMs, pauseMs && MIN_PAUSE_MS)
-    // A gap is not closed sooner by what this process adds.
-    await (reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : pause(pauseMs, leastMs))
+  /** Sleeps `ms`, or until `wake`, which may have been called before, but at least `leastMs`. */
+  async #pause(ms: number, leastMs: number): Promise<void> {
+    await sleep(leastMs)
+    await sleep(Math.max(0, ms - leastMs), undefined, { signal: this.#waker.signal }).catch(() => {}) // woken
+    this.#waker = new AbortController()
   }
 }
 

@@ -1,8 +1,6 @@
 import { addAbortListener } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LRUCache } from 'lru-cache'
 import { PAGE_SIZE as SIZES } from '../store/contract.ts'
-import { createCursors } from '../store/cursor.ts'
 import type { List } from '../store/lists.ts'
 import { type Filter, type Item, membersOf, type Resource } from '../store/resource.ts'
 import type { RecentItems } from './recent.ts'
@@ -11,9 +9,6 @@ import { tooNew } from './sequence.ts'
 
 /** In items: the most that a list reads. */
 const PAGE_SIZE = SIZES.max
-
-/** Pages of the table that are kept for other followers, and for how long: many may resume at the same position. */
-const CACHED_PAGES = { max: 2, ttl: 1_000 }
 
 /** Pause after a failed read, in milliseconds. */
 export const RETRY_MS = 500
@@ -40,12 +35,6 @@ interface FollowDependencies<R extends Resource> {
   onError(error: unknown): void
 }
 
-interface PageQuery<R extends Resource> {
-  position: bigint
-  end: bigint
-  filter: Filter<R>
-}
-
 interface FollowPage<R extends Resource> {
   items: Item<R>[]
   /** All that match up to this id are on the page or on pages before. */
@@ -55,12 +44,15 @@ interface FollowPage<R extends Resource> {
 /** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
 export function createFollow<R extends Resource>(resource: R, { list, listen, state, onError }: FollowDependencies<R>) {
   const takeTurn = createRoundRobin()
-  const readTable = createTableReads(resource, list)
 
-  function readPage(feed: RecentItems<R>, position: bigint, filter: Filter<R>) {
-    const items = feed.after(position, PAGE_SIZE)
-    if (items) return { items: items.filter((item) => matches(resource, item, filter)), end: endOf(items, feed.end) }
-    return readTable(feed, position, filter)
+  async function readPage(feed: RecentItems<R>, position: bigint, filter: Filter<R>): Promise<FollowPage<R>> {
+    const { end } = feed
+    const recent = feed.after(position, PAGE_SIZE)
+    if (recent) return { items: recent.filter((item) => matches(resource, item, filter)), end: endOf(recent, end) }
+    // The query returns one item more than its limit.
+    const range = { newerThan: position, olderThan: end + 1n, limit: PAGE_SIZE - 1 }
+    const items = await list({ ...filter, ...range, backward: true })
+    return { items, end: endOf(items, end) }
   }
 
   return (after: bigint, filter: Filter<R>, { clientId, signal }: FollowOptions) => {
@@ -119,22 +111,6 @@ function matches<R extends Resource>(resource: R, item: Item<R>, filter: Filter<
   const values: Record<string, unknown> = item
   const expected = filter as Record<string, unknown> // of the filter's members
   return membersOf(resource, filter).every((member) => values[member] === expected[member])
-}
-
-/** @returns reads a page of the table, which followers that resume at the same position share */
-function createTableReads<R extends Resource>(resource: R, list: List<R>) {
-  const { filterKey } = createCursors(resource)
-  const pages = new LRUCache<string, FollowPage<R>, PageQuery<R>>({
-    ...CACHED_PAGES,
-    async fetchMethod(_key, _stale, { context: { position, end, filter } }) {
-      // The query returns one item more than its limit.
-      const range = { newerThan: position, olderThan: end + 1n, limit: PAGE_SIZE - 1 }
-      const items = await list({ ...filter, ...range, backward: true })
-      return { items, end: endOf(items, end) }
-    },
-  })
-  return ({ number, end }: RecentItems<R>, position: bigint, filter: Filter<R>) =>
-    pages.forceFetch(`${number}:${filterKey(filter)}:${position}`, { context: { position, end, filter } })
 }
 
 /** @param settledId of what was read; a full page ends before */

@@ -3,12 +3,8 @@ import type { Item, Resource } from '../store/resource.ts'
 /** How many items are kept at least, if so many were added. */
 export const RECENT_SIZE = 10_000
 
-let created = 0
-
 /** The items that were added last, oldest first. */
 export class RecentItems<R extends Resource> {
-  /** Identifies the state of the database: a restored one gives ids again. */
-  readonly number = ++created
   /** The items above `#start` and up to `end` are complete. */
   end: bigint
   /** What `end` was when all followers were woken last. */

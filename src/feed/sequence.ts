@@ -34,7 +34,7 @@ function selectSequence(resource: Resource): string {
 }
 
 /** What the feed assumes of the sequence: no row has an id above `last`, and `cacheSize` is 1. */
-interface SequenceState {
+export interface SequenceState {
   last: bigint
   /** Every id that the database has assigned is at most this one: a crash or a failover skips a few. */
   highest: bigint
@@ -63,36 +63,23 @@ export function tooNew({ noun }: Resource, argument: string): ApiError {
   return invalidArgument([{ path: [argument], message }])
 }
 
-/** Knows what the feed assumes of the sequence. @param onState receives each state that was read */
-export function createSequence(
+/**
+ * @param onState receives each state that was read
+ * @returns reads the state, once for all callers that wait: after the call, so that it knows what the caller knows
+ */
+export function createReadSequence(
   resource: Resource,
   batch: Statements['batch'],
   onState: (state: SequenceState) => void,
 ) {
-  let state: SequenceState = { last: 0n, highest: 0n, cacheSize: 1n, history: '' }
-  /** Begins after the call, so that it knows what the caller knows. */
-  const read = batch({
+  return batch({
     text: selectSequence(resource),
     maxSize: 10_000,
     toValues: () => [],
     toOutputs(rows: (SequenceState & { isStandby: boolean })[], callers: void[]) {
-      state = onPrimary(rows)
+      const state = onPrimary(rows)
       onState(state)
       return callers.map(() => state)
     },
   })
-
-  return {
-    read,
-    /** As it was read last. */
-    state: () => state,
-    /**
-     * @param bound `highest` for a page. `last` for a stream: below a position above it, the sequence gives ids that were
-     *   perhaps given since the client has its position, so none but a new page has all of them
-     * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above it
-     */
-    async requireAssigned(position: bigint, argument: string, bound: 'last' | 'highest'): Promise<void> {
-      if (position > (await read())[bound]) throw tooNew(resource, argument)
-    },
-  }
 }

@@ -92,7 +92,8 @@ async function settle({ name }: Resource, reads: WriterReads, maxWaitMs: number,
 }
 
 /** Finds and remembers settled ids: every row up to such an id is visible, or will never be. */
-export function createSettledId(resource: Resource, reads: WriterReads, maxWaitMs: number) {
+export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs: number) {
+  const reads = createWriterReads(resource, run)
   let known: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
   return {
     /** Concurrent callers share the result: a settled id stays one. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
 import { type Animal, animals, type PetStatus } from '../../src/pets/animal.ts'
-import { createFeed, type Feed } from '../../src/feed/feed.ts'
+import { Feed } from '../../src/feed/feed.ts'
 import { RECENT_SIZE } from '../../src/feed/recent.ts'
 import type { Pool } from '../../src/database/pool.ts'
 import { createStatements } from '../../src/database/statements.ts'
@@ -22,10 +22,14 @@ function createTools({ database, databaseUrl }: TestService, ends: (() => unknow
       const client = { query: (config: pg.QueryConfig) => (sent.count++, query(config)) }
       const pool = { ...client, withConnection: (work: (one: typeof client) => unknown) => work(client) }
       const statements = createStatements(pool as unknown as Pool) // all that it uses of a pool
-      const feed = createFeed(animals, statements, {
-        maxWaitMs: 100_000,
-        observe: (event) => event.type === 'feed-failed' && onError(event.error),
-      })
+      const feed = new Feed(
+        animals,
+        { feedReads: statements.run, feedStatements: statements },
+        {
+          maxWaitMs: 100_000,
+          observe: (event) => event.type === 'feed-failed' && onError(event.error),
+        },
+      )
       ends.push(() => feed.stop())
       return { feed, sent }
     },

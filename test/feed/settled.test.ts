@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createSettledId, createWriterReads, waitForWriters } from '../../src/feed/settled.ts'
+import { createSettledId, waitForWriters } from '../../src/feed/settled.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { stopClock } from '../support/timeouts.ts'
 
@@ -18,8 +18,7 @@ test('a prepared transaction that gets a new id is awaited; those of others are 
 /** A database, and settled ids of it. */
 function createDatabase() {
   const database = { newest: 100n, writers: [] as string[], history: 'first', isStandby: false }
-  const reads = createWriterReads(animals, async <Row>() => [{ ...database }] as Row[])
-  const settled = createSettledId(animals, reads, 5_000)
+  const settled = createSettledId(animals, async <Row>() => [{ ...database }] as Row[], 5_000)
   return { database, settled, clock: stopClock() }
 }
 
