@@ -6,10 +6,9 @@ import type { KeptBytes } from './kept-bytes.ts'
 
 export const MAX_BODY_BYTES = 64 * 1024
 
-/** Each piece of a body, a chunk above all, costs the time of a small request. */
+/** Each piece of a body, a chunk above all, costs the time of a small request, and memory beside its bytes. */
 const MAX_PIECES = 512
-
-const NONE = Buffer.alloc(0)
+const PIECE_BYTES = 512
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
@@ -49,44 +48,30 @@ function requireJsonType(req: Request): void {
 function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (req.bodyError) return reject(req.bodyError)
-    let buffer: Buffer = NONE
+    let pieces: Buffer[] = []
     let size = 0
-    let pieces = 0
-    const onData = (chunk: Buffer) => {
-      const capacity = buffer.length
-      if (size + chunk.length > MAX_BODY_BYTES) return fail(new ApiError('PAYLOAD_TOO_LARGE'))
-      if (++pieces > MAX_PIECES) return fail(new ApiError('INVALID_ARGUMENT', 'The body has too many pieces.'))
-      buffer = append(buffer, size, chunk)
-      size += chunk.length
-      hold.add(buffer.length - capacity)
+    const onData = (piece: Buffer) => {
+      size += piece.length
+      if (size > MAX_BODY_BYTES) return fail(new ApiError('PAYLOAD_TOO_LARGE'))
+      // A copy: a piece shares the memory of all that Node has read with it, such as extensions of its chunk.
+      if (pieces.push(Buffer.from(piece)) > MAX_PIECES)
+        return fail(new ApiError('INVALID_ARGUMENT', 'The body has too many pieces.'))
+      hold.add(piece.length + PIECE_BYTES)
     }
     const fail = (error: ApiError) => {
       req.off('data', onData) // discards what follows
-      buffer = NONE // the listeners stay as long as the connection
+      pieces = [] // the listeners stay as long as the connection
       reject(error)
     }
     req.once('bodyError', fail).on('data', onData)
     const hold = keptBytes.hold(res, 0, fail)
     req.on('end', () => {
       hold.release()
-      resolve(buffer.subarray(0, size))
-      buffer = NONE
+      resolve(Buffer.concat(pieces, size))
+      pieces = []
     })
     req.on('error', (cause) => fail(new ApiError('INVALID_ARGUMENT', 'The body is incomplete.', { cause })))
   })
-}
-
-/**
- * Copies all chunks but the first, which Node has copied already, into memory that doubles: an object for each of them
- * would take more memory than a small chunk.
- */
-function append(buffer: Buffer, size: number, chunk: Buffer): Buffer {
-  if (size === 0) return chunk
-  const enough = size + chunk.length
-  const larger = enough <= buffer.length ? buffer : Buffer.allocUnsafeSlow(Math.min(2 * enough, MAX_BODY_BYTES))
-  if (larger !== buffer) buffer.copy(larger, 0, 0, size)
-  chunk.copy(larger, size)
-  return larger
 }
 
 function parseAs<T>(format: string, parse: () => T): T {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
-import type { ApiError, ErrorCode } from '../errors.ts'
+import { ApiError, type ErrorCode } from '../errors.ts'
 import { Deadline } from './deadline.ts'
 
 /** Whom the API key or access token of a request belongs to. */
@@ -55,6 +55,11 @@ export const COMMON_HEADERS = new Map([
   ['X-Content-Type-Options', 'nosniff'],
 ])
 
+/** Closes the connection after the response. */
+const CLOSE = { headers: { Connection: 'close' } }
+
+const HOST_AND_PORT = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i
+
 /** Sets the request id (the client's own if it is well-formed), the deadline, and the headers of every response. */
 export function beginRequest(req: Request, res: Response, handlerTimeoutMs: number): void {
   const given = req.headers['x-request-id']
@@ -65,6 +70,26 @@ export function beginRequest(req: Request, res: Response, handlerTimeoutMs: numb
     if (Number(req.headers[name]?.length) > MAX_ACCEPT_LENGTH) delete req.headers[name]
   }
   res.setHeader('X-Request-Id', req.id).setHeaders(COMMON_HEADERS)
+}
+
+/**
+ * Rejects requests that no client of ours sends, and closes the connection: no Host or several, a malformed one, a target
+ * that is no path (RFC 9112 §3.2), Transfer-Encoding in HTTP/1.0, where other servers may see another end of the body
+ * (RFC 9112 §6.1), and an expectation other than 100-continue (RFC 9110 §10.1.1).
+ */
+export function validateRequestHead({ headers, headersDistinct, httpVersion, url }: Request): void {
+  const hosts = headersDistinct.host ?? []
+  const isHostValid =
+    hosts.length === 1 ? HOST_AND_PORT.test(hosts[0] ?? '') : hosts.length === 0 && httpVersion === '1.0'
+  if (!isHostValid || !url.startsWith('/')) {
+    throw new ApiError('INVALID_ARGUMENT', 'Send one valid Host header and a path as the request target.', CLOSE)
+  }
+  if (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined) {
+    throw new ApiError('INVALID_ARGUMENT', 'HTTP/1.0 has no Transfer-Encoding: send Content-Length.', CLOSE)
+  }
+  if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') {
+    throw new ApiError('EXPECTATION_FAILED', undefined, CLOSE)
+  }
 }
 
 export function callerOf(req: Request): Caller {

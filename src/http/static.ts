@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import type { IRouter, RequestHandler } from 'express'
+import { LRUCache } from 'lru-cache'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
 import { etagMatches } from './cacheable.ts'
@@ -70,20 +71,16 @@ function serve(
   codings: Coding[],
   read: (coding: Coding) => Promise<Buffer>,
 ): RequestHandler {
-  const variants = new Map<Coding, Promise<{ body: Buffer; etag: string }>>()
-
-  function variantOf(coding: Coding) {
-    const cached = variants.get(coding)
-    if (cached) return cached
-    const variant = read(coding).then((body) => ({ body, etag: `"${hash('sha256', body)}"` }))
-    variants.set(coding, variant)
-    variant.catch(() => variants.delete(coding)) // the next request tries again
-    return variant
-  }
-
+  const variants = new LRUCache<Coding, { body: Buffer; etag: string }>({
+    max: codings.length,
+    async fetchMethod(coding) {
+      const body = await read(coding)
+      return { body, etag: `"${hash('sha256', body)}"` }
+    },
+  })
   return async (req, res) => {
     const coding = codings.find((one) => req.acceptsEncodings(one)) ?? 'identity'
-    const { body, etag } = await variantOf(coding)
+    const { body, etag } = await variants.forceFetch(coding) // repeated after a failure
     res.set({ 'Cache-Control': 'no-cache', ETag: etag, ...headers }).vary('Accept-Encoding')
     if (coding !== 'identity') res.setHeader('Content-Encoding', coding)
     if (etagMatches(req.headers['if-none-match'], etag)) return void res.status(304).end()

@@ -58,7 +58,7 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
       case 'request':
         return logRequest(event)
       case 'request-rejected':
-        return log.info(event.rejected, 'request rejected')
+        return log.info({ requestId: event.requestId, status: event.status, code: event.code }, 'request rejected')
       case 'error':
         return logError(event.error, event.requestId)
       case 'token-rejected':

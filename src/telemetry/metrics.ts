@@ -61,7 +61,7 @@ export function createMetrics(methods: string[]) {
   return {
     observe(event: Observation): void {
       if (event.type === 'request') observeRequest(event.req, event.status)
-      else if (event.type === 'request-rejected') errors.inc({ route: 'other', code: event.rejected.code })
+      else if (event.type === 'request-rejected') errors.inc({ route: 'other', code: event.code })
       else if (event.type === 'deprecated-call') deprecatedCalls.inc({ key_prefix: event.keyPrefix })
     },
     /** Adds what is read when the metrics are scraped. */

@@ -3,13 +3,6 @@ import type { ExcludedReplica } from '../database/pools.ts'
 import type { DatabaseState } from '../database/readiness.ts'
 import type { ApiError, ErrorCode } from '../errors.ts'
 
-/** A request that the HTTP server has rejected: it never became one for the app. */
-interface RejectedRequest {
-  requestId: string
-  status: number
-  code: ErrorCode
-}
-
 /** What a look at the database found, as `/readyz` responds it. The settings are unknown if it did not respond. */
 export type CheckedDatabase = Pick<DatabaseState, 'problem'> & Partial<DatabaseState>
 
@@ -17,7 +10,8 @@ export type CheckedDatabase = Pick<DatabaseState, 'problem'> & Partial<DatabaseS
 export type Observation =
   /** Its response is complete, or its client has disconnected. */
   | { type: 'request'; req: Request; res: Response; status: number }
-  | { type: 'request-rejected'; rejected: RejectedRequest }
+  /** The HTTP server has rejected it: it never became a request for the app. */
+  | { type: 'request-rejected'; requestId: string; status: number; code: ErrorCode }
   /** A response has the error. */
   | { type: 'error'; error: ApiError; requestId: string }
   | { type: 'deprecated-call'; keyPrefix: string }

@@ -1,6 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ApiError } from '../../errors.ts'
+import { COMMON_HEADERS } from '../request.ts'
 
 /** With so many pipelined requests in flight, no further one is served: the connection is closed. */
 export const MAX_IN_FLIGHT = 8
@@ -79,6 +80,22 @@ export class Connection {
     if (!last || last.complete || last.bodyError) return
     last.bodyError = error
     last.emit('bodyError', error)
+  }
+
+  /** Sends an error response to what never became a request, and closes. */
+  reject({ body, status, headers }: ApiError, requestId: string): void {
+    const json = JSON.stringify(body)
+    const fields = {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': Buffer.byteLength(json),
+      'X-Request-Id': requestId,
+      ...Object.fromEntries(COMMON_HEADERS),
+      ...headers,
+      Connection: 'close',
+    }
+    const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+    this.socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${json}`)
+    this.close()
   }
 
   /**

@@ -13,7 +13,6 @@ import type { KeptBytes } from '../kept-bytes.ts'
 import { allow, METHODS } from '../router.ts'
 import { Connection } from './connection.ts'
 import { messageClasses } from './messages.ts'
-import { createPacer, writeRejection } from './reject.ts'
 
 type ClientTimeouts = Pick<Config, 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS'> &
   Pick<Limits, 'headersTimeoutMs' | 'writeTimeoutMs' | 'responseSpareMs'>
@@ -109,10 +108,9 @@ function handleFailures(server: Server, connections: Map<Duplex, Connection>, ob
     if (!connection || !socket.writable) return
     if (connection.isServing) return connection.failRequest(error)
     const requestId = randomUUID()
-    writeRejection(connection.socket, error, requestId)
-    connection.close()
-    const rejected = { requestId, status: error.status, code: error.code }
-    if (connection.socket.bytesRead > 0) observe({ type: 'request-rejected', rejected })
+    connection.reject(error, requestId)
+    const { status, code } = error
+    if (connection.socket.bytesRead > 0) observe({ type: 'request-rejected', requestId, status, code })
   }
 
   server.on('connect', (_req, socket) => {
@@ -132,6 +130,19 @@ function handleFailures(server: Server, connections: Map<Duplex, Connection>, ob
     if (isServing()) socket.destroy()
     else schedule(() => isServing() || socket.destroy()) // a request may have arrived
   })
+}
+
+/** Runs many actions in order, five in each millisecond, so that requests are served in between. */
+function createPacer(): (action: () => void) => void {
+  const waiting: (() => void)[] = []
+
+  function runSome(): void {
+    for (const action of waiting.splice(0, 5)) action()
+    if (waiting.length) setTimeout(runSome, 1)
+  }
+  return (action) => {
+    if (waiting.push(action) === 1) setTimeout(runSome, 1)
+  }
 }
 
 /**
