@@ -28,16 +28,6 @@ export class UnreplicatedError extends Error {
   }
 }
 
-/** Whether PostgreSQL rolled a transaction back because of others: executed again, it probably succeeds. */
-export function isSerializationFailure(error: unknown): boolean {
-  return flattenCauses(error).some(({ code }) => code === '40001' || code === '40P01')
-}
-
-/** Whether a statement waited for a lock longer than `lock_timeout`: the database is available. */
-export function isLockTimeout(error: unknown): boolean {
-  return flattenCauses(error).some(({ code }) => code === '55P03')
-}
-
 /** The message of an error. That of an AggregateError, such as for a host with several addresses, is in its errors. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
@@ -99,9 +89,17 @@ export function databaseFailure(error: unknown): DatabaseFailure | undefined {
   return undefined
 }
 
+/** Whether PostgreSQL rolled a transaction back because of others: executed again, it probably succeeds. */
+export const isSerializationFailure = (error: unknown) => hasCode(error, ['40001', '40P01'])
+
+/** Whether a statement waited for a lock longer than `lock_timeout`: the database is available. */
+export const isLockTimeout = (error: unknown) => hasCode(error, ['55P03'])
+
 /** Whether a table or a column is missing (Prisma's codes, then SQLSTATE), because migrations are pending. */
-export function isSchemaOutdated(error: unknown): boolean {
-  return flattenCauses(error).some(({ code }) => ['P2021', 'P2022', '42P01', '42703'].includes(code ?? ''))
+export const isSchemaOutdated = (error: unknown) => hasCode(error, ['P2021', 'P2022', '42P01', '42703'])
+
+function hasCode(error: unknown, codes: string[]): boolean {
+  return flattenCauses(error).some(({ code = '' }) => codes.includes(code))
 }
 
 /**

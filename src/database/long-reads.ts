@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
-import type { Pool } from './pool.ts'
-import { toPreparedStatement } from './prepared-statement.ts'
+import { type Pool, toPreparedStatement } from './pool.ts'
 import type { RunStatement } from './statements.ts'
 
 /** A read that took longer than this, in milliseconds, is executed after those that did not. */

@@ -2,8 +2,7 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { Batcher } from './batcher.ts'
 import { reasonOf } from './failures.ts'
-import type { Pool } from './pool.ts'
-import { toPreparedStatement } from './prepared-statement.ts'
+import { type Pool, toPreparedStatement } from './pool.ts'
 
 /** How long a read may take, in milliseconds, before it is executed on the primary, too. */
 const MAX_READ_MS = 50

@@ -2,8 +2,7 @@ import type pg from 'pg'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Batcher } from './batcher.ts'
 import { isSerializationFailure } from './failures.ts'
-import type { Connections } from './pool.ts'
-import { toPreparedStatement } from './prepared-statement.ts'
+import { type Connections, toPreparedStatement } from './pool.ts'
 import type { Replicas } from './replicas.ts'
 
 interface BatchStatement<Input, Row, Output> {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { lazyFor } from '../lazy.ts'
 
 export const INT64_MIN = -(2n ** 63n)
 export const INT64_MAX = 2n ** 63n - 1n
@@ -34,22 +35,18 @@ export function isInt64(schema: z.ZodType): boolean {
   return !error?.issues.some(({ code }) => code.startsWith('invalid_'))
 }
 
-/** What is known, since zod takes a millisecond, and each statement of a resource needs it. */
-const jsonSchemas = new WeakMap<z.ZodType, z.core.JSONSchema.BaseSchema>()
-
-/** The type and the format of a member in JSON, with or without `optional()`: `date-time` is the format of `z.iso.datetime()`. */
-export function jsonTypeOf(schema: z.ZodType) {
-  const jsonSchema =
-    jsonSchemas.get(schema) ??
-    z.toJSONSchema(schema, {
-      io: 'input',
-      unrepresentable: 'any',
-      metadata: z.registry(), // without the names of schemas, which would be references
-    })
-  jsonSchemas.set(schema, jsonSchema)
-  const { type, format, enum: values } = jsonSchema
-  return { type, format, values }
-}
+/**
+ * The type and the format of a member in JSON, with or without `optional()`: `date-time` is the format of `z.iso.datetime()`.
+ * Once for each: zod takes a millisecond, and each statement of a resource needs it.
+ */
+export const jsonTypeOf = lazyFor((schema: z.ZodType) => {
+  const json = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    metadata: z.registry(), // without the names of schemas, which would be references
+  })
+  return { type: json.type, format: json.format, values: json.enum }
+})
 
 /** The sizes of a page (specification §8). */
 export const PAGE_SIZE = { min: 1, max: 100, default: 20 }

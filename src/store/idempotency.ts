@@ -4,9 +4,8 @@ import type { PrismaClient } from '../database/generated/client.ts'
 import type { Statements } from '../database/statements.ts'
 import { ApiError, type FieldError } from '../errors.ts'
 import { VERSION_1_ID } from '../project.ts'
-import { absentFields, selectAbsent } from './references.ts'
 import type { Created, Input, Resource } from './resource.ts'
-import { describeTable, toJsonValue } from './table.ts'
+import { absentFields, describeTable, selectAbsent, toJsonValue } from './table.ts'
 
 /** How long a key is kept, in hours. After that, the same key creates another item. */
 export const IDEMPOTENCY_HOURS = 24

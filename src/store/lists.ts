@@ -71,16 +71,11 @@ export function createList<R extends Resource>(resource: R, { batch }: Statement
         return pages.map((_page, n) => found.get(n) ?? [])
       },
     })
-  const pages = new Map(
-    combinationsOf(Object.keys(resource.filters)).map((members) => [
-      members.join(),
-      { forward: batchPages(members, false), backward: batchPages(members, true) },
-    ]),
-  )
+  const statements = new Map<string, ReturnType<typeof batchPages>>()
 
   /** The items of a page and one more if there is one: newest first, or oldest first when `backward`. */
   return async (query: ListQuery<R>): Promise<Item<R>[]> => {
-    const { limit, olderThan, newerThan, backward } = query
+    const { limit, olderThan, newerThan, backward = false } = query
     const newest = olderThan === undefined ? INT64_MAX : olderThan - 1n
     const oldest = newerThan === undefined ? INT64_MIN : newerThan + 1n
     if (oldest > newest) return [] // so both are int64 below
@@ -88,18 +83,11 @@ export function createList<R extends Resource>(resource: R, { batch }: Statement
     const values = query as Record<string, unknown> // of the members
     const page = { oldest_id: String(oldest), newest_id: String(newest), max_size: limit + 1 }
     const filter = Object.fromEntries(members.map((member) => [member, toJsonValue(values[member])]))
-    const statement = pages.get(members.join())
-    if (!statement) throw new Error('Every combination has a statement')
-    return statement[backward ? 'backward' : 'forward']({ ...page, ...filter })
+    const key = `${members.join()} ${backward}`
+    const statement = statements.get(key) ?? batchPages(members, backward)
+    statements.set(key, statement)
+    return statement({ ...page, ...filter })
   }
-}
-
-/** Every choice of some of the members, in their order. */
-export function combinationsOf(members: string[]): string[][] {
-  const [first, ...rest] = members
-  if (first === undefined) return [[]]
-  const others = combinationsOf(rest)
-  return [...others, ...others.map((some) => [first, ...some])]
 }
 
 /** @param run executes one at a time: the time of a count grows with its result */

@@ -1,8 +1,7 @@
 import type { Statements } from '../database/statements.ts'
 import type { FieldError } from '../errors.ts'
-import { absentFields, selectAbsent } from './references.ts'
 import type { Created, Input, Item, Resource } from './resource.ts'
-import { describeTable } from './table.ts'
+import { absentFields, describeTable, selectAbsent } from './table.ts'
 
 export function createLookup<R extends Resource>(resource: R, { batch }: Statements) {
   const { name, selectList } = describeTable(resource)

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { FieldError } from '../errors.ts'
 import { isInt64, jsonTypeOf } from './contract.ts'
 import type { Input, Item, Resource } from './resource.ts'
 
@@ -97,4 +98,19 @@ export function toJsonValue(value: unknown): unknown {
 /** schema.prisma maps camelCase to snake_case. */
 export function columnOf(member: string): string {
   return member.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+/** SQL: the members of `input` that refer to no row. A scalar subquery is a lookup by primary key in every plan. */
+export function selectAbsent(references: NonNullable<Resource['references']>): string {
+  const members = Object.entries(references).map(([member, table]) => {
+    const id = `input."${columnOf(member)}"`
+    const row = `SELECT id FROM "public"."${table}" WHERE id = ${id}`
+    return `CASE WHEN ${id} IS NOT NULL AND (${row}) IS NULL THEN '${member}' END`
+  })
+  return `array_remove(ARRAY[${members.join(', ')}], NULL)`
+}
+
+/** @returns why nothing was inserted for an input whose members refer to no row */
+export function absentFields({ references = {} }: Resource, members: string[]): FieldError[] {
+  return members.map((member) => ({ path: [member], message: `no ${references[member]} has this id` }))
 }

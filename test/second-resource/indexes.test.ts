@@ -1,5 +1,4 @@
 import { expect } from 'vitest'
-import { combinationsOf } from '../../src/store/lists.ts'
 import { columnOf } from '../../src/store/table.ts'
 import { testWithOrders as test } from './fixture.ts'
 import { WITH_ORDERS } from './fixture.ts'
@@ -14,3 +13,11 @@ test('each combination of filters that a list accepts has an index that ends wit
       expect(indexes).toContain(`btree (${[...members.map(columnOf), 'id'].join(', ')})`)
   }
 })
+
+/** Every choice of some of the members, in their order. */
+function combinationsOf(members: string[]): string[][] {
+  const [first, ...rest] = members
+  if (first === undefined) return [[]]
+  const others = combinationsOf(rest)
+  return [...others, ...others.map((some) => [first, ...some])]
+}
