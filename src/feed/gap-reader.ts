@@ -11,12 +11,6 @@ import { createWriterReads, pauseAfter, waitForWriters } from './settled.ts'
 const POLL_MS = 105
 
 const READ_SIZE = 500
-function selectBetween(resource: Resource): string {
-  const { name, selectList } = describeTable(resource)
-  return `
-    SELECT ${selectList} FROM ${name} AS item
-    WHERE id > $1 AND id <= least($2, ${lastId(resource)}) ORDER BY id LIMIT ${READ_SIZE}`
-}
 
 /** An id is missing below a visible one. */
 interface Gap {
@@ -29,7 +23,10 @@ interface Gap {
 /** Reads new items in order of id. At a gap it waits for the transactions that may fill it. */
 export function createGapReader<R extends Resource>(resource: R, run: RunStatement) {
   const { readNewest, readWriters } = createWriterReads(resource, run)
-  const text = selectBetween(resource)
+  const { name, selectList } = describeTable(resource)
+  const text = `
+    SELECT ${selectList} FROM ${name} AS item
+    WHERE id > $1 AND id <= least($2, ${lastId(resource)}) ORDER BY id LIMIT ${READ_SIZE}`
   const readBetween = (after: bigint, end: bigint) => run<Item<R>>(text, [after, end])
   let gap: Gap | undefined
   let gapWaits = 0
@@ -43,18 +40,16 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
     if (firstGap < 0) return rows.length === READ_SIZE ? 0 : POLL_MS
 
     if (gap) gap.wait.update(await readWriters())
-    else gap = await beginWait()
+    else {
+      gapWaits++
+      const { newest, writers } = await readNewest()
+      gap = { sinceMs: performance.now(), newest, wait: waitForWriters(writers) }
+    }
     if (!gap.wait.isOver) return pauseAfter(performance.now() - gap.sinceMs)
     // What was in flight is visible now, and what is still missing will never come.
     await readThrough(recent, gap.newest)
     gap = undefined
     return 0
-  }
-
-  async function beginWait(): Promise<Gap> {
-    gapWaits++
-    const { newest, writers } = await readNewest()
-    return { sinceMs: performance.now(), newest, wait: waitForWriters(writers) }
   }
 
   async function readThrough(recent: RecentItems<R>, newest: bigint): Promise<void> {
@@ -77,9 +72,7 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
     read,
     isCurrent: (recent?: RecentItems<R>) => isCurrent(readBetween, recent),
     reset: () => void (gap = undefined),
-    get gapWaits() {
-      return gapWaits
-    },
+    gapWaits: () => gapWaits,
     /** For how long items that are visible have been held back because of a gap, in milliseconds. */
     lagMs: () => (gap ? performance.now() - gap.sinceMs : 0),
   }

@@ -30,7 +30,7 @@ export function createServices(resources: Resource[], database: DatabaseStatemen
       return service as unknown as ResourceService<R> // it was created with this resource
     },
     lagMs: max(({ reader }) => reader.lagMs()),
-    gapWaits: () => feeds.reduce((sum, { reader }) => sum + reader.gapWaits, 0),
+    gapWaits: () => feeds.reduce((sum, { reader }) => sum + reader.gapWaits(), 0),
     /** By how much ids are above their sequence. */
     sequenceBehind: max(({ sequence }) => Number(sequence.highest - sequence.last)),
     sequenceCacheSize: max(({ sequence }) => Number(sequence.cacheSize)),

@@ -20,6 +20,8 @@ const UNAUTHENTICATED_INTERVAL_MS = 1_000
 
 const PROBES = new Set(['/livez', '/readyz'])
 
+type Observed<Type> = Extract<Observation, { type: Type }>
+
 interface LogObserverOptions {
   log: Logger
   /** Only its host is logged. */
@@ -41,7 +43,7 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
     if (status > 500 && cause) warnOnceASecond(message, { requestId, code, reason: reasonOf(cause) })
   }
 
-  function logSequence({ resource, lagMs, problem }: Extract<Observation, { type: 'sequence-read' }>): void {
+  function logSequence({ resource, lagMs, problem }: Observed<'sequence-read'>): void {
     const seconds = Math.round(lagMs / 1_000)
     const message = 'new items wait for an open transaction'
     if (seconds >= MAX_FEED_WAIT_S) warnOnceAMinute(message, { resource, seconds }, `${message}: ${resource}`)
@@ -81,13 +83,35 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
   }
 }
 
+/** @returns logs each change of what `/readyz` responds, with its reason, and settings that break a promise */
+function createDatabaseLog(log: Logger, databaseUrl: string) {
+  const { host } = new URL(databaseUrl)
+  let last: string | undefined
+  let lastNotDurable = ''
+  let unavailableSinceMs = 0
+
+  return ({ problem, notDurable }: CheckedDatabase): void => {
+    if (problem !== last) {
+      if (!last) unavailableSinceMs = performance.now()
+      const seconds = Math.round((performance.now() - unavailableSinceMs) / 1_000)
+      if (problem) log.warn({ host, reason: problem }, 'database unavailable')
+      else log.warn({ host, seconds }, 'database available again')
+      last = problem
+    }
+    const names = notDurable?.join(', ') ?? lastNotDurable
+    const reason = `${names} off: set them on, or a crash can undo a 201`
+    if (names && names !== lastNotDurable) log.warn({ host, reason }, 'acknowledged writes can be lost')
+    lastNotDurable = names
+  }
+}
+
 /**
  * @returns logs and traces a request that has ended. Of the URL only the route template is recorded, so API keys are not
  *   logged
  */
 function createAccessLog(log: Logger, recordSpan: RecordSpan = () => undefined) {
   const logUnauthenticated = createThrottledLog(log, UNAUTHENTICATED_INTERVAL_MS, 'info')
-  return ({ req, res, status }: Extract<Observation, { type: 'request' }>): void => {
+  return ({ req, res, status }: Observed<'request'>): void => {
     const { id: requestId, method, operation, errorCode: code, deadline, caller, headers, stream } = req
     const route = req.routeTemplate
     const client = status === 401 || status === 429 ? req.ip : undefined
@@ -123,26 +147,4 @@ function appOf({ headers }: Request): string | undefined {
 
 function roundToMicroseconds(ms: number): number {
   return Math.round(ms * 1_000) / 1_000
-}
-
-/** @returns logs each change of what `/readyz` responds, with its reason, and settings that break a promise */
-function createDatabaseLog(log: Logger, databaseUrl: string) {
-  const { host } = new URL(databaseUrl)
-  let last: string | undefined
-  let lastNotDurable = ''
-  let unavailableSinceMs = 0
-
-  return ({ problem, notDurable }: CheckedDatabase): void => {
-    if (problem !== last) {
-      if (!last) unavailableSinceMs = performance.now()
-      const seconds = Math.round((performance.now() - unavailableSinceMs) / 1_000)
-      if (problem) log.warn({ host, reason: problem }, 'database unavailable')
-      else log.warn({ host, seconds }, 'database available again')
-      last = problem
-    }
-    const names = notDurable?.join(', ') ?? lastNotDurable
-    const reason = `${names} off: set them on, or a crash can undo a 201`
-    if (names && names !== lastNotDurable) log.warn({ host, reason }, 'acknowledged writes can be lost')
-    lastNotDurable = names
-  }
 }

@@ -64,7 +64,6 @@ export function createMetrics(methods: string[]) {
       else if (event.type === 'request-rejected') errors.inc({ route: 'other', code: event.code })
       else if (event.type === 'deprecated-call') deprecatedCalls.inc({ key_prefix: event.keyPrefix })
     },
-    /** Adds what is read when the metrics are scraped. */
     addSources: (sources: MetricSources): void => registerSources(registry, sources),
     async send(res: Response): Promise<void> {
       res.setHeader('Content-Type', registry.contentType)
@@ -73,32 +72,29 @@ export function createMetrics(methods: string[]) {
   }
 }
 
-/** @returns add metrics whose values are read when they are scraped */
-function createSourceMetrics(registry: Registry) {
-  const registers = [registry]
-  return {
-    gauge(name: string, help: string, value: () => number): void {
-      const collect = () => metric.set(value())
-      const metric: Gauge = new Gauge({ name: `${NAMESPACE}_${name}`, help, registers, collect })
-    },
-    /** @param counts by the value of the label, or one without a label */
-    counter(name: string, help: string, counts: () => Counts | number, label = ''): void {
-      const collect = () => {
-        const values = counts()
-        metric.reset()
-        if (typeof values === 'number') metric.inc(values)
-        else for (const [value, count] of Object.entries(values)) metric.inc({ [label]: value }, count)
-      }
-      const labelNames = label ? [label] : []
-      const metric: Counter = new Counter({ name: `${NAMESPACE}_${name}`, help, labelNames, registers, collect })
-    },
-  }
-}
-
+/** Adds metrics whose values are read when they are scraped. */
 function registerSources(registry: Registry, sources: MetricSources): void {
+  const registers = [registry]
+
+  function gauge(name: string, help: string, value: () => number): void {
+    const collect = () => metric.set(value())
+    const metric: Gauge = new Gauge({ name: `${NAMESPACE}_${name}`, help, registers, collect })
+  }
+
+  /** @param counts by the value of the label, or one without a label */
+  function counter(name: string, help: string, counts: () => Counts | number, label = ''): void {
+    const collect = () => {
+      const values = counts()
+      metric.reset()
+      if (typeof values === 'number') metric.inc(values)
+      else for (const [value, count] of Object.entries(values)) metric.inc({ [label]: value }, count)
+    }
+    const labelNames = label ? [label] : []
+    const metric: Counter = new Counter({ name: `${NAMESPACE}_${name}`, help, labelNames, registers, collect })
+  }
+
   const { config, database, keyLookup, loadShedder, turns, keyLimiter, failedAuthLimiter, streams, services } = sources
   const { pool, waitingCount } = database
-  const { gauge, counter } = createSourceMetrics(registry)
   const busy = () => pool.totalCount - pool.idleCount
   const shed = () => ({ ...loadShedder.counts, ...turns.counts })
   const rateLimited = () => ({
