@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import type { RunStatement, Statements } from '../database/statements.ts'
+import type { Statements } from '../database/statements.ts'
 import { createList } from '../store/lists.ts'
 import type { Resource } from '../store/resource.ts'
 import type { Observe } from '../telemetry/observation.ts'
@@ -20,7 +20,7 @@ const CHECK_MS = 1_000
 
 export interface FeedStatements {
   /** For the loops of all feeds, which take turns. */
-  feedReads: RunStatement
+  feedReads: Statements
   feedStatements: Statements
 }
 
@@ -52,10 +52,10 @@ export class Feed<R extends Resource> {
   #waker = new AbortController()
 
   constructor(resource: R, { feedReads, feedStatements }: FeedStatements, { maxWaitMs, observe }: FeedOptions) {
-    this.reader = createGapReader(resource, feedReads)
+    this.reader = createGapReader(resource, feedReads.run)
     this.#settled = createSettledId(resource, feedStatements.run, maxWaitMs)
     this.#resource = resource
-    this.#readSequence = createReadSequence(resource, feedStatements.batch, (state) => {
+    this.#readSequence = createReadSequence(resource, feedReads.batch, (state) => {
       this.sequence = state
       const problem = sequenceProblemOf(resource, state)
       observe({ type: 'sequence-read', resource: resource.name, lagMs: this.reader.lagMs(), problem })
