@@ -1,5 +1,5 @@
-// Builds the pages, GraphiQL and the API reference, into dist/public/: HTML without inline scripts, and the assets that
-// it refers to, named by their content so that clients may cache them forever. Each file has compressed variants.
+// Builds the pages, GraphiQL, the API reference and the home page, into dist/public/: HTML without inline scripts, and the
+// assets that it refers to, named by their content so that clients may cache them forever. Each file has compressed variants.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -15,7 +15,7 @@ import { useSharedExecution } from './shared-execution.ts'
 import { type Subscription, useSubscriptions } from './subscription/subscribe.ts'
 import { useTrustedDocuments } from './trusted-documents.ts'
 
-/** Bound of the parser and validation caches, and the size of a token in a syntax tree, in bytes. */
+/** Bound of the caches of documents and of their syntax errors, and the size of a token in a syntax tree, in bytes. */
 const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
 const TOKEN_BYTES = 200
 
