@@ -3,7 +3,7 @@ import { connect, type AddressInfo } from 'node:net'
 import express, { type Response } from 'express'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { sendStream } from '../../src/graphql/subscription/send-stream.ts'
-import { createStreams } from '../../src/graphql/subscription/streams.ts'
+import { createStreams, VERIFY_MS } from '../../src/graphql/subscription/streams.ts'
 import { SSE } from '../../src/graphql/subscription/transports.ts'
 import { beginRequest } from '../../src/http/request.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -28,6 +28,24 @@ test('a drain ends all streams at different moments within its time, new ones to
   expect(new Set(ended().slice(100))).toEqual(new Set([true, false]))
   vi.advanceTimersByTime(300)
   expect(new Set(ended())).toEqual(new Set([true]))
+})
+
+test('a stream ends when its key, which was cached before, may not be verified within 5 seconds', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const results = [true, false, false]
+  const verifyKey = () => (results.shift() ? Promise.resolve(true) : Promise.reject(new Error('not in time')))
+  const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity }
+  const verified = createStreams(limits, verifyKey)
+  const neverVerified = createStreams(limits, () => Promise.reject(new Error('not in time')))
+  const open = ({ open }: typeof verified) => open(new EventEmitter() as Response, CALLER, '') // as above
+  const [first, second] = [open(verified), open(neverVerified)]
+  for (const expected of [undefined, undefined, 'unverified']) {
+    await vi.advanceTimersByTimeAsync(VERIFY_MS)
+    for (const { endWithoutKey } of [verified, neverVerified]) endWithoutKey()
+    await vi.advanceTimersByTimeAsync(0)
+    expect([first.endReason, second.endReason]).toEqual([expected, 'unverified'])
+  }
 })
 
 test('a stream of a client that has gone is not counted', () => {

@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import type { KeyHash } from '../../auth/key-lookup.ts'
+import { KEY_CACHE_MS, type KeyHash } from '../../auth/key-lookup.ts'
 import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 import type { Caller } from '../../http/request.ts'
@@ -19,8 +19,8 @@ export class Stream extends AbortController {
   events = 0
   /** When the response began, in milliseconds after the request. */
   beganMs = 0
-  /** When its key or token was known to be valid. */
-  verifiedAtMs = performance.now()
+  /** When its key or token was known to be valid: it may have been cached for so long. */
+  verifiedAtMs = performance.now() - KEY_CACHE_MS
 
   get endReason(): EndReason | undefined {
     return this.signal.reason
