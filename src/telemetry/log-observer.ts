@@ -139,7 +139,7 @@ function createAccessLog(log: Logger, recordSpan: RecordSpan = () => undefined) 
 }
 
 /** What a GraphQL client says that it is. */
-function appOf({ headers }: Request): string | undefined {
+export function appOf({ headers }: Request): string | undefined {
   const name = headers['graphql-client-name'] ?? headers['apollographql-client-name']
   const version = headers['graphql-client-version'] ?? headers['apollographql-client-version']
   return name === undefined ? undefined : toLoggedName(`${name} ${version ?? ''}`.trimEnd())

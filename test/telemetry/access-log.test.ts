@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest'
 import { version } from '../../src/project.ts'
+import { openStream } from '../support/event-stream.ts'
 import { type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -46,6 +47,13 @@ describe('each request is one line', () => {
     [{ 'graphql-client-name': 'x'.repeat(200) }, 'x'.repeat(100)],
   ])('the name and the version of the client: %j', async ([headers, app], { service }) => {
     expect(await lineOf(service, '/v1/pets', { headers: headers as Record<string, string> })).toMatchObject({ app })
+  })
+
+  testWithSharedService('the name and the version of the client of a stream that has ended', async ({ service }) => {
+    const headers = { 'graphql-client-name': 'shop', 'graphql-client-version': '1.2', 'X-Request-Id': 'stream-1' }
+    const stream = await openStream(service, { query: 'subscription { petCreated { cursor } }', headers })
+    stream.response.destroy()
+    expect(await service.log.line({ requestId: 'stream-1', ended: 'client' })).toMatchObject({ app: 'shop 1.2' })
   })
 
   testWithSharedService('the name of a client that is cut inside a key has no part of it', async ({ service }) => {

@@ -4,6 +4,7 @@ import { noLongerValid } from '../../auth/authenticate.ts'
 import { ApiError, toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
 import { callerOf } from '../../http/request.ts'
+import { appOf } from '../../telemetry/log-observer.ts'
 import type { GraphQLDependencies } from '../context.ts'
 import { toErrors } from '../errors.ts'
 import { copyOf } from './events.ts'
@@ -82,7 +83,8 @@ function releaseRequest(req: Request): void {
   delete req.body
   delete req.bodyText
   const { traceparent = '' } = req.headers
-  req.headers = { traceparent } // for the log
+  const app = appOf(req)
+  req.headers = { traceparent, ...(app && { 'graphql-client-name': copyOf(app) }) } // for the log
   req.headersDistinct = {}
   req.rawHeaders = []
   if (req.operation?.name) req.operation.name = copyOf(req.operation.name)
