@@ -64,7 +64,7 @@ export function consumeQuota(limiter: RateLimiter, req: Request, res: Response, 
   limiter.consume(String(callerOf(req).clientId), cost, res)
 }
 
-/** The rate limiters of clients, undefined without RATE_LIMIT_POINTS, and of failed authentications. */
+/** The rate limiters of clients, undefined if RATE_LIMIT_POINTS is 0, and of failed authentications. */
 export function createRateLimiters({ RATE_LIMIT_POINTS: points }: Config, limits: Limits) {
   const { rateLimitWindowS: windowSeconds, failedAuthentications } = limits
   const exceeded = `Rate limit exceeded: ${points} points per ${windowSeconds} seconds.`

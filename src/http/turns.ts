@@ -29,7 +29,7 @@ interface Client {
  * for the next turn, in which each client that waits begins at least one.
  */
 export class Turns {
-  /** Requests that were rejected because others of the same client have waited too long. */
+  /** Requests that were rejected because they or others of the same client have waited too long. */
   readonly counts = { client: 0 }
   readonly #keptBytes: KeptBytes
   readonly #maxWaitMs: number
@@ -61,8 +61,9 @@ export class Turns {
         sinceMs: performance.now(),
         begin: () => {
           hold.release()
-          if (req.deadline.hasPassed) reject(overloaded)
-          else this.#measure(client, work).then(resolve, reject)
+          if (!req.deadline.hasPassed) return void this.#measure(client, work).then(resolve, reject)
+          this.counts.client++
+          reject(overloaded)
         },
       }
       const leave = () => client.waiters.delete(waiter)
