@@ -7,7 +7,7 @@ import { RecentItems } from './recent.ts'
 import { lastId } from './sequence.ts'
 import { createWriterReads, pauseAfter, waitForWriters } from './settled.ts'
 
-/** How often new items are read, in milliseconds: less than ten queries a second. */
+/** How often new items are read, in milliseconds: with the sequence, about ten queries a second. */
 const POLL_MS = 105
 
 const READ_SIZE = 500

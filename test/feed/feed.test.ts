@@ -169,7 +169,7 @@ test('a follower that is far behind reads the table, by status too, and then wha
   }
 })
 
-test('no statement is sent without followers, and less than ten a second while nothing is added', async ({
+test('no statement is sent without followers, and about ten a second while nothing is added', async ({
   tools: { startFeed, follow, connect },
 }) => {
   const { feed, sent } = startFeed()
@@ -180,7 +180,7 @@ test('no statement is sent without followers, and less than ten a second while n
   await waitUntil(() => followers.every(({ animals }) => animals.length === 1))
   const [before, since] = [sent.count, performance.now()]
   await waitUntil(() => sent.count >= before + 10)
-  expect(performance.now() - since).toBeGreaterThan(1_000)
+  expect(performance.now() - since).toBeGreaterThan(800) // at least eight pauses: one read is the sequence
   followers.forEach(({ stop }) => stop())
   await sleep(300) // the statement that is in flight
   const { count } = sent
