@@ -19,8 +19,9 @@ const WAKE_MS = 2
 const CHECK_MS = 1_000
 
 export interface FeedStatements {
-  /** For the loops of all feeds, which take turns. */
+  /** For the loops of all feeds, which take turns, and for the state of their sequences. */
   feedReads: Statements
+  /** For settled ids, and for pages of streams that are far behind. */
   feedStatements: Statements
 }
 

@@ -7,8 +7,8 @@ import { RecentItems } from './recent.ts'
 import { lastId } from './sequence.ts'
 import { createWriterReads, pauseAfter, waitForWriters } from './settled.ts'
 
-/** How often new items are read, in milliseconds: with the sequence, about ten queries a second. */
-const POLL_MS = 105
+/** How often new items are read, in milliseconds: with the sequence, less than ten queries a second. */
+const POLL_MS = 120
 
 const READ_SIZE = 500
 

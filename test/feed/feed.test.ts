@@ -169,7 +169,7 @@ test('a follower that is far behind reads the table, by status too, and then wha
   }
 })
 
-test('no statement is sent without followers, and about ten a second while nothing is added', async ({
+test('no statement is sent without followers, and less than ten a second while nothing is added', async ({
   tools: { startFeed, follow, connect },
 }) => {
   const { feed, sent } = startFeed()
@@ -179,8 +179,8 @@ test('no statement is sent without followers, and about ten a second while nothi
   const followers = Array.from({ length: 50 }, () => follow(feed, 0n))
   await waitUntil(() => followers.every(({ animals }) => animals.length === 1))
   const [before, since] = [sent.count, performance.now()]
-  await waitUntil(() => sent.count >= before + 10)
-  expect(performance.now() - since).toBeGreaterThan(800) // at least eight pauses: one read is the sequence
+  await waitUntil(() => sent.count >= before + 30) // some of them read the sequence, once a second
+  expect(performance.now() - since).toBeGreaterThan(3_000)
   followers.forEach(({ stop }) => stop())
   await sleep(300) // the statement that is in flight
   const { count } = sent
