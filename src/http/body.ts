@@ -53,8 +53,7 @@ function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buf
     const onData = (piece: Buffer) => {
       size += piece.length
       if (size > MAX_BODY_BYTES) return fail(new ApiError('PAYLOAD_TOO_LARGE'))
-      // A copy: a piece shares the memory of all that Node has read with it, such as extensions of its chunk.
-      if (pieces.push(Buffer.from(piece)) > MAX_PIECES)
+      if (pieces.push(piece) > MAX_PIECES)
         return fail(new ApiError('INVALID_ARGUMENT', 'The body has too many pieces.'))
       hold.add(piece.length + PIECE_BYTES)
     }
