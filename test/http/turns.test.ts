@@ -1,7 +1,12 @@
+import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { expect } from 'vitest'
+import type { Request, Response } from 'express'
+import { expect, test as base } from 'vitest'
 import type { Builder } from '../../src/graphql/schema/builder.ts'
+import { Deadline } from '../../src/http/deadline.ts'
+import { KeptBytes } from '../../src/http/kept-bytes.ts'
+import { Turns } from '../../src/http/turns.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { connectTo, statusesIn } from '../support/raw-http.ts'
@@ -106,4 +111,13 @@ test('a write that waits for a turn until its deadline is 503 and not executed',
   expect(statusesIn(write)).toEqual([503])
   expect(await service.database.prisma.animal.count()).toBe(0)
   await Promise.all(sent)
+})
+
+base('a request whose deadline passes while it waits for a turn is not begun, and counts as shed', async () => {
+  const turns = new Turns(new KeptBytes(), { turnWaitMs: Number.POSITIVE_INFINITY })
+  const req = { caller: { clientId: 1n }, deadline: new Deadline(0), rawHeaders: [] } as unknown as Request
+  const res = Object.assign(new EventEmitter(), { req }) as unknown as Response // all that they use of both
+  turns.charge(1n, 1_000)
+  await expect(turns.run(req, res, () => expect.unreachable())).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  expect(turns.counts.client).toBe(1)
 })
