@@ -2,6 +2,7 @@ import { type DocumentNode, getOperationAST, GraphQLError, type GraphQLSchema, K
 import { type OperationDefinitionNode, OperationTypeNode } from 'graphql'
 import { requireScope } from '../auth/authenticate.ts'
 import { ApiError } from '../errors.ts'
+import { lazyFor } from '../lazy.ts'
 import { toLoggedName } from '../telemetry/logger.ts'
 import type { Plugin } from './context.ts'
 import { fragmentsOf } from './fields.ts'
@@ -9,6 +10,12 @@ import { requireTransport } from './subscription/transports.ts'
 
 /** Selects the operation, and requires its method, its scopes and a transport for its events: before the validation. */
 export function useOperation(schema: GraphQLSchema): Plugin {
+  const describe = lazyFor((document: DocumentNode) =>
+    lazyFor((operation: OperationDefinitionNode) => ({
+      logged: { type: operation.operation, name: operation.name && toLoggedName(operation.name.value) },
+      scopes: scopesOf(schema, document, operation),
+    })),
+  )
   return {
     onParse({ context }) {
       return ({ extendContext, result: document }) => {
@@ -16,9 +23,10 @@ export function useOperation(schema: GraphQLSchema): Plugin {
         const { params, req } = context
         const operation = getOperationAST(document, params.operationName)
         if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
-        req.operation = { type: operation.operation, name: operation.name && toLoggedName(operation.name.value) }
+        const { logged, scopes } = describe(document)(operation)
+        req.operation = { ...logged } // a stream changes its own
         requireMethod(req.method, operation)
-        requireScope(req, ...scopesOf(schema, document, operation))
+        requireScope(req, ...scopes)
         if (operation.operation === OperationTypeNode.SUBSCRIPTION) requireTransport(req)
         extendContext({ operation })
       }
