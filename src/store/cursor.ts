@@ -5,8 +5,11 @@ import { type Filter, membersOf, type Resource } from './resource.ts'
 /** In a cursor, for a member by which the list is not filtered. */
 const ANY = 'all'
 
-/** Of a list, beside a filter. */
-const RESERVED = new Set(['limit', 'cursor', 'first', 'last', 'after', 'before'])
+/** The parameters of lists in both APIs, and the members of ListQuery. */
+const RESERVED = new Set([
+  ...['limit', 'cursor', 'first', 'last', 'after', 'before'],
+  ...['olderThan', 'newerThan', 'backward', 'onPrimary'],
+])
 
 /** The positions in the lists of a resource, opaque to clients. */
 export function createCursors<R extends Resource>(resource: R) {
