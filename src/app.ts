@@ -51,7 +51,7 @@ const schemaOf = lazyFor(createSchema)
 
 /** The steps of each request and the routes, in the order in which a request passes them. */
 export function createApp(deps: AppDependencies): Express {
-  const { config, health, keyLimiter, loadShedder, observe, metrics, resources, trusted } = deps
+  const { config, health, clientLimiter, loadShedder, observe, metrics, resources, trusted } = deps
   const schema = schemaOf(resources)
   const apis = resources.map(({ rest }) => rest)
   const operations = apis.flatMap((api) => api.operations)
@@ -59,7 +59,7 @@ export function createApp(deps: AppDependencies): Express {
   const admit: RequestHandler = async (req, res, next) => {
     loadShedder.shed()
     await authenticate(req)
-    if (keyLimiter) consumeQuota(keyLimiter, req, res, 1)
+    if (clientLimiter) consumeQuota(clientLimiter, req, res, 1)
     next()
   }
 

@@ -76,8 +76,8 @@ export function createService(options: ServiceOptions) {
     usage.recordUse(caller)
     return verifyKey(key, caller)
   })
-  const { keyLimiter, failedAuthLimiter } = createRateLimiters(config, limits)
-  const measured = { config, database, keyLookup, loadShedder, turns, streams, services, keyLimiter, failedAuthLimiter }
+  const limiters = createRateLimiters(config, limits)
+  const measured = { config, database, keyLookup, loadShedder, turns, streams, services, ...limiters }
   metrics.addSources(measured)
   const forRequests = { limits, keptBytes, health, metrics, observe, now, recordUse: usage.recordUse }
   const app = createApp({ ...options, ...measured, ...forRequests })
@@ -86,7 +86,7 @@ export function createService(options: ServiceOptions) {
   const stopJobs = startJobs(observe, [
     [DATABASE_CHECK_MS, checkDatabase],
     [USAGE_FLUSH_MS, usage.flush],
-    [VERIFY_MS, async () => streams.endWithoutKey()],
+    [VERIFY_MS, async () => streams.verifyAll()],
     [60_000, () => pruneIdempotencyKeys(prisma)],
   ])
 

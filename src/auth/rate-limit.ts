@@ -70,7 +70,7 @@ export function createRateLimiters({ RATE_LIMIT_POINTS: points }: Config, limits
   const exceeded = `Rate limit exceeded: ${points} points per ${windowSeconds} seconds.`
   const tooManyFailures = 'Too many failed authentication attempts from this IP address.'
   return {
-    keyLimiter: points ? createRateLimiter('key', points, windowSeconds, exceeded) : undefined,
+    clientLimiter: points ? createRateLimiter('key', points, windowSeconds, exceeded) : undefined,
     failedAuthLimiter: createRateLimiter('wrong-keys', failedAuthentications, windowSeconds, tooManyFailures),
   }
 }

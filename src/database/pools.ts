@@ -48,8 +48,8 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
     background,
     backgroundStatements: createStatements(background),
     /** The loops of all feeds take turns, and wait for no page of a stream that is far behind. */
-    feedReads: createStatements(oneAtATime(background)),
-    feedStatements: createStatements(oneAtATime(background)),
+    feedLoop: createStatements(oneAtATime(background)),
+    feedPages: createStatements(oneAtATime(background)),
     /** Requests that wait for a connection of `pool` or for the next batch; no counts, which delay no other statement. */
     waitingCount: () => pool.waitingCount + statements.waitingCount(),
     async close(): Promise<void> {

@@ -173,7 +173,7 @@ export function createReplicas({ pools, positionPool, onExcluded }: ReplicasOpti
      * Executes a read on a replica that has replayed everything that the primary had acknowledged when this was called.
      * @returns undefined if no replica did in MAX_READ_MS: the primary must execute it
      */
-    async read<T extends object>(read: (client: pg.PoolClient) => Promise<T>): Promise<T | undefined> {
+    async tryRead<T extends object>(read: (client: pg.PoolClient) => Promise<T>): Promise<T | undefined> {
       const available = backoff.available()
       const pool = available[turn++ % available.length] // they take turns
       if (!pool) return undefined

@@ -52,7 +52,7 @@ export function createStatements(pool: Connections, replicas?: Replicas) {
         }
         if (onReplicas && replicas?.isAvailable()) {
           inputs = take() // before the replica's position is compared: none of them may be younger
-          const result = await replicas.read(execute)
+          const result = await replicas.tryRead(execute)
           if (result) return toOutputs(result.rows, inputs)
         }
         const { rows } = await retryOnce(() => pool.withConnection(execute))

@@ -20,9 +20,9 @@ const CHECK_MS = 1_000
 
 export interface FeedStatements {
   /** For the loops of all feeds, which take turns, and for the state of their sequences. */
-  feedReads: Statements
+  feedLoop: Statements
   /** For settled ids, and for pages of streams that are far behind. */
-  feedStatements: Statements
+  feedPages: Statements
 }
 
 export interface FeedOptions {
@@ -45,25 +45,25 @@ export class Feed<R extends Resource> {
   readonly #settled: ReturnType<typeof createSettledId>
   readonly #onError: (error: unknown) => void
   readonly #followers = new Set<() => void>()
-  #state: FeedState<R> = { newest: 0n }
+  #state: FeedState<R> = { newestPosition: 0n }
   #loop: Promise<void> | undefined
   /** Since a read failed, the database may have gone back. */
   #hasFailed = false
   #history = '' // known after the first read
   #waker = new AbortController()
 
-  constructor(resource: R, { feedReads, feedStatements }: FeedStatements, { maxWaitMs, observe }: FeedOptions) {
-    this.reader = createGapReader(resource, feedReads.run)
-    this.#settled = createSettledId(resource, feedStatements.run, maxWaitMs)
+  constructor(resource: R, { feedLoop, feedPages }: FeedStatements, { maxWaitMs, observe }: FeedOptions) {
+    this.reader = createGapReader(resource, feedLoop.run)
+    this.#settled = createSettledId(resource, feedPages.run, maxWaitMs)
     this.#resource = resource
-    this.#readSequence = createReadSequence(resource, feedReads.batch, (state) => {
+    this.#readSequence = createReadSequence(resource, feedLoop.batch, (state) => {
       this.sequence = state
       const problem = sequenceProblemOf(resource, state)
       observe({ type: 'sequence-read', resource: resource.name, lagMs: this.reader.lagMs(), problem })
     })
     this.#onError = (error) => observe({ type: 'feed-failed', resource: resource.name, error })
     this.follow = createFollow(resource, {
-      list: createList(resource, feedStatements),
+      list: createList(resource, feedPages),
       listen: (onNewItems, after) => this.#listen(onNewItems, after),
       state: () => this.#state,
       onError: this.#onError,
@@ -105,7 +105,7 @@ export class Feed<R extends Resource> {
 
   #listen(onNewItems: () => void, after: bigint): () => void {
     this.#followers.add(onNewItems)
-    if (after > this.#state.newest) this.#state.newest = after
+    if (after > this.#state.newestPosition) this.#state.newestPosition = after
     this.#loop ??= this.#readWhileFollowed()
     return () => void this.#followers.delete(onNewItems)
   }
@@ -129,7 +129,7 @@ export class Feed<R extends Resource> {
   }
 
   #forget(): void {
-    this.#state = { newest: 0n }
+    this.#state = { newestPosition: 0n }
     this.reader.reset()
   }
 
@@ -138,9 +138,9 @@ export class Feed<R extends Resource> {
    * other items, which are compared after a failed read and in another history. What was settled is forgotten, too.
    */
   async #wentBack(): Promise<boolean> {
-    const { recent, newest } = this.#state // before the read: a position may come meanwhile
+    const { recent, newestPosition } = this.#state // before the read: a position may come meanwhile
     const { last, history } = await this.#readSequence()
-    const isOlder = last < newest || last < (recent?.end ?? 0n)
+    const isOlder = last < newestPosition || last < (recent?.end ?? 0n)
     const mayBeOlder = this.#hasFailed || history !== this.#history
     this.#history = history // a comparison that fails is repeated, as after every failed read
     if (!isOlder && (!mayBeOlder || (await this.reader.isCurrent(recent)))) return false

@@ -24,7 +24,7 @@ export interface FeedState<R extends Resource> {
   /** The items that the feed has read last; undefined until it knows a settled id. */
   recent?: RecentItems<R>
   /** The newest id after which a stream began. */
-  newest: bigint
+  newestPosition: bigint
 }
 
 interface FollowDependencies<R extends Resource> {

@@ -44,7 +44,7 @@ export interface SequenceState {
 }
 
 /** @throws ApiError UNAVAILABLE for the row of a standby */
-export function onPrimary<Row extends { isStandby: boolean }>([row]: Row[]): Row {
+export function requirePrimary<Row extends { isStandby: boolean }>([row]: Row[]): Row {
   if (!row || row.isStandby) throw new ApiError('UNAVAILABLE', 'The database is a standby. Retry later.')
   return row
 }
@@ -77,7 +77,7 @@ export function createReadSequence(
     maxSize: 10_000,
     toValues: () => [],
     toOutputs(rows: (SequenceState & { isStandby: boolean })[], callers: void[]) {
-      const state = onPrimary(rows)
+      const state = requirePrimary(rows)
       onState(state)
       return callers.map(() => state)
     },

@@ -3,9 +3,9 @@ import type { RunStatement } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
 import { namesOf } from '../store/table.ts'
-import { historyOf, lastId, onPrimary } from './sequence.ts'
+import { historyOf, lastId, requirePrimary } from './sequence.ts'
 
-/** How long `settle` waits for open transactions when it has an earlier result, in milliseconds. */
+/** How long `findSettled` waits for open transactions when it has an earlier result, in milliseconds. */
 const MAX_WAIT_WITH_FALLBACK_MS = 250
 
 /** Every row up to the id is visible, or will never be, in one state of the database. */
@@ -35,8 +35,8 @@ export function createWriterReads(resource: Resource, run: RunStatement) {
   type Writers = { writers: string[]; isStandby: boolean }
   return {
     /** The newest visible id, and the transactions that may still make lower ids visible. */
-    readNewest: async () => onPrimary(await run<Writers & { newest: bigint; history: string }>(selectNewest, [])),
-    readWriters: async () => onPrimary(await run<Writers>(`SELECT ${WRITERS}`, [])).writers,
+    readNewest: async () => requirePrimary(await run<Writers & { newest: bigint; history: string }>(selectNewest, [])),
+    readWriters: async () => requirePrimary(await run<Writers>(`SELECT ${WRITERS}`, [])).writers,
   }
 }
 
@@ -72,7 +72,12 @@ export function pauseAfter(waitedMs: number): number {
 }
 
 /** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
-async function settle({ name }: Resource, reads: WriterReads, maxWaitMs: number, fallback?: Settled): Promise<Settled> {
+async function findSettled(
+  { name }: Resource,
+  reads: WriterReads,
+  maxWaitMs: number,
+  fallback?: Settled,
+): Promise<Settled> {
   const startedAt = performance.now()
   const { newest: id, writers, history } = await reads.readNewest()
   const known = fallback?.history === history && fallback.id <= id ? fallback : undefined // not after a restore
@@ -99,7 +104,7 @@ export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs
     /** Concurrent callers share the result: a settled id stays one. */
     async find(): Promise<bigint> {
       const current = known
-      current.pending ??= settle(resource, reads, maxWaitMs, current.last)
+      current.pending ??= findSettled(resource, reads, maxWaitMs, current.last)
         .then((found) => (current.last = found))
         .finally(() => (current.pending = undefined))
       return (await current.pending).id

@@ -22,7 +22,7 @@ export interface GraphQLDependencies {
   limits: Pick<Limits, 'writeTimeoutMs'>
   trusted?: TrustedDocuments | undefined
   /** Of callers: it has consumed the first point of the request before. */
-  keyLimiter?: RateLimiter | undefined
+  clientLimiter?: RateLimiter | undefined
   /** Plugins of Yoga or envelop, after the service's own. Of any type, as Yoga takes them. */
   plugins?: object[] | undefined
   observe: Observe

@@ -5,8 +5,8 @@ import type { PipelineContext, Plugin } from './context.ts'
 import { limitExceeded, MAX_COST, REPORT } from './limits.ts'
 
 /** Coerces the variables, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota. */
-export function useCost(schema: GraphQLSchema, analyze: Analyze, keyLimiter: RateLimiter | undefined): Plugin {
-  const limit = Math.min(MAX_COST, keyLimiter?.points ?? MAX_COST)
+export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: RateLimiter | undefined): Plugin {
+  const limit = Math.min(MAX_COST, clientLimiter?.points ?? MAX_COST)
 
   function consume(args: Pick<ExecutionArgs, 'document' | 'variableValues'>, context: PipelineContext): void {
     const { variableDefinitions = [] } = context.operation
@@ -16,7 +16,7 @@ export function useCost(schema: GraphQLSchema, analyze: Analyze, keyLimiter: Rat
     const requested = analyze(args.document).costOf(context.operation, coerced)
     if (requested > limit) throw limitExceeded('The cost', requested, limit)
     context.cost = { requested, limit }
-    if (keyLimiter && requested > 1) consumeQuota(keyLimiter, context.req, context.res, requested - 1)
+    if (clientLimiter && requested > 1) consumeQuota(clientLimiter, context.req, context.res, requested - 1)
   }
 
   return {

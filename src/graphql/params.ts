@@ -20,10 +20,10 @@ const Params = z.object(
 )
 
 /** The parameters of a GraphQL over HTTP request: a document or the id of a trusted one, variables, operation name. */
-export type GraphQLParams = z.infer<typeof Params>
+export type RequestParams = z.infer<typeof Params>
 
 /** @throws ZodError, ApiError INVALID_ARGUMENT for a request that is no GraphQL request */
-export function paramsOf({ method, body, query }: Request): GraphQLParams {
+export function paramsOf({ method, body, query }: Request): RequestParams {
   const ofUrl = () => ({
     ...query,
     variables: parseParameter('variables', query.variables),

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { OperatorError } from '../operator-error.ts'
 import type { Plugin } from './context.ts'
-import type { GraphQLParams } from './params.ts'
+import type { RequestParams } from './params.ts'
 
 /** Operations that are identified by the SHA-256 of their text. */
 export interface TrustedDocuments {
@@ -53,7 +53,7 @@ export function useTrustedDocuments(trusted: TrustedDocuments | undefined): Plug
   }
 }
 
-type DocumentParams = Pick<GraphQLParams, 'query' | 'documentId'>
+type DocumentParams = Pick<RequestParams, 'query' | 'documentId'>
 
 /** The document of a request. In mode `allow`, a document that is sent with its hash need not be trusted. */
 function resolveDocument(trusted: TrustedDocuments | undefined, { query, documentId: id }: DocumentParams): string {

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import type { DocumentNode, ExecutionResult, GraphQLSchema } from 'graphql'
-import { createYoga, type GraphQLParams as YogaParams } from 'graphql-yoga'
+import { createYoga, type GraphQLParams } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import { callerOf } from '../http/request.ts'
 import { createAnalyze } from './analysis.ts'
@@ -9,7 +9,7 @@ import { useCost } from './cost.ts'
 import { useExecutor } from './executor.ts'
 import { useLimits } from './limits.ts'
 import { useOperation } from './operation.ts'
-import type { GraphQLParams } from './params.ts'
+import type { RequestParams } from './params.ts'
 import { toRequestError } from './errors.ts'
 import { useSharedExecution } from './shared-execution.ts'
 import { type Subscription, useSubscriptions } from './subscription/subscribe.ts'
@@ -29,7 +29,7 @@ export interface Result {
 
 /** @returns executes a request by Yoga's pipeline, without its Fetch layer (docs/decisions/0007). It throws ApiError */
 export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDependencies) {
-  const { keyLimiter, plugins = [], services, trusted } = dependencies
+  const { clientLimiter, plugins = [], services, trusted } = dependencies
   const analyze = createAnalyze(schema)
   const yoga = createYoga<PipelineContext>({
     schema,
@@ -44,7 +44,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
       useTrustedDocuments(trusted),
       useLimits(analyze),
       useOperation(schema),
-      useCost(schema, analyze, keyLimiter),
+      useCost(schema, analyze, clientLimiter),
       useExecutor(schema),
       useSharedExecution(analyze, plugins.length > 0),
       useSubscriptions(schema, dependencies),
@@ -52,11 +52,11 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     ],
   })
 
-  return async (params: GraphQLParams, req: Request, res: Response): Promise<Result | Subscription> => {
+  return async (params: RequestParams, req: Request, res: Response): Promise<Result | Subscription> => {
     const own = { services, caller: callerOf(req), deadline: req.deadline, req, res }
     const context = own as PipelineContext // plugins set the rest
     const result = await yoga.getResultForParams(
-      { params: params as YogaParams, request: new FetchRequest(req) as unknown as globalThis.Request },
+      { params: params as GraphQLParams, request: new FetchRequest(req) as unknown as globalThis.Request },
       context,
     )
     if (context.subscription) return context.subscription

@@ -146,7 +146,7 @@ function toParameters(claimants: Claimant[]) {
   const seen = new Set<string>()
   return claimants.flatMap((claimant, n) => {
     const { clientId, key, fingerprint, row } = claimant
-    const id = keyId(claimant)
+    const id = lockName(claimant)
     if (seen.has(id)) return []
     seen.add(id)
     const lock = String(hash('sha256', id, 'buffer').readBigInt64BE())
@@ -160,14 +160,14 @@ function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
   const byNumber = new Map(rows.map((row) => [row.claimant_n, row]))
   const used = new Map<string, Claim>()
   return claimants.map((claimant, n) => {
-    const id = keyId(claimant)
+    const id = lockName(claimant)
     const claim = byNumber.get(n) ?? used.get(id)
     if (claim?.key_fingerprint) used.set(id, claim)
     return claim
   })
 }
 
-function keyId({ clientId, key }: IdempotencyRequest): string {
+function lockName({ clientId, key }: IdempotencyRequest): string {
   return `${clientId} ${key}`
 }
 

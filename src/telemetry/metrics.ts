@@ -12,7 +12,7 @@ interface MetricSources {
   turns: { counts: Counts }
   streams: { size: number; events: number; ended: Counts }
   services: Record<'lagMs' | 'gapWaits' | 'sequenceBehind' | 'sequenceCacheSize', () => number>
-  keyLimiter: { counts: { rejected: number } } | undefined
+  clientLimiter: { counts: { rejected: number } } | undefined
   failedAuthLimiter: { counts: { rejected: number } }
 }
 
@@ -93,12 +93,13 @@ function registerSources(registry: Registry, sources: MetricSources): void {
     const metric: Counter = new Counter({ name: `${NAMESPACE}_${name}`, help, labelNames, registers, collect })
   }
 
-  const { config, database, keyLookup, loadShedder, turns, keyLimiter, failedAuthLimiter, streams, services } = sources
+  const { config, database, keyLookup, loadShedder, turns, clientLimiter, failedAuthLimiter, streams, services } =
+    sources
   const { pool, waitingCount } = database
   const busy = () => pool.totalCount - pool.idleCount
   const shed = () => ({ ...loadShedder.counts, ...turns.counts })
   const rateLimited = () => ({
-    key: keyLimiter?.counts.rejected ?? 0,
+    key: clientLimiter?.counts.rejected ?? 0,
     'wrong-keys': failedAuthLimiter.counts.rejected,
   })
   gauge('database_connections', 'Open connections of the pool for requests.', () => pool.totalCount)

@@ -147,7 +147,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
 
   const list = createList(animals, statements)
   const { run } = createStatements(pool)
-  const state = { recent: new RecentItems<typeof animals>(newest), newest }
+  const state = { recent: new RecentItems<typeof animals>(newest), newestPosition: newest }
   const follow = createFollow(animals, {
     list,
     listen: () => () => {},

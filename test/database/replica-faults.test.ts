@@ -44,13 +44,13 @@ const statement = { ...SELECT, toValues: (n: number[]) => [n], toOutputs: (rows:
 
 /** Reads until the standby has executed the read. */
 const untilRead = (replicas: Replicas, read: (client: pg.PoolClient) => Promise<object>) =>
-  waitUntil(() => replicas.read(read))
+  waitUntil(() => replicas.tryRead(read))
 
 test('a replica that fails is excluded for longer each time, until it has executed a read', async () => {
   const { replicas } = createTestReplicas()
   const clock = stopClock()
   async function failOnce(): Promise<void> {
-    while (replicas.isAvailable()) await replicas.read(() => Promise.reject(new Error('failed')))
+    while (replicas.isAvailable()) await replicas.tryRead(() => Promise.reject(new Error('failed')))
   }
   async function expectBackoff(ms: number): Promise<void> {
     await failOnce()
@@ -60,7 +60,7 @@ test('a replica that fails is excluded for longer each time, until it has execut
     expect(replicas.isAvailable()).toBe(true)
   }
   for (const ms of [20, 40, 80, 160, 320, 640, 1_000, 1_000]) await expectBackoff(ms)
-  while (!(await replicas.read((client) => client.query('SELECT 1')))) clock.advance(1_000)
+  while (!(await replicas.tryRead((client) => client.query('SELECT 1')))) clock.advance(1_000)
   await expectBackoff(20)
 })
 
@@ -78,7 +78,7 @@ test('a recovery conflict leaves the read to the primary', async () => {
     return reading
   }
   await waitUntil(async () => {
-    const result = await replicas.read((client) => {
+    const result = await replicas.tryRead((client) => {
       const read = readUntilCancelled(client)
       error = read.catch((reason: unknown) => reason)
       return read
@@ -96,7 +96,7 @@ test('a primary that does not report its position excludes no replica', async ()
   await untilRead(replicas, (client) => client.query('SELECT 1'))
   proxy.hold('responses')
   await waitUntil(() => replicas.isAvailable())
-  expect(await replicas.read((client) => client.query('SELECT 1'))).toBe(undefined)
+  expect(await replicas.tryRead((client) => client.query('SELECT 1'))).toBe(undefined)
   expect(reasons.at(-1)).toBe('the primary did not report its WAL position within 50 ms')
   expect(replicas.isAvailable()).toBe(true)
   proxy.cut('rst')
@@ -145,7 +145,7 @@ test('without a replica to read from, reads that wait for a connection share a s
     const query = client.query.bind(client) as (config: pg.QueryConfig) => Promise<pg.QueryResult>
     client.query = ((config: pg.QueryConfig) => (sent.push(config.values), query(config))) as never // pg's overloads
   }
-  const read = createStatements(pool, { isAvailable: () => false, read: async () => undefined }).batch(statement)
+  const read = createStatements(pool, { isAvailable: () => false, tryRead: async () => undefined }).batch(statement)
   const results = [read(1)]
   for (const n of [2, 3]) {
     await sleep(200) // longer than a batch waits for the previous one
@@ -158,7 +158,7 @@ test('without a replica to read from, reads that wait for a connection share a s
 
 test('reads that neither a replica nor the primary can execute all fail as not executed', async () => {
   const pool = openPool('postgresql://127.0.0.1:1/nothing')
-  const read = createStatements(pool, { isAvailable: () => true, read: async () => undefined }).batch(statement)
+  const read = createStatements(pool, { isAvailable: () => true, tryRead: async () => undefined }).batch(statement)
   const results = await Promise.allSettled(Array.from({ length: 30 }, (_, n) => read(n)))
   for (const result of results) expect(result).toMatchObject({ reason: { code: 'NOT_CONNECTED' } })
 })

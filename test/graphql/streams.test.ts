@@ -42,7 +42,7 @@ test('a stream ends when its key, which was cached before, may not be verified w
   const [first, second] = [open(verified), open(neverVerified)]
   for (const expected of [undefined, undefined, 'unverified']) {
     await vi.advanceTimersByTimeAsync(VERIFY_MS)
-    for (const { endWithoutKey } of [verified, neverVerified]) endWithoutKey()
+    for (const { verifyAll } of [verified, neverVerified]) verifyAll()
     await vi.advanceTimersByTimeAsync(0)
     expect([first.endReason, second.endReason]).toEqual([expected, 'unverified'])
   }

@@ -69,7 +69,7 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
     return stream
   }
 
-  function endWithoutKey(): void {
+  function verifyAll(): void {
     const results = new Map<KeyHash, Promise<boolean>>()
     for (const [stream, { key, caller }] of all) {
       const result = results.get(key) ?? verifyKey(key, caller)
@@ -80,7 +80,7 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
 
   return {
     open,
-    endWithoutKey,
+    verifyAll,
     /** Ends all streams, also new ones, at random moments within `ms`, so that not all clients reconnect at once. */
     drain(ms: number): void {
       drainedAtMs = performance.now() + ms

@@ -43,12 +43,12 @@ type Instance = ReturnType<typeof startInstance>
 /** An instance of the service without HTTP. */
 export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
   const statements = createStatements(pool)
-  const database = { statements, runCount: statements.run, feedReads: statements, feedStatements: statements }
+  const database = { statements, runCount: statements.run, feedLoop: statements, feedPages: statements }
   const services = createServices([animals], database, { maxWaitMs: TIMEOUT_MS, observe() {} })
   const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity }
   const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))
   const verify = () => {
-    streams.endWithoutKey()
+    streams.verifyAll()
     clock.add(verify, VERIFY_MS)
   }
   verify()
