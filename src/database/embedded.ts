@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { OperatorError } from '../operator-error.ts'
-import { findBinaries, freePort, reason, run } from './postgres-programs.ts'
+import { explainFailure, findBinaries, freePort, runAsOwner } from './postgres-programs.ts'
 
 export interface EmbeddedPostgres {
   url: string
@@ -88,11 +88,15 @@ export async function initialise(cluster: string): Promise<void> {
     await mkdir(dirname(cluster), { recursive: true })
     await writeFile(password, randomBytes(24).toString('hex'), { mode: 0o600 })
     const auth = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${password}`]
-    await run(join(findBinaries(), 'initdb'), [`--pgdata=${fresh}`, '--encoding=UTF8', '--locale=C', ...auth], cluster)
+    await runAsOwner(
+      join(findBinaries(), 'initdb'),
+      [`--pgdata=${fresh}`, '--encoding=UTF8', '--locale=C', ...auth],
+      cluster,
+    )
     await rename(password, join(fresh, 'password'))
     await rename(fresh, cluster)
   } catch (error) {
-    if (!existsSync(cluster)) throw unusable(cluster, reason(error))
+    if (!existsSync(cluster)) throw unusable(cluster, explainFailure(error))
   } finally {
     await Promise.allSettled([fresh, password].map((path) => rm(path, { recursive: true, force: true })))
   }
@@ -103,10 +107,14 @@ async function start(bin: string, cluster: string, settings: string[]): Promise<
   const all = [`port=${await freePort()}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings]
   const options = all.map((setting) => `-c ${setting}`).join(' ')
   try {
-    await run(join(bin, 'pg_ctl'), ['start', '-w', '-s', '-D', cluster, '-l', `${cluster}.log`, '-o', options], cluster)
+    await runAsOwner(
+      join(bin, 'pg_ctl'),
+      ['start', '-w', '-s', '-D', cluster, '-l', `${cluster}.log`, '-o', options],
+      cluster,
+    )
     return undefined
   } catch (error) {
-    return reason(error)
+    return explainFailure(error)
   }
 }
 

@@ -19,7 +19,7 @@ const KEEP_ALIVE_MS = 10_000
 /** The function of PostgreSQL that warns when its wait for a synchronous standby is cancelled; texts are translated. */
 const SYNC_WAIT = 'SyncRepWaitForLSN'
 
-export type Connections = Pick<Pool, 'withConnection'>
+export type ConnectionSource = Pick<Pool, 'withConnection'>
 
 type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void
 

@@ -1,7 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from './generated/client.ts'
 import { createLongReads } from './long-reads.ts'
-import { type Connections, createPool, type PoolOptions } from './pool.ts'
+import { type ConnectionSource, createPool, type PoolOptions } from './pool.ts'
 import { createReplicas } from './replicas.ts'
 import { createStatements } from './statements.ts'
 
@@ -60,7 +60,7 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
 }
 
 /** One connection of a pool at a time, which leaves the others to what uses the pool itself. */
-export function oneAtATime(pool: Connections): Connections {
+export function oneAtATime(pool: ConnectionSource): ConnectionSource {
   let last: Promise<unknown> = Promise.resolve()
   return {
     withConnection: (work) => {

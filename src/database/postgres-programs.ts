@@ -23,7 +23,7 @@ async function asOtherUser(cluster: string): Promise<string[]> {
 }
 
 /** @throws execFile's error, with what the program wrote */
-export async function run(file: string, args: string[], cluster: string): Promise<void> {
+export async function runAsOwner(file: string, args: string[], cluster: string): Promise<void> {
   const prefix = process.getuid?.() === 0 ? await asOtherUser(cluster) : []
   const [program = file, ...rest] = [...prefix, file, ...args]
   // oxlint-disable-next-line node/no-process-env -- the programs get what this one got
@@ -31,7 +31,7 @@ export async function run(file: string, args: string[], cluster: string): Promis
 }
 
 /** The first line that a failed program wrote, or what to do when it could not be run as another user. */
-export function reason(error: unknown): string {
+export function explainFailure(error: unknown): string {
   const { stderr = '', message = String(error) } = error as { stderr?: string; message?: string } // execFile's error
   const line = (stderr || message).trim().split('\n')[0] ?? ''
   return /setpriv/.test(line)

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Batcher } from './batcher.ts'
 import { isSerializationFailure } from './failures.ts'
-import { type Connections, toPreparedStatement } from './pool.ts'
+import { type ConnectionSource, toPreparedStatement } from './pool.ts'
 import type { Replicas } from './replicas.ts'
 
 interface BatchStatement<Input, Row, Output> {
@@ -29,7 +29,7 @@ export type RunStatement = <Row>(text: string, values: unknown[]) => Promise<Row
  * Executes statements that are prepared once per connection, which takes 20 to 50 % of the CPU time of the same query
  * through Prisma. Values are parameters, so there are few texts, and PostgreSQL's generic plan fits every execution.
  */
-export function createStatements(pool: Connections, replicas?: Replicas) {
+export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
   const waitingCounts: (() => number)[] = []
   const run: RunStatement = async <Row>(text: string, values: unknown[]) => {
     const execute = (client: pg.PoolClient) => client.query(toPreparedStatement(text, values))

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import type { Connections } from '../../src/database/pool.ts'
+import type { ConnectionSource } from '../../src/database/pool.ts'
 import { oneAtATime } from '../../src/database/pools.ts'
 import { createStatements } from '../../src/database/statements.ts'
 import { createServices } from '../../src/feed/services.ts'
@@ -11,7 +11,7 @@ test('the loops of two resources take turns: one of them reads at a time', async
   const resources = [animals, { ...animals, name: 'others' }]
   const { pool } = service.database
   const reads = { now: 0, most: 0 }
-  const counted: Connections = {
+  const counted: ConnectionSource = {
     withConnection: (work) =>
       pool.withConnection(async (client) => {
         reads.most = Math.max(reads.most, ++reads.now)

@@ -2,7 +2,7 @@ import { appendFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { migrate } from '../../src/database/migrate.ts'
-import { findBinaries, run } from '../../src/database/postgres-programs.ts'
+import { findBinaries, runAsOwner } from '../../src/database/postgres-programs.ts'
 import { startOwnServer } from './own-server.ts'
 import { query } from './postgres.ts'
 import { freePort } from './processes.ts'
@@ -45,7 +45,7 @@ async function startStandby(primary: Awaited<ReturnType<typeof startOwnServer>>,
   const port = await freePort()
   const url = primary.url.replace(/:\d+\//, `:${port}/`)
   const bin = findBinaries()
-  const control = (...args: string[]) => run(join(bin, 'pg_ctl'), [...args, '-D', folder, '-s'], folder)
+  const control = (...args: string[]) => runAsOwner(join(bin, 'pg_ctl'), [...args, '-D', folder, '-s'], folder)
   const options = `-c port=${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=100`
   const start = () => control('start', '-w', '-l', `${folder}.log`, '-o', options)
   await start()
@@ -65,7 +65,7 @@ async function backUp(url: string, primary: string, standby: string): Promise<vo
   await client.connect()
   try {
     await client.query("SELECT pg_backup_start('standby', true)")
-    await run('cp', ['-a', primary, standby], primary) // as the owner of the cluster, who must own the copy
+    await runAsOwner('cp', ['-a', primary, standby], primary) // as the owner of the cluster, who must own the copy
     await rm(join(standby, 'postmaster.pid'))
     const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)')
     await writeFile(join(standby, 'backup_label'), rows[0]?.labelfile ?? '')

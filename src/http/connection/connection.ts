@@ -11,7 +11,7 @@ const LINGER_MS = 2_000
 const LINGER_BYTES = 64 * 1024
 
 /** A client's connection: bounds what it may send, and closes it without losing the last response. */
-export class Connection {
+export class ClientConnection {
   readonly socket: Socket
   /** The requests in flight, by their responses, oldest first. */
   readonly #inFlight = new Map<ServerResponse, IncomingMessage>()

@@ -11,7 +11,7 @@ import type { Limits } from '../../limits.ts'
 import type { Observe } from '../../telemetry/observation.ts'
 import type { KeptBytes } from '../kept-bytes.ts'
 import { allow, METHODS } from '../router.ts'
-import { Connection } from './connection.ts'
+import { ClientConnection } from './connection.ts'
 import { messageClasses } from './messages.ts'
 
 type ClientTimeouts = Pick<Config, 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS'> &
@@ -45,12 +45,12 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptByt
   })
   // Cuts clients that do not read their response. A request that times out gets a response before.
   server.timeout = Math.max(timeouts.writeTimeoutMs, timeouts.REQUEST_TIMEOUT_MS + timeouts.responseSpareMs)
-  const connections = new Map<Duplex, Connection>()
+  const connections = new Map<Duplex, ClientConnection>()
   const handle = app as unknown as Handle // Express types the callback only for its own requests
   let shuttingDown = false
 
   server.on('connection', (socket) => {
-    connections.set(socket, new Connection(socket))
+    connections.set(socket, new ClientConnection(socket))
     socket.once('close', () => connections.delete(socket))
   })
 
@@ -99,7 +99,7 @@ function handleUnrouted(app: Express, req: IncomingMessage, res: ServerResponse)
 }
 
 /** Handles what never becomes a request for the app: CONNECT, malformed and slow requests, idle connections. */
-function handleFailures(server: Server, connections: Map<Duplex, Connection>, observe: Observe): void {
+function handleFailures(server: Server, connections: Map<Duplex, ClientConnection>, observe: Observe): void {
   const schedule = createPacer() // thousands of clients may be too slow at the same moment
 
   /** Closes a connection after its responses in progress; without one, after an error response. */
@@ -165,7 +165,7 @@ async function acceptWaiting(server: Server): Promise<void> {
 /** Accepts no more connections, and closes existing ones: idle ones after `idleMs`, all others by the timeout. */
 async function drain(
   server: Server,
-  connections: Map<Duplex, Connection>,
+  connections: Map<Duplex, ClientConnection>,
   idleMs: number,
   timeoutMs: number,
 ): Promise<void> {

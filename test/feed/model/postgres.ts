@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { Animal } from '../../../src/pets/animal.ts'
-import type { Connections } from '../../../src/database/pool.ts'
+import type { ConnectionSource } from '../../../src/database/pool.ts'
 import type { Turn } from './clock.ts'
 
 type NewRow = Omit<Animal, 'id'>
@@ -57,7 +57,7 @@ export class PostgresModel {
   }
 
   /** A pool of the service. */
-  readonly pool: Connections = {
+  readonly pool: ConnectionSource = {
     withConnection: (work) => {
       const start = this.#starts
       const query = async ({ text, values = [] }: pg.QueryConfig) => {
