@@ -75,4 +75,5 @@ export const keyCases: Case[] = [
       unauthorized(''),
     ),
   ),
+  requestCase('/metrics without a key', { path: '/metrics', anonymous: true }, unauthorized('')),
 ]
