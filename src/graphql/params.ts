@@ -23,16 +23,20 @@ const Params = z.object(
 export type RequestParams = z.infer<typeof Params>
 
 /** @throws ZodError, ApiError INVALID_ARGUMENT for a request that is no GraphQL request */
-export function paramsOf({ method, body, query }: Request): RequestParams {
+export function paramsOf({ method, body, query: urlQuery }: Request): RequestParams {
   const ofUrl = () => ({
-    ...query,
-    variables: parseParameter('variables', query.variables),
-    extensions: parseParameter('extensions', query.extensions),
+    ...urlQuery,
+    variables: parseParameter('variables', urlQuery.variables),
+    extensions: parseParameter('extensions', urlQuery.extensions),
   })
-  const params = Params.parse(method === 'POST' ? body : ofUrl())
-  const documentId = params.documentId ?? params.extensions?.persistedQuery?.sha256Hash
-  // An empty operation name counts as none: clients that fill in a template send it.
-  return { ...params, operationName: params.operationName || undefined, documentId }
+  const { documentId, extensions, operationName, query, variables } = Params.parse(method === 'POST' ? body : ofUrl())
+  return {
+    query,
+    documentId: documentId ?? extensions?.persistedQuery?.sha256Hash,
+    variables,
+    operationName: operationName || undefined, // clients that fill in a template send an empty one
+    extensions,
+  }
 }
 
 function parseParameter(name: string, json: unknown): unknown {

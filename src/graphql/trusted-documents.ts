@@ -46,7 +46,9 @@ function explainManifest(error: unknown): string {
 export function useTrustedDocuments(trusted: TrustedDocuments | undefined): Plugin {
   return {
     onParams({ context, params, setParams }) {
-      const resolved = { ...params, query: resolveDocument(trusted, params), documentId: undefined }
+      const { variables, operationName, extensions } = params
+      const query = resolveDocument(trusted, params)
+      const resolved = { query, variables, operationName, extensions } as typeof params // which has no undefined members
       context.resolved = resolved
       setParams(resolved)
     },
