@@ -94,11 +94,8 @@ export function createApp(deps: AppDependencies): Express {
   addAssetRoutes(app)
   addDocsRoutes(app, apis, config)
   // For code generators, which need no key and no introspection.
-  addReadRoute(
-    app,
-    '/schema.graphql',
-    staticText({ 'Content-Type': 'text/plain; charset=utf-8' }, printedSchema(schema)),
-  )
+  const text = () => printedSchema(schema)
+  addReadRoute(app, '/schema.graphql', staticText('text/plain', text))
   return app.use(notFound, errorHandler(observe))
 }
 

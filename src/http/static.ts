@@ -20,9 +20,10 @@ const CODINGS = Object.keys(SUFFIXES) as Coding[] // the keys of the record's ow
 
 const compress = { br: promisify(brotliCompress), gzip: promisify(gzip), identity: async (body: Buffer) => body }
 
-/** Serves a text that is the same for every client; compressed once. */
-export function staticText(headers: Record<string, string>, text: string): RequestHandler {
-  return serve(headers, CODINGS, (coding) => compress[coding](Buffer.from(text)))
+/** Serves a text that is the same for every client. It is created and compressed when it is first requested. */
+export function staticText(contentType: string, create: () => string): RequestHandler {
+  const headers = { 'Content-Type': `${contentType}; charset=utf-8` }
+  return serve(headers, CODINGS, (coding) => compress[coding](Buffer.from(create())))
 }
 
 /**

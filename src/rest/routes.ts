@@ -39,8 +39,8 @@ export function addRestRoutes(app: Express, operations: Operation[], config: Pub
 
 /** `/openapi.json`, and `/docs`: the API reference with Swagger UI. The page loads nothing from other origins. */
 export function addDocsRoutes(app: Express, apis: RestApi[], config: PublicUrls): void {
-  const document = JSON.stringify(openapi(apis, config), null, 2)
-  addReadRoute(app, '/openapi.json', staticText({ 'Content-Type': 'application/json; charset=utf-8' }, document))
+  const document = () => JSON.stringify(openapi(apis, config), null, 2)
+  addReadRoute(app, '/openapi.json', staticText('application/json', document))
   // `data:` for the icons in Swagger UI's style sheet.
   addReadRoute(app, '/docs', staticPage('docs.html', "style-src 'self'; img-src 'self' data:"))
 }
