@@ -27,6 +27,11 @@ describe('timeouts are nested', () => {
     expect(loadConfig({}).KEEP_ALIVE_TIMEOUT_MS).toBeGreaterThan(60_000) // what is not nested is rejected, as below
   })
 
+  test('a HANDLER_TIMEOUT_MS that is not less than REQUEST_TIMEOUT_MS is rejected', () => {
+    const message = 'REQUEST_TIMEOUT_MS must be more than HANDLER_TIMEOUT_MS, which is 15000'
+    expect(errorOf({ HANDLER_TIMEOUT_MS: '15000' })).toBe(message)
+  })
+
   test('for the database as shares of the least HANDLER_TIMEOUT_MS, none of which is 0', () => {
     const { lockTimeoutMs, statementTimeoutMs, queryTimeoutMs, checkoutTimeoutMs } = limitsOf({
       HANDLER_TIMEOUT_MS: 100,
@@ -34,6 +39,12 @@ describe('timeouts are nested', () => {
     expect([lockTimeoutMs, statementTimeoutMs, queryTimeoutMs, checkoutTimeoutMs]).toEqual([20, 40, 60, 20])
     expect(errorOf({ HANDLER_TIMEOUT_MS: '99' })).toMatch(/^HANDLER_TIMEOUT_MS must be .* from 100 /)
   })
+})
+
+test('a DATABASE_URL with several hosts is rejected with the reason', () => {
+  expect(errorOf({ DATABASE_URL: 'postgresql://user:secret@one:5432,two:5432/pets' })).toBe(
+    'DATABASE_URL must name one host: after a failover, a proxy or a virtual address leads to the new primary',
+  )
 })
 
 test('OIDC_ISSUER and OIDC_AUDIENCE are set together', () => {
@@ -65,8 +76,7 @@ describe('an invalid value is reported in one line that names its variable', () 
     ],
     STREAM_LIMIT: ['many'],
     LOG_LEVEL: ['verbose'],
-    REQUEST_TIMEOUT_MS: ['5000'], // HANDLER_TIMEOUT_MS by default
-    DATABASE_URL: ['mysql://pets:topsecret@localhost/pets', 'postgresql://user:topsecret@one:5432,two:5432/pets'],
+    DATABASE_URL: ['mysql://pets:topsecret@localhost/pets'],
     DATABASE_URL_FILE: ['/nowhere/at/all', '/'],
     PRODUCTION_URL: ['https://[/v1', 'https://user:topsecret@pets.example/v1'],
     STAGING_URL: ['https://pets.example/v2'],
@@ -116,12 +126,26 @@ test('DATABASE_URL_FILE is read without its line break; DATABASE_URL takes prece
   expect(errorOf({ DATABASE_URL_FILE: file })).toBe('DATABASE_URL must be a URL that begins with postgresql://')
 })
 
-test('main.js --help prints every variable with its default and its description', async ({ sandbox }) => {
-  const { code, stdout, stderr } = await sandbox.run('main.js', ['--help'], { PORT: 'wrong' })
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  for (const [name, { description = '' }] of Object.entries(Environment.shape)) {
-    expect(stdout).toMatch(new RegExp(`^ {2}${name}( \\(.+\\))?$`, 'm'))
-    expect(stdout).toContain(`\n      ${description.replaceAll('`', '')}\n`)
-  }
-  expect(stdout).toContain('\n  PORT (4000)\n')
+describe('the program', { concurrent: true }, () => {
+  test('--help prints every variable with its default and its description', async ({ sandbox }) => {
+    const { code, stdout, stderr } = await sandbox.run('main.js', ['--help'], { PORT: 'wrong' })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const [name, { description = '' }] of Object.entries(Environment.shape)) {
+      expect(stdout).toMatch(new RegExp(`^ {2}${name}( \\(.+\\))?$`, 'm'))
+      expect(stdout).toContain(`\n      ${description.replaceAll('`', '')}\n`)
+    }
+    expect(stdout).toContain('\n  PORT (4000)\n')
+  })
+
+  test.for([
+    ['main.js', /^The service takes no arguments but --help/],
+    ['cli/keys.js', /^[^\n]+\.\n\nUsage: /],
+    ['cli/migrate.js', /^[^\n]+\.\n\nUsage: /],
+  ] as const)(
+    '%s reports invalid arguments before an invalid configuration',
+    async ([program, problem], { sandbox }) => {
+      const result = await sandbox.run(program, ['a', 'b', 'c'], { PORT: 'wrong' })
+      expect(result).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(problem) })
+    },
+  )
 })

@@ -9,6 +9,7 @@ import { createInsert, createLookup } from '../../src/store/queries.ts'
 import { RecentItems } from '../../src/feed/recent.ts'
 import { createWriterReads } from '../../src/feed/settled.ts'
 import { createKeyLookup, toKeyHash } from '../../src/auth/key-lookup.ts'
+import { toPreparedStatement } from '../../src/database/pool.ts'
 import { createStatements } from '../../src/database/statements.ts'
 import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
 import { givenUrl } from '../support/postgres.ts'
@@ -105,6 +106,19 @@ test('a count of a category without animals reads few blocks, and is not compile
         expect(jit).toBeUndefined()
       }
     }
+  }, databaseOf(service))
+})
+
+test('PostgreSQL plans pages, lookups and claims of keys once', async ({ service }) => {
+  await growTables(service, 10_000) // in a smaller table it would plan any lookup once
+  const sent = (await executeAll(service)).filter(({ text }) => /json_agg|WHERE id = ANY|pg_try_advisory/.test(text))
+  await withClient(async (client) => {
+    for (const { text, values } of sent) {
+      for (let use = 0; use < 7; use++) await client.query(toPreparedStatement(text, values))
+    }
+    const { rows } = await client.query('SELECT statement, generic_plans FROM pg_prepared_statements')
+    expect(rows).toHaveLength(10)
+    for (const { statement, generic_plans: uses } of rows) expect(Number(uses), statement).toBeGreaterThan(0)
   }, databaseOf(service))
 })
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { exportJWK, exportSPKI, generateKeyPair, UnsecuredJWT } from 'jose'
 import { describe, expect, onTestFinished, vi } from 'vitest'
+import { createKeyLookup } from '../../src/auth/key-lookup.ts'
 import { VERIFY_MS } from '../../src/graphql/subscription/streams.ts'
 import { openStream } from '../support/event-stream.ts'
 import { startService, type TestService, type TestServiceOptions, testWithSharedService } from '../support/harness.ts'
@@ -168,6 +169,19 @@ describe('an access token', () => {
   ]
   testOfToken.for(accepted)('is accepted with %s', async ([, sign], { shared: { peer, issuer, keys } }) => {
     expect(await statusOf(peer, await sign(issuer, keys))).toBe(200)
+  })
+
+  test('is remembered with at most 9,999 others', async ({ service }) => {
+    const expiresAt = new Date(Date.now() + 3_600_000)
+    const caller = { keyId: undefined, clientId: -1n, keyPrefix: 'token', scopes: new Set<never>(), expiresAt }
+    const { statements } = service.database
+    const lookup = createKeyLookup(
+      statements,
+      () => new Date(),
+      async () => caller,
+    )
+    for (let n = 0; n <= 10_000; n++) await lookup.findByToken?.(`hash ${n}`, 'a token')
+    expect([await lookup.cached('hash 0'), await lookup.cached('hash 10000')]).toEqual([undefined, caller])
   })
 })
 

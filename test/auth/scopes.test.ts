@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { createUsage } from '../../src/auth/usage.ts'
 import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
 import { sendRaw } from '../support/raw-http.ts'
 
@@ -112,5 +113,34 @@ describe('the usage of a key', () => {
     expect(await usage()).toEqual([null])
     await peer.stop(0, 0)
     expect(await usage()).toEqual([at])
+  })
+
+  test('is written in one statement for all keys; after a failure it is written the next time', async ({ service }) => {
+    const { keys } = service
+    for (let n = 0; n < 20; n++) await keys.issue(`key ${n}`)
+    const ids = (await service.database.prisma.apiKey.findMany({ where: { id: { gt: 0 } } })).map(({ id }) => id)
+    const { database } = await service.startPeer({ limits: { lockTimeoutMs: 100 } })
+    let date = '2026-01-01'
+    const usage = createUsage(database.prisma, () => new Date(date))
+    const recordUses = () => ids.slice(1).forEach((keyId) => usage.recordUse({ keyId }))
+    usage.recordUse({ keyId: ids[0] })
+    recordUses()
+    date = '2026-01-02'
+    await withClient(async (client) => {
+      await client.query('BEGIN; LOCK TABLE api_key IN SHARE MODE')
+      const failed = expect(usage.flush()).rejects.toThrow()
+      recordUses()
+      await failed
+      await client.query('ROLLBACK')
+    }, databaseOf(service))
+    await usage.flush()
+    const days = (await keys.list()).map(({ lastUsedAt }) => lastUsedAt?.toISOString().slice(0, 10))
+    expect(days).toEqual(ids.map((_id, n) => (n ? '2026-01-02' : '2026-01-01')))
+    await service.database.pool.query("UPDATE api_key SET last_used_at = '2099-01-01'") // by a clock that was ahead
+    date = '2026-01-03'
+    recordUses()
+    await usage.flush()
+    const years = (await keys.list()).slice(1).map(({ lastUsedAt }) => lastUsedAt?.getFullYear())
+    expect(years).not.toContain(2099)
   })
 })

@@ -75,5 +75,4 @@ export const keyCases: Case[] = [
       unauthorized(''),
     ),
   ),
-  requestCase('/metrics without a key', { path: '/metrics', anonymous: true }, unauthorized('')),
 ]

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { expect } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/store/idempotency.ts'
 import { migrate } from '../../src/database/migrate.ts'
+import { createReadState } from '../../src/database/readiness.ts'
 import { creations } from '../support/creations.ts'
 import { openStream } from '../support/event-stream.ts'
 import { startService } from '../support/harness.ts'
@@ -124,6 +125,22 @@ test('the role of the service may use the tables of later migrations', async ({ 
   const statements =
     "SET search_path = public; INSERT INTO later (name) VALUES ('a'); UPDATE later SET name = 'b'; DELETE FROM later"
   await query(urls.service, statements)
+})
+
+test('/readyz names the rights that the table of any resource lacks', async ({ urls }) => {
+  const pool = new pg.Pool({ connectionString: urls.service })
+  pool.on('connect', (client) => client.on('error', () => {})) // the server may stop before the connection has ended
+  const readState = createReadState(pool, ['animal', 'order'])
+  expect((await readState()).problem).toBeUndefined()
+  await query(
+    urls.owner,
+    'REVOKE INSERT ON public."order" FROM petstore; REVOKE ALL ON public.order_id_seq FROM petstore',
+  )
+  const { problem } = await readState()
+  await pool.end()
+  expect(problem).toBe(
+    'The role of DATABASE_URL lacks rights: INSERT on order, SELECT on order_id_seq, USAGE on order_id_seq.',
+  )
 })
 
 test.for([

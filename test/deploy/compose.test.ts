@@ -7,6 +7,8 @@ import { configOf, pathOf, read, secondsToStop } from './settings.ts'
 const hasHaproxy = spawnSync('haproxy', ['-v']).status === 0
 const whySkipped = hasHaproxy ? '' : ' (there is no haproxy on the PATH)'
 
+const haproxy = read('deploy/haproxy.cfg')
+
 interface ComposeService {
   environment?: Record<string, string>
   stop_grace_period?: string
@@ -36,5 +38,10 @@ describe('haproxy.cfg', () => {
       })
       expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: 'Configuration file is valid\n' })
     }
+  })
+
+  test('keeps subscriptions open, which send a comment every 12 seconds', () => {
+    for (const side of ['client', 'server'])
+      expect(Number(new RegExp(`^ +timeout ${side} (\\d+)s`, 'm').exec(haproxy)?.[1])).toBeGreaterThan(15)
   })
 })

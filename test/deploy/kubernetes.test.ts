@@ -4,7 +4,9 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Deployment } from 'kubernetes-types/apps/v1.d.ts'
 import type { Job } from 'kubernetes-types/batch/v1.d.ts'
-import { expect, test } from 'vitest'
+import type { Service } from 'kubernetes-types/core/v1.d.ts'
+import type { Ingress } from 'kubernetes-types/networking/v1.d.ts'
+import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { version } from '../../src/project.ts'
 import { configOf, pathOf, read, secondsToStop } from './settings.ts'
@@ -20,7 +22,9 @@ const manifests = Object.fromEntries(
     .map((file) => [file, parse(readFileSync(join(base, file), 'utf8'))]),
 ) as {
   'deployment.yaml': Deployment
+  'ingress.yaml': Ingress
   'migration.yaml': Job
+  'service.yaml': Service
   [file: string]: { apiVersion?: string; kind?: string }
 }
 
@@ -33,8 +37,27 @@ test('the manifests have only members that the Kubernetes API knows, of the righ
   expect(typeErrors(Object.values(manifests))).toEqual([])
 })
 
-test('a pod has the port of the service, and the time that it needs to drain', () => {
-  expect(container?.ports?.[0]?.containerPort).toBe(config.PORT)
+test('the port is that on which the service listens, and Prometheus scrapes it on every pod', () => {
+  expect(container?.ports).toEqual([{ name: 'http', containerPort: config.PORT }])
+  const { scrape_configs: jobs } = parse(read('deploy/prometheus/kubernetes.yaml')) as {
+    scrape_configs: { kubernetes_sd_configs: { selectors: { label: string }[] }[]; relabel_configs: object[] }[]
+  }
+  const labels = Object.entries(manifests['deployment.yaml'].spec?.selector.matchLabels ?? {})
+  expect(jobs[0]?.kubernetes_sd_configs[0]?.selectors[0]?.label).toBe(labels.map((label) => label.join('=')).join())
+  const source = '__meta_kubernetes_pod_container_port_name'
+  expect(jobs[0]?.relabel_configs).toEqual([{ source_labels: [source], regex: 'http', action: 'keep' }])
+})
+
+test('/readyz decides when a pod gets its first request; without a database it goes on responding', () => {
+  const probes = [container?.startupProbe, container?.livenessProbe, container?.readinessProbe]
+  expect(probes.map((probe) => `${probe?.httpGet?.port} ${probe?.httpGet?.path}`)).toEqual([
+    'http /readyz',
+    'http /livez',
+    'http /livez',
+  ])
+})
+
+test('a pod has the time that the service needs to drain', () => {
   expect(config.DRAIN_DELAY_MS).toBeGreaterThan(0) // the cluster needs time to stop routing to the pod
   expect(pod?.terminationGracePeriodSeconds).toBe(secondsToStop(config))
 })
@@ -51,12 +74,23 @@ test('the variables are those of production, and the image is that of this versi
   expect(manifests['migration.yaml'].spec?.template.spec?.containers[0]?.image).toBe(container?.image)
 })
 
-const environments = ['staging', 'production']
-test.skipIf(!hasKubectl).for(environments)(`%s is rendered by kubectl${whySkipped}`, (environment) => {
-  const path = pathOf(`deploy/kubernetes/${environment}`)
-  const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', path], { encoding: 'utf8' })
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-  expect(parseAllDocuments(stdout)).toHaveLength(Object.keys(manifests).length)
+describe.for(['staging', 'production'] as const)('%s', (environment) => {
+  test('replaces only address and size in the base, and has the address that the service has for it', () => {
+    const text = read(`deploy/kubernetes/${environment}/kustomization.yaml`)
+    expect(text.match(/(?<=path: \/spec\/)[^,]+/g)).toEqual([
+      ...['rules/0/host', 'tls/0/hosts/0', 'minReplicas', 'maxReplicas'],
+      'template/spec/containers/0/resources/requests/cpu',
+    ])
+    const { host } = new URL((environment === 'staging' ? config.STAGING_URL : config.PRODUCTION_URL) ?? '')
+    expect(text).toContain(`path: /spec/rules/0/host, value: ${host} }`)
+  })
+
+  test.skipIf(!hasKubectl)(`is rendered by kubectl${whySkipped}`, () => {
+    const path = pathOf(`deploy/kubernetes/${environment}`)
+    const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', path], { encoding: 'utf8' })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(parseAllDocuments(stdout)).toHaveLength(Object.keys(manifests).length)
+  })
 })
 
 /** Checks manifests against the types of the Kubernetes API: unknown, missing and wrong members are errors. */

@@ -86,21 +86,16 @@ test.for(Object.entries(ABOVE))(
   },
 )
 
-/** A stream with five animals, whose feed cannot read. @returns it, and SQL that restores an empty table */
-async function streamUntilReadFails(service: TestService) {
+test('a stream that is open while the database goes back to an older state ends, and its cursor is rejected', async ({
+  service,
+}) => {
   const stream = await openStream(service, { query: NEW })
   await create(service, 5)
   await stream.received(5)
   await sql(service, 'ALTER TABLE animal RENAME TO unavailable')
   await service.log.line({ msg: 'failed to read new items', resource: 'animals' })
-  return { stream, restore: 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal' }
-}
-
-test('a stream that is open while the database goes back to an older state ends, and its cursor is rejected', async ({
-  service,
-}) => {
-  const { stream, restore } = await streamUntilReadFails(service)
   const next = await withClient(async (client) => {
+    const restore = 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal'
     // An open transaction, because of which a known settled id would be used.
     const insert = "INSERT INTO animal (name, category_id) VALUES ('held', 1)"
     await client.query(`BEGIN; ${restore}; COMMIT AND CHAIN; ${insert}`)
@@ -121,6 +116,16 @@ test('a stream that is open while the database goes back to an older state ends,
   ])
 })
 
+/** A stream with five animals, whose feed cannot read. @returns it, and SQL that restores an empty table */
+async function streamUntilReadFails(service: TestService) {
+  const stream = await openStream(service, { query: NEW })
+  await create(service, 5)
+  await stream.received(5)
+  await sql(service, 'ALTER TABLE animal RENAME TO unavailable')
+  await service.log.line({ msg: 'failed to read new items', resource: 'animals' })
+  return { stream, restore: 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal' }
+}
+
 test('a page of an older state has a liveCursor of that state, before the feed has read again', async ({ service }) => {
   const { restore } = await streamUntilReadFails(service)
   await sql(service, `BEGIN; ${restore}; INSERT INTO animal (name, category_id) VALUES ('Tom', 1); COMMIT`)
@@ -130,32 +135,42 @@ test('a page of an older state has a liveCursor of that state, before the feed h
 
 test('an older state in which more animals were added than were lost ends a stream, too', async ({ service }) => {
   const { stream, restore } = await streamUntilReadFails(service)
-  await sql(service, `BEGIN; ${restore}; ${AS_MANY_IDS}; COMMIT`)
+  await sql(
+    service,
+    `BEGIN; ${restore}; INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 9) AS n; COMMIT`,
+  )
   await waitUntil(() => stream.ended)
   expect(stream.text).toContain('begin with a new page')
   expect(stream.text).not.toContain('"id":"9"')
 })
 
-const AS_MANY_IDS = 'INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 9) AS n'
-
-const OLDER = {
-  'its table and its sequence are restarted': 'TRUNCATE animal RESTART IDENTITY CASCADE',
-  'its sequence is set to a lower id': "SELECT setval('animal_id_seq', 2)",
-  'both are restarted, and give as many ids again': `TRUNCATE animal RESTART IDENTITY CASCADE; ${AS_MANY_IDS}`,
-  'the sequence of a truncated table is set back, and gives as many ids again': `TRUNCATE animal CASCADE;
-    SELECT setval('animal_id_seq', 1, false); ${AS_MANY_IDS}`,
-  'another table replaces its own, and has as many ids again': `ALTER TABLE animal RENAME TO former;
-    SELECT setval('animal_id_seq', 1, false); CREATE TABLE animal (LIKE former INCLUDING ALL); ${AS_MANY_IDS}`,
+const RESTARTED = {
+  'TRUNCATE … RESTART IDENTITY': 'TRUNCATE animal RESTART IDENTITY CASCADE',
+  'setval to a lower id': "SELECT setval('animal_id_seq', 2)",
 }
 
-test.for(Object.entries(OLDER))('a stream ends when %s', async ([, change], { service }) => {
-  const stream = await openStream(service, { query: NEW })
-  await create(service, 5)
-  await stream.received(5)
-  await sql(service, `BEGIN; ${change}; COMMIT`)
-  await waitUntil(() => stream.ended)
-  expect(stream.text).toContain('begin with a new page')
-})
+const REPLACED = {
+  'was restarted': 'TRUNCATE animal RESTART IDENTITY CASCADE',
+  'was set back below a truncated table': "TRUNCATE animal CASCADE; SELECT setval('animal_id_seq', 1, false)",
+  'was set back below another table': `ALTER TABLE animal RENAME TO former; SELECT setval('animal_id_seq', 1, false);
+    CREATE TABLE animal (LIKE former INCLUDING ALL)`,
+}
+
+test.for(Object.entries(REPLACED))(
+  'a sequence that %s and has given as many ids again ends a stream, too',
+  async ([, replace], { service }) => {
+    const stream = await openStream(service, { query: NEW })
+    await create(service, 5)
+    await stream.received(5)
+    await sql(
+      service,
+      `BEGIN; ${replace};
+    INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 9) AS n; COMMIT`,
+    )
+    await waitUntil(() => stream.ended)
+    expect(stream.text).toContain('begin with a new page')
+  },
+)
 
 const KEPT = {
   'the CACHE of the sequence is altered': 'ALTER SEQUENCE animal_id_seq CACHE 20; ALTER SEQUENCE animal_id_seq CACHE 1',
@@ -170,6 +185,15 @@ test.for(Object.entries(KEPT))('a stream goes on when %s', async ([, change], { 
   await create(service)
   await stream.received(6)
   expect(stream.ended).toBeFalsy()
+})
+
+test.for(Object.entries(RESTARTED))('%s beneath a stream ends it', async ([, change], { service }) => {
+  const stream = await openStream(service, { query: NEW })
+  await create(service, 5)
+  await stream.received(5)
+  await sql(service, change)
+  await waitUntil(() => stream.ended)
+  expect(stream.text).toContain('begin with a new page')
 })
 
 /** Adds an animal, again while its id is taken. */

@@ -89,7 +89,7 @@ function createStore(last: { [Member in keyof NewPet]: unknown }) {
   const follow = () => expect.unreachable('subscriptions are not executed here')
   const feed = { settledId: async () => 7n, requireAssigned: async () => {}, follow }
   const services = { of: () => ({ ...service, feed }) as never } // all that the resolvers use of a service
-  return { context: { services, caller, deadline: new Deadline(60_000) }, counts }
+  return { context: { services, caller, deadline: new Deadline(60_000) }, counts, service }
 }
 
 /** Of several errors that make the same value null, one suffices, as the GraphQL specification says. */
@@ -157,3 +157,14 @@ test(
     expect(counted.rejected).toBeGreaterThan(documents / 10)
   },
 )
+
+test('no item of a list is executed after one that makes the list null', async () => {
+  const { context, service } = createStore(INTACT)
+  let reads = 0
+  const damaged = Object.defineProperty(toAnimal(1n, INTACT), 'name', { get: () => (reads++, null) })
+  service.list = async () => ({ items: [damaged, damaged, damaged], hasMore: false })
+  const document = parse('{ pets { nodes { name } edges { node { name } } } }')
+  const operation = getOperationAST(document) ?? expect.unreachable()
+  const { data, errors } = await new Execution(schema, { document, operation, coerced: {} }, context).run()
+  expect({ data, errors: errors?.length, reads }).toEqual({ data: null, errors: 1, reads: 2 }) // one of each list
+})

@@ -50,11 +50,36 @@ describe('the status of a response', () => {
       headers: { Accept: GRAPHQL },
     })
     expect([get.status, get.headers.get('etag')]).toEqual([294, null])
+    for (const Accept of ['application/json', '*/*', `application/json, ${GRAPHQL};q=0.9`]) {
+      const legacy = await service.postGraphQL(partial, { Accept })
+      expect([legacy.status, legacy.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+    }
     await service.log.line({ code: 'NOT_FOUND', status: 294 })
     const metrics = await (await service.send('/metrics')).text()
     expect(metrics).toContain(
       'petstore_request_duration_seconds_count{route="/graphql",method="POST",operation="query",status="294"}',
     )
+  })
+
+  test('without data does not depend on what the client accepts', async ({ service }) => {
+    for (const [body, status, code] of [
+      [{ query: '{' }, 400, 'GRAPHQL_PARSE_FAILED'],
+      [{ query: '{ none }' }, 422, 'GRAPHQL_VALIDATION_FAILED'],
+      [{ variables: {} }, 422, 'INVALID_ARGUMENT'],
+      ['[]', 422, 'INVALID_ARGUMENT'],
+    ] as const) {
+      for (const Accept of [
+        'Application/JSON',
+        GRAPHQL,
+        '*/*',
+        'text/event-stream, */*;q=0.1',
+        'multipart/mixed;subscriptionSpec=1.0',
+      ]) {
+        const response = await service.postGraphQL(body, { Accept })
+        expect([response.status, response.headers.get('content-type')]).toEqual([status, `${GRAPHQL}; charset=utf-8`])
+        expect(await response.json()).toMatchObject({ errors: [{ extensions: { code, status: 400 } }] })
+      }
+    }
   })
 
   test('is that of HTTP, as application/json, if the request was not read', async ({ service }) => {

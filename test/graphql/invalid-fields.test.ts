@@ -40,11 +40,39 @@ describe('every field that breaks a rule of the contract is named', () => {
   })
 })
 
-test('of values that are not of their type at most five are errors, and one that says so, each with at most 500 characters', async ({
-  service,
-}) => {
-  const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`nam${i}`, 1]))
-  expect((await reject(service, CREATE, { input: { ...pet, ...many } })).length).toBeLessThanOrEqual(6)
-  const [long] = await reject(service, CREATE, { input: { ...pet, ['x'.repeat(60_000)]: 1 } })
-  expect(long?.message).toHaveLength(500)
+describe('a value that is not of its type has the error of GraphQL.js, without fields', () => {
+  test.for<[query: string, variables: object, messages: RegExp[]]>([
+    [
+      SINGLE_MEMBERS,
+      { n: 5, c: '7', s: 'lost' },
+      [/cannot represent a non string value: 5/, /Value "lost" does not exist/],
+    ],
+    [
+      CREATE,
+      { input: { ...pet, statu: 'sold', colour: 'red' } },
+      [/"statu" is not defined/, /"colour" is not defined/],
+    ],
+    [CREATE, { input: { ...pet, ['__proto__']: 1 } }, [/"__proto__" is not defined/]],
+    [CREATE, { input: { ...pet, name: '' }, key: 5 }, [/\$key.*cannot represent a non string value: 5/]],
+    [LIST, { size: '5' }, [/Int cannot represent non-integer value: "5"/]],
+    ['mutation ($constructor: NewPet!) { createPet(input: $constructor) { id } }', {}, [/required type "NewPet!"/]],
+  ])('%s with %j', async ([query, variables, messages], { service }) => {
+    const errors = await reject(service, query, variables)
+    expect(errors).toEqual(messages.map((message) => ({ message: expect.stringMatching(message) })))
+    expect(JSON.stringify(errors)).not.toContain('Did you mean')
+  })
+
+  test('at most five and one that says so, each with at most 500 characters', async ({ service }) => {
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`nam${i}`, 1]))
+    expect((await reject(service, CREATE, { input: { ...pet, ...many } })).length).toBeLessThanOrEqual(6)
+    const [long] = await reject(service, CREATE, { input: { ...pet, ['x'.repeat(60_000)]: 1 } })
+    expect(long?.message).toHaveLength(500)
+  })
+})
+
+test('other errors have no fields', async ({ service }) => {
+  const { errors } = await service.graphql('{ pet(id: "0") { id } }')
+  expect(errors?.[0]?.extensions).toEqual({ code: 'NOT_FOUND', status: 404 })
+  const syntax = await service.graphql('{')
+  expect(syntax.errors?.[0]?.extensions).toEqual({ code: 'GRAPHQL_PARSE_FAILED', status: 400 })
 })

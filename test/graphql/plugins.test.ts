@@ -1,7 +1,8 @@
-import { NoSchemaIntrospectionCustomRule } from 'graphql'
+import { GraphQLError, NoSchemaIntrospectionCustomRule } from 'graphql'
 import { usePayloadFormatter, type YogaInitialContext } from 'graphql-yoga'
 import { expect } from 'vitest'
 import type { Plugin } from '../../src/graphql/context.ts'
+import { openStream } from '../support/event-stream.ts'
 import { testWithService as test } from '../support/harness.ts'
 
 interface Body {
@@ -47,6 +48,44 @@ test('identical queries at once share an execution, and hooks run for each: what
     ids.map((id) => ({ data: { pets: { totalCount: 0, seenBy: id } }, extensions: { requestId: id } })),
   )
   expect(executed.sort()).toEqual(ids)
+})
+
+test('a plugin may answer for the service, or reject a request, before anything is executed', async ({ service }) => {
+  const plugin: Plugin = {
+    onParams({ params, setResult }) {
+      if (params.operationName === 'Cached') setResult({ data: { fromCache: true } })
+    },
+    onValidate({ params: { documentAST }, setResult, context }) {
+      const name = context.params.operationName
+      if (name === 'Forbidden') setResult([new GraphQLError('This document is forbidden.', { nodes: documentAST })])
+    },
+  }
+  const peer = await service.startPeer({ plugins: [plugin] })
+  const send = async (operationName: string) =>
+    (await peer.postGraphQL({ query: `query ${operationName} { __typename }`, operationName })).json()
+  expect(await send('Cached')).toEqual({ data: { fromCache: true } })
+  expect(await send('Forbidden')).toMatchObject({
+    errors: [{ message: 'This document is forbidden.', extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }],
+  })
+  expect(await send('Other')).toEqual({ data: { __typename: 'Query' } })
+})
+
+test('the hooks of a subscription run once for a stream, and none for its events', async ({ service }) => {
+  const hooks: string[] = []
+  const plugin: Plugin = {
+    onParams: () => void hooks.push('params'),
+    onParse: () => void hooks.push('parse'),
+    onValidate: () => void hooks.push('validate'),
+    onSubscribe: () => void hooks.push('subscribe'),
+    onExecute: () => void hooks.push('execute'),
+  }
+  const peer = await service.startPeer({ plugins: [plugin] })
+  const stream = await openStream(peer, { query: 'subscription { petCreated { node { name } } }' })
+  for (const name of ['one', 'two']) expect((await service.post({ name, categoryId: 1 })).status).toBe(201)
+  expect((await stream.received(2)).map(({ data }) => data)).toEqual(
+    ['one', 'two'].map((name) => JSON.stringify({ data: { petCreated: { node: { name } } } })),
+  )
+  expect(hooks).toEqual(['params', 'parse', 'validate', 'subscribe'])
 })
 
 test('a rule that a plugin adds to some requests rejects a document that others have sent', async ({ service }) => {

@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest'
 import { printedSchema } from '../../src/graphql/schema/index.ts'
 import { schema } from '../support/schema.ts'
+import { docsScript } from '../support/assets.ts'
 import { testWithSharedService as test } from '../support/harness.ts'
 
 const BROWSER = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
@@ -39,6 +40,12 @@ describe('a slash at the end', () => {
     }
     expect((await service.send(path, { headers: BROWSER })).status).toBe(200)
   })
+})
+
+test('Range and If-Match are ignored where nothing supports them', async ({ service }) => {
+  for (const path of ['/livez', '/readyz', '/docs', '/openapi.json', docsScript])
+    for (const headers of [{ Range: 'bytes=99999999-' }, { 'If-Match': '"x"' }])
+      expect((await fetch(service.base + path, { headers })).status, path).toBe(200)
 })
 
 test('/schema.graphql is the whole schema, without a key', async ({ service }) => {

@@ -42,3 +42,14 @@ describe('behind a proxy that strips a path prefix', () => {
     expect(seen).toEqual([5, 4, 3, 2, 1])
   })
 })
+
+testWithService.for([
+  {},
+  { PRODUCTION_URL: 'https://pets.example/v1' },
+  { PRODUCTION_URL: 'https://pets.example:8443/v1', STAGING_URL: 'https://staging.example/v1' },
+])('references are absolute paths if no environment has a prefix: %j', async (urls, { service }) => {
+  const { post, send } = await service.startPeer(urls)
+  expect((await post({ name: 'x', categoryId: 1 })).headers.get('location')).toBe('/v1/pets/1')
+  expect((await send('/v1/pets?limit=3')).headers.get('link')).toBe('</v1/pets?limit=3>; rel="first"')
+  expect((await send('/v1/pets/1')).headers.get('link')).toBe('</v1/pets>; rel="successor-version"')
+})

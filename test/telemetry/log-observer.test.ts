@@ -1,29 +1,36 @@
 import { pino } from 'pino'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createLogObserver } from '../../src/telemetry/log-observer.ts'
-import { createThrottledLog } from '../../src/telemetry/logger.ts'
-import type { Observation } from '../../src/telemetry/observation.ts'
-import { collectLog, type LogLine } from '../support/output.ts'
+import type { CheckedDatabase, Observation } from '../../src/telemetry/observation.ts'
 
 /** Observes each event three times. @returns the lines of the log */
-function logOfEvents(events: Observation[]): LogLine[] {
-  const log = collectLog()
-  const observe = createLogObserver({
-    log: pino({}, log),
-    databaseUrl: 'postgresql://user:secret@db.example:5433/pets',
-  })
+function logOfEvents(events: Observation[]): Record<string, unknown>[] {
+  const lines: Record<string, unknown>[] = []
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const observe = createLogObserver({ log, databaseUrl: 'postgresql://user:secret@db.example:5433/pets' })
   for (const event of events) for (let n = 0; n < 3; n++) observe(event)
-  return log.lines
+  return lines
 }
 
+const logOf = (states: CheckedDatabase[]) =>
+  logOfEvents(states.map((state) => ({ type: 'database-checked', ...state })))
+
+const good = { problem: undefined, notDurable: [] }
+
+test('each reason why the database is unavailable, and the end, is one line without credentials', () => {
+  const lines = logOf([good, { problem: 'refused' }, { ...good, problem: 'outdated' }, good])
+  expect(lines).toMatchObject([
+    { level: 40, msg: 'database unavailable', host: 'db.example:5433', reason: 'refused' },
+    { level: 40, msg: 'database unavailable', reason: 'outdated' },
+    { level: 40, msg: 'database available again', seconds: 0 },
+  ])
+  expect(JSON.stringify(lines)).not.toContain('secret')
+})
+
 test('settings that can lose an acknowledged write are one warning, also after an outage', () => {
-  const states = [['fsync', 'synchronous_commit'], [], ['fsync'], undefined, ['fsync']]
-  const lines = logOfEvents(
-    states.map((notDurable) => ({
-      type: 'database-checked',
-      ...(notDurable ? { problem: undefined, notDurable } : { problem: 'refused' }),
-    })),
-  )
+  const states = [['fsync', 'synchronous_commit'], [], ['fsync']].map((notDurable) => ({ ...good, notDurable }))
+  const outage = { problem: 'refused' }
+  const lines = logOf([...states, outage, { ...good, notDurable: ['fsync'] }])
   const msg = 'acknowledged writes can be lost'
   expect(lines.filter((line) => line.msg === msg)).toMatchObject([
     { level: 40, msg, reason: expect.stringMatching(/^fsync, synchronous_commit off:/) },
@@ -46,17 +53,4 @@ test('what happens to the feeds of two resources at the same time is a line for 
       { msg: 'the sequence of ids must be repaired', resource, reason: `repair ${resource}` },
     ]),
   )
-})
-
-test('a line about repetitions has the message and the details of the same event', () => {
-  vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
-  const log = collectLog()
-  const warn = createThrottledLog(pino({}, log), 1_000)
-  for (const n of [1, 2, 3]) warn(`event ${n}`, { n }, 'key')
-  vi.advanceTimersByTime(1_000)
-  expect(log.lines).toMatchObject([
-    { n: 1, count: 1, msg: 'event 1' },
-    { n: 3, count: 2, msg: 'event 3' },
-  ])
 })

@@ -15,6 +15,18 @@ const seriesOf = (text: string) =>
 const random = () => Math.random().toString(36).slice(2)
 
 describe('/metrics', () => {
+  test('takes a key on the port of the service', async ({ service }) => {
+    const anonymous = await fetch(`${service.base}/metrics`)
+    expect([anonymous.status, anonymous.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="petstore"'])
+    const exposition = await service.send('/metrics')
+    expect([exposition.status, exposition.headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; version=0.0.4; charset=utf-8',
+    ])
+    const post = await service.send('/metrics', { method: 'POST' })
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
+  })
+
   test('counts requests by route and status, errors by code, and deprecated calls by key', async ({ service }) => {
     await service.post({ name: 'Rex', categoryId: 1 })
     await service.send('/v1/pets/1')

@@ -25,9 +25,13 @@ describe('the standard OTEL_* variables enable tracing', () => {
     [{}, false],
     [endpoint, true],
     [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:1/v1/traces' }, true],
+    [{ OTEL_TRACES_EXPORTER: 'otlp' }, true],
+    [{ OTEL_TRACES_EXPORTER: 'console, otlp' }, true],
     [{ ...endpoint, OTEL_TRACES_EXPORTER: 'none' }, false],
     [{ ...endpoint, OTEL_SDK_DISABLED: 'TRUE' }, false],
+    [{ ...endpoint, OTEL_SDK_DISABLED: '' }, true],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_EXPORTER: ' ' }, false],
+    [{ OTEL_SERVICE_NAME: 'pets', OTEL_TRACES_SAMPLER: 'always_on' }, false],
     [{ OTEL_TRACES_EXPORTER: 'zipkin,otlp' }, true, 'OTEL_TRACES_EXPORTER: zipkin is not supported'],
   ] as const)('%j: %j', async ([env, isOn, ...messages]) => {
     const { tracing, log } = await start(env)

@@ -1,0 +1,55 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { expect, onTestFinished } from 'vitest'
+import { toCursor } from '../../src/pets/animal.ts'
+import { DOCUMENT_LIMITS } from '../../src/graphql/limits.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
+import { usedHeapBytes } from '../support/heap.ts'
+
+const { subscriptionLength, aliases } = DOCUMENT_LIMITS
+const STREAMS = 100
+/** Of a length at which V8 keeps the text from which a literal was cut. */
+const NEWEST = 123_456_789_012n
+
+/** A subscription that is as long as one may be, of as many fields as one may have. */
+function longest(n: number): string {
+  const alias = `a${n}_`.padEnd(subscriptionLength.limit / aliases.limit - 10, 'x')
+  const fields = Array.from({ length: aliases.limit }, (_, i) => `${alias}${i}: id`)
+  return `subscription { petCreated(after: "${toCursor(NEWEST)}") { node { ${fields.join(' ')} } } }`
+}
+
+test('an open stream keeps the text of its document, and neither its tree nor variables', async ({ service }) => {
+  const padding = 'x'.repeat(50_000)
+  const setNext = `SELECT setval('animal_id_seq', ${NEWEST}, false)`
+  await service.database.pool.query(`${setNext}; INSERT INTO animal (name, category_id) VALUES ('Rex', 1)`)
+  const query = `subscription { petCreated(after: "${toCursor(NEWEST)}") { node { id } } }`
+  // The cache of documents is full before, so that it does not grow meanwhile.
+  for (let n = 0; n < 200; n++) await service.graphql(`{ pets { nodes { ${longest(n).match(/a\d+_.*id/)?.[0]} } } }`)
+  /** Opens streams and returns how much one keeps of the heap, in bytes. */
+  const measure = async (toBody: (n: number) => object) => {
+    const before = usedHeapBytes()
+    await openStreams(service, toBody)
+    return (usedHeapBytes() - before) / STREAMS
+  }
+  await openStreams(service, () => ({ query })) // compiles the code
+  const small = await measure(() => ({ query }))
+  const kept = {
+    document: (await measure((n) => ({ query: longest(n) }))) - small,
+    variables: (await measure(() => ({ query, variables: { padding } }))) - small,
+  }
+  expect(await (await service.send('/metrics')).text()).toContain(`\npetstore_streams ${4 * STREAMS}\n`)
+  expect(kept.document).toBeLessThan(3 * subscriptionLength.limit) // nearly twice is usual; the tree takes much more
+  expect(kept.variables).toBeLessThan(padding.length / 2)
+})
+
+/** Opens streams, and waits until each has begun. They are closed after the test. */
+async function openStreams({ port, key }: TestService, toBody: (n: number) => object): Promise<void> {
+  for (let n = 0; n < STREAMS; n++) {
+    const body = JSON.stringify(toBody(n))
+    const head = `POST /graphql HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+    const socket = connect(port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.write(head + body)
+    expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1\.1 200 /)
+  }
+}
