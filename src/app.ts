@@ -94,8 +94,8 @@ export function createApp(deps: AppDependencies): Express {
   addAssetRoutes(app)
   addDocsRoutes(app, apis, config)
   // For code generators, which need no key and no introspection.
-  const text = () => printedSchema(schema)
-  addReadRoute(app, '/schema.graphql', staticText('text/plain', text))
+  const schemaText = staticText('text/plain', () => printedSchema(schema))
+  addReadRoute(app, '/schema.graphql', schemaText)
   return app.use(notFound, errorHandler(observe))
 }
 

@@ -88,11 +88,8 @@ export async function initialise(cluster: string): Promise<void> {
     await mkdir(dirname(cluster), { recursive: true })
     await writeFile(password, randomBytes(24).toString('hex'), { mode: 0o600 })
     const auth = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${password}`]
-    await runAsOwner(
-      join(findBinaries(), 'initdb'),
-      [`--pgdata=${fresh}`, '--encoding=UTF8', '--locale=C', ...auth],
-      cluster,
-    )
+    const args = [`--pgdata=${fresh}`, '--encoding=UTF8', '--locale=C', ...auth]
+    await runAsOwner(join(findBinaries(), 'initdb'), args, cluster)
     await rename(password, join(fresh, 'password'))
     await rename(fresh, cluster)
   } catch (error) {
@@ -106,12 +103,9 @@ export async function initialise(cluster: string): Promise<void> {
 async function start(bin: string, cluster: string, settings: string[]): Promise<string | undefined> {
   const all = [`port=${await freePort()}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings]
   const options = all.map((setting) => `-c ${setting}`).join(' ')
+  const args = ['start', '-w', '-s', '-D', cluster, '-l', `${cluster}.log`, '-o', options]
   try {
-    await runAsOwner(
-      join(bin, 'pg_ctl'),
-      ['start', '-w', '-s', '-D', cluster, '-l', `${cluster}.log`, '-o', options],
-      cluster,
-    )
+    await runAsOwner(join(bin, 'pg_ctl'), args, cluster)
     return undefined
   } catch (error) {
     return explainFailure(error)

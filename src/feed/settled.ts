@@ -72,12 +72,7 @@ export function pauseAfter(waitedMs: number): number {
 }
 
 /** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
-async function findSettled(
-  { name }: Resource,
-  reads: WriterReads,
-  maxWaitMs: number,
-  fallback?: Settled,
-): Promise<Settled> {
+async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: number, fallback?: Settled) {
   const startedAt = performance.now()
   const { newest: id, writers, history } = await reads.readNewest()
   const known = fallback?.history === history && fallback.id <= id ? fallback : undefined // not after a restore

@@ -48,7 +48,7 @@ export function useTrustedDocuments(trusted: TrustedDocuments | undefined): Plug
     onParams({ context, params, setParams }) {
       const { variables, operationName, extensions } = params
       const query = resolveDocument(trusted, params)
-      const resolved = { query, variables, operationName, extensions } as typeof params // which has no undefined members
+      const resolved = { query, variables, operationName, extensions } as typeof params // Yoga's type has no undefined members
       context.resolved = resolved
       setParams(resolved)
     },

@@ -20,7 +20,7 @@ const CODINGS = Object.keys(SUFFIXES) as Coding[] // the keys of the record's ow
 
 const compress = { br: promisify(brotliCompress), gzip: promisify(gzip), identity: async (body: Buffer) => body }
 
-/** Serves a text that is the same for every client. It is created and compressed when it is first requested. */
+/** Serves a text that is the same for every client. It is created when it is first requested, once for each content coding. */
 export function staticText(contentType: string, create: () => string): RequestHandler {
   const headers = { 'Content-Type': `${contentType}; charset=utf-8` }
   return serve(headers, CODINGS, (coding) => compress[coding](Buffer.from(create())))

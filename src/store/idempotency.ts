@@ -146,7 +146,7 @@ function toParameters(claimants: Claimant[]) {
   const seen = new Set<string>()
   return claimants.flatMap((claimant, n) => {
     const { clientId, key, fingerprint, row } = claimant
-    const id = lockName(claimant)
+    const id = clientKey(claimant)
     if (seen.has(id)) return []
     seen.add(id)
     const lock = String(hash('sha256', id, 'buffer').readBigInt64BE())
@@ -160,14 +160,15 @@ function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
   const byNumber = new Map(rows.map((row) => [row.claimant_n, row]))
   const used = new Map<string, Claim>()
   return claimants.map((claimant, n) => {
-    const id = lockName(claimant)
+    const id = clientKey(claimant)
     const claim = byNumber.get(n) ?? used.get(id)
     if (claim?.key_fingerprint) used.set(id, claim)
     return claim
   })
 }
 
-function lockName({ clientId, key }: IdempotencyRequest): string {
+/** The same key of two clients is two keys. */
+function clientKey({ clientId, key }: IdempotencyRequest): string {
   return `${clientId} ${key}`
 }
 

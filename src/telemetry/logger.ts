@@ -67,8 +67,8 @@ export function toLoggedName(name: string): string {
 
 /**
  * Batches lines: one write per request cost 12 % of CPU. An exit writes the rest, even after an exception. Lines are lost
- * if the reader of stdout has gone, if the disk is full, or if MAX_WAITING_BYTES wait for a reader that takes nothing. In
- * pino's own destination (sonic-boom 4.2, November 2026), an exit without a reader never ends.
+ * if the reader of stdout has gone, if the disk is full, or if MAX_WAITING_BYTES wait for a reader that takes nothing. With
+ * pino's own destination (sonic-boom 4.2.1, November 2026), a process whose reader has gone never exits.
  */
 function bufferedStdout(): DestinationStream {
   let lines = ''

@@ -93,14 +93,13 @@ function registerSources(registry: Registry, sources: MetricSources): void {
     const metric: Counter = new Counter({ name: `${NAMESPACE}_${name}`, help, labelNames, registers, collect })
   }
 
-  const { config, database, keyLookup, loadShedder, turns, clientLimiter, failedAuthLimiter, streams, services } =
-    sources
+  const { config, database, keyLookup, loadShedder, turns, streams, services } = sources
   const { pool, waitingCount } = database
   const busy = () => pool.totalCount - pool.idleCount
   const shed = () => ({ ...loadShedder.counts, ...turns.counts })
   const rateLimited = () => ({
-    key: clientLimiter?.counts.rejected ?? 0,
-    'wrong-keys': failedAuthLimiter.counts.rejected,
+    key: sources.clientLimiter?.counts.rejected ?? 0,
+    'wrong-keys': sources.failedAuthLimiter.counts.rejected,
   })
   gauge('database_connections', 'Open connections of the pool for requests.', () => pool.totalCount)
   gauge('database_connections_busy', 'Busy connections of the pool for requests.', busy)

@@ -69,8 +69,11 @@ base(
       expect(of(type)).toThrow('visits cannot be filtered by day')
     }
     expect(of(z.enum(['a', 'b']).optional())).not.toThrow()
-    const item = z.object({ id: Int64, after: Int64 })
-    const reserved = { ...visitsWith(z.string()), item, filters: { after: 'bigint' } }
-    expect(() => createCursors(reserved)).toThrow('visits cannot be filtered by after')
+    for (const name of ['after', 'olderThan']) {
+      const reserved = { ...visitsWith(z.string()), item: z.object({ id: Int64, [name]: Int64 }) }
+      expect(() => createCursors({ ...reserved, filters: { [name]: 'bigint' } })).toThrow(
+        `visits cannot be filtered by ${name}`,
+      )
+    }
   },
 )
