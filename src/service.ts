@@ -10,15 +10,16 @@ import type { Config } from './config.ts'
 import { type Limits, limitsOf } from './limits.ts'
 import { reasonOf } from './database/failures.ts'
 import type { Pool } from './database/pool.ts'
-import { createDatabase } from './database/pools.ts'
+import { createDatabase } from './database/database.ts'
 import { createReadState } from './database/readiness.ts'
-import { createServices, type Services } from './feed/services.ts'
+import { createResourceServices, type ResourceServices } from './resource-services.ts'
 import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
-import type { TrustedDocuments } from './graphql/trusted-documents.ts'
+import type { TrustedDocuments } from './graphql/plugins/trusted-documents.ts'
 import { createHttpServer } from './http/connection/server.ts'
 import { KeptBytes } from './http/kept-bytes.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
-import { METHODS } from './http/router.ts'
+import { METHODS } from './http/allowed-methods.ts'
+import type { Resource } from './store/resource.ts'
 import { Turns } from './http/turns.ts'
 import { createLogObserver } from './telemetry/log-observer.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
@@ -67,9 +68,9 @@ export function createService(options: ServiceOptions) {
   const keptBytes = new KeptBytes()
   const turns = new Turns(keptBytes, limits)
   const resources = served.map(({ resource }) => resource)
-  const services = createServices(resources, database, { maxWaitMs: config.HANDLER_TIMEOUT_MS * SETTLE_SHARE, observe })
-  const tables = resources.map(({ table }) => table)
-  const health = createHealth(database.background, tables, services, () => stopping !== undefined, observe)
+  const maxWaitMs = config.HANDLER_TIMEOUT_MS * SETTLE_SHARE
+  const services = createResourceServices(resources, database, { maxWaitMs, observe })
+  const health = createHealth(database.background, resources, services, () => stopping !== undefined, observe)
   const isDatabaseAway = () => health.databaseProblem().then(Boolean, () => true)
   const verifyKey = createVerifyKey(database.backgroundStatements, limits.verifyTimeoutMs, now, isDatabaseAway)
   const streams = createStreams({ ...config, ...limits }, (key, caller) => {
@@ -127,7 +128,14 @@ function openDatabase({ config, databaseUrl }: ServiceOptions, limits: Limits, o
 }
 
 /** What `/readyz` responds. The log has each change of it, and the sequence of ids is checked at the same times. */
-function createHealth(pool: Pool, tables: string[], services: Services, isDraining: () => boolean, observe: Observe) {
+function createHealth(
+  pool: Pool,
+  resources: Resource[],
+  services: ResourceServices,
+  isDraining: () => boolean,
+  observe: Observe,
+) {
+  const tables = resources.map(({ table }) => table)
   const readState = createReadState(pool, tables)
   const record = (found: CheckedDatabase) => isDraining() || observe({ type: 'database-checked', ...found })
   return {

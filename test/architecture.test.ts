@@ -23,6 +23,7 @@ const LAYERS = [
   ['rest/', 'graphql/'],
   ['auth/'],
   ['http/'],
+  ['resource-services.ts'],
   ['feed/'],
   ['store/'],
   ['telemetry/'],
@@ -132,7 +133,7 @@ describe('layers', () => {
 test('only src/pets/ names an animal or a pet, and project.ts the service', () => {
   const ofResource = /animal|\bpets?\b|\bpets?_|pets?[A-Z]/i
   const kits = [...files].filter(([path]) =>
-    /^(errors\.ts|(store|feed|rest|graphql|auth|http|database|telemetry)\/)/.test(path),
+    /^(errors\.ts|resource-services\.ts|(store|feed|rest|graphql|auth|http|database|telemetry)\/)/.test(path),
   )
   const named = kits.flatMap(([path, text]) =>
     textsOf(parseAst(text, { lang: 'ts', sourceType: 'module' }, path).body)

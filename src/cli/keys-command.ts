@@ -1,6 +1,6 @@
 import { type ApiKeys, clientScopes, createApiKeys, type KeyInfo, keyPrefix, METRICS_SCOPE } from '../auth/api-keys.ts'
 import { loadConfig } from '../config.ts'
-import { createDatabase } from '../database/pools.ts'
+import { createDatabase } from '../database/database.ts'
 import { migrate } from '../database/migrate.ts'
 import { openDatabaseServer } from '../database/open.ts'
 import { describeEnvironment } from '../environment.ts'

@@ -4,7 +4,7 @@ import { isObjectType, Kind, OperationTypeNode, SchemaMetaFieldDef, TypeInfo, Ty
 import { visit, visitWithTypeInfo } from 'graphql'
 import { lazyFor } from '../lazy.ts'
 import { fragmentsOf } from './fields.ts'
-import type { DocumentStats } from './limits.ts'
+import type { DocumentStats } from './plugins/document-limits.ts'
 
 const INTROSPECTION_FIELDS = new Set([SchemaMetaFieldDef.name, TypeMetaFieldDef.name])
 

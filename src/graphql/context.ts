@@ -2,20 +2,20 @@ import type { Request, Response } from 'express'
 import type { DocumentNode, OperationDefinitionNode } from 'graphql'
 import type { GraphQLParams, Plugin as YogaPlugin } from 'graphql-yoga'
 import type { RateLimiter } from '../auth/rate-limit.ts'
-import type { Services } from '../feed/services.ts'
+import type { ResourceServices } from '../resource-services.ts'
 import type { KeptBytes } from '../http/kept-bytes.ts'
 import type { Turns } from '../http/turns.ts'
 import type { Limits } from '../limits.ts'
 import type { Observe } from '../telemetry/observation.ts'
 import type { GraphQLContext } from './schema/builder.ts'
-import type { SharedOutcome } from './shared-execution.ts'
+import type { SharedOutcome } from './plugins/shared-execution.ts'
 import type { Streams } from './subscription/streams.ts'
 import type { Subscription } from './subscription/subscribe.ts'
-import type { TrustedDocuments } from './trusted-documents.ts'
+import type { TrustedDocuments } from './plugins/trusted-documents.ts'
 
 /** What the GraphQL API needs of the service. */
 export interface GraphQLDependencies {
-  services: Pick<Services, 'of'>
+  services: Pick<ResourceServices, 'of'>
   streams: Streams
   keptBytes: KeptBytes
   turns: Turns

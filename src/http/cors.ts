@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Config } from '../config.ts'
-import { METHODS } from './router.ts'
+import { METHODS } from './allowed-methods.ts'
 
 type AllowedOrigins = NonNullable<Config['CORS_ORIGINS']>
 

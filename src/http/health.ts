@@ -1,6 +1,6 @@
 import type { IRouter } from 'express'
 import { ApiError } from '../errors.ts'
-import { addReadRoute } from './router.ts'
+import { addReadRoute } from './allowed-methods.ts'
 
 export interface Health {
   isDraining(): boolean

@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
 import { etagMatches } from './cacheable.ts'
-import { addReadRoute } from './router.ts'
+import { addReadRoute } from './allowed-methods.ts'
 
 /** What src/build/pages.mjs writes. */
 const PUBLIC = new URL('dist/public/', PROJECT)

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { ErrorCode } from '../errors.ts'
-import type { Services } from '../feed/services.ts'
+import type { ResourceServices } from '../resource-services.ts'
 import type { Turns } from '../http/turns.ts'
 import type { KeptBytes } from '../http/kept-bytes.ts'
 import type { Observe } from '../telemetry/observation.ts'
@@ -10,7 +10,7 @@ import type { Json } from './openapi/components.ts'
 
 export interface OperationDependencies {
   keptBytes: KeptBytes
-  services: Pick<Services, 'of'>
+  services: Pick<ResourceServices, 'of'>
   turns: Turns
   now(): Date
   observe: Observe

@@ -1,7 +1,7 @@
 import type { Express } from 'express'
 import { requireScope } from '../auth/authenticate.ts'
 import { parseBody, receiveBody } from '../http/body.ts'
-import { addReadRoute, allowMethods } from '../http/router.ts'
+import { addReadRoute, allowMethods } from '../http/allowed-methods.ts'
 import { staticPage, staticText } from '../http/static.ts'
 import { openapi } from './openapi/document.ts'
 import type { Operation, OperationDependencies, PublicUrls, RestApi } from './operation.ts'

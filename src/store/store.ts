@@ -3,7 +3,7 @@ import { ApiError, invalidArgument, toApiError } from '../errors.ts'
 import { parseInt64 } from './contract.ts'
 import { createIdempotentInsert, type IdempotencyRequest } from './idempotency.ts'
 import { createCount, createList, type ListQuery } from './lists.ts'
-import { createInsert, createLookup } from './queries.ts'
+import { createInsert, createLookup } from './lookup-and-insert.ts'
 import type { Created, Input, Item, Resource } from './resource.ts'
 
 export type Store<R extends Resource> = ReturnType<typeof createStore<R>>

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { ExcludedReplica } from '../database/pools.ts'
+import type { ExcludedReplica } from '../database/database.ts'
 import type { DatabaseState } from '../database/readiness.ts'
 import type { ApiError, ErrorCode } from '../errors.ts'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect } from 'vitest'
-import { readManifest } from '../../src/graphql/trusted-documents.ts'
+import { readManifest } from '../../src/graphql/plugins/trusted-documents.ts'
 import {
   databaseOf,
   testWithService as test,

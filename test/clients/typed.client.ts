@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
-import { readManifest } from '../../src/graphql/trusted-documents.ts'
+import { readManifest } from '../../src/graphql/plugins/trusted-documents.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { AddPetDocument } from './generated/codegen/graphql.ts'
 

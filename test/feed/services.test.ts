@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { ConnectionSource } from '../../src/database/pool.ts'
-import { oneAtATime } from '../../src/database/pools.ts'
+import { oneAtATime } from '../../src/database/database.ts'
 import { createStatements } from '../../src/database/statements.ts'
-import { createServices } from '../../src/feed/services.ts'
+import { createResourceServices } from '../../src/resource-services.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { testWithService as test } from '../support/harness.ts'
 
@@ -22,7 +22,7 @@ test('the loops of two resources take turns: one of them reads at a time', async
   const statements = createStatements(pool)
   const feedLoop = createStatements(oneAtATime(counted))
   const database = { statements, runCount: statements.run, feedLoop, feedPages: statements }
-  const services = createServices(resources, database, { maxWaitMs: 100_000, observe() {} })
+  const services = createResourceServices(resources, database, { maxWaitMs: 100_000, observe() {} })
   const controller = new AbortController()
   const received = resources.map((resource) =>
     services.of(resource).feed.follow(0n, {}, { clientId: 1n, signal: controller.signal }).next(),

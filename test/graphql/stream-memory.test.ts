@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
 import { toCursor } from '../../src/pets/animal.ts'
-import { DOCUMENT_LIMITS } from '../../src/graphql/limits.ts'
+import { DOCUMENT_LIMITS } from '../../src/graphql/plugins/document-limits.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { usedHeapBytes } from '../support/heap.ts'
 

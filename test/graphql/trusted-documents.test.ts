@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect } from 'vitest'
-import type { TrustedDocuments } from '../../src/graphql/trusted-documents.ts'
+import type { TrustedDocuments } from '../../src/graphql/plugins/trusted-documents.ts'
 import { type TestService, testWithSharedService as test } from '../support/harness.ts'
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')

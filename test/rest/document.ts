@@ -1,6 +1,6 @@
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { createRouteOf } from '../../src/http/router.ts'
+import { createRouteOf } from '../../src/http/route-templates.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { openapi } from '../../src/rest/openapi/document.ts'
 

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { ApiError } from '../../errors.ts'
 import { forBrowsers, staticPage } from '../../http/static.ts'
-import type { TrustedDocuments } from '../trusted-documents.ts'
+import type { TrustedDocuments } from '../plugins/trusted-documents.ts'
 
 /** `blob:` and `data:` for Monaco, the editor: its workers, icons and fonts. It also adds styles to the page. */
 const CONTENT_SECURITY_POLICY =

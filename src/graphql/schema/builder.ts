@@ -1,5 +1,5 @@
 import SchemaBuilder, { type ArgBuilder } from '@pothos/core'
-import type { Services } from '../../feed/services.ts'
+import type { ResourceServices } from '../../resource-services.ts'
 import type { Caller } from '../../http/request.ts'
 import type { Deadline } from '../../http/deadline.ts'
 import type { ConnectionPage } from './connection.ts'
@@ -16,7 +16,7 @@ declare module 'graphql' {
 }
 
 export interface GraphQLContext {
-  services: Pick<Services, 'of'>
+  services: Pick<ResourceServices, 'of'>
   /** Only in a mutation: requests of several callers may share the execution of a query. */
   caller: Caller | undefined
   /** Every wait for the database goes through it. */

@@ -10,7 +10,7 @@ import { ApiError } from '../../errors.ts'
 import type { Limits } from '../../limits.ts'
 import type { Observe } from '../../telemetry/observation.ts'
 import type { KeptBytes } from '../kept-bytes.ts'
-import { allow, METHODS } from '../router.ts'
+import { allow, METHODS } from '../allowed-methods.ts'
 import { ClientConnection } from './connection.ts'
 import { messageClasses } from './messages.ts'
 

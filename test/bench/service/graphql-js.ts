@@ -1,4 +1,4 @@
-/** This service with GraphQL.js as its executor: what src/graphql/executor.ts saves. */
+/** This service with GraphQL.js as its executor: what src/graphql/plugins/executor.ts saves. */
 import { execute } from 'graphql'
 import { loadConfig } from '../../../src/config.ts'
 import { RESOURCES } from '../../../src/resources.ts'

@@ -2,7 +2,7 @@
 import express from 'express'
 import { createYoga } from 'graphql-yoga'
 import { loadConfig } from '../../../src/config.ts'
-import { createServices } from '../../../src/feed/services.ts'
+import { createResourceServices } from '../../../src/resource-services.ts'
 import { Deadline } from '../../../src/http/deadline.ts'
 import { RESOURCES } from '../../../src/resources.ts'
 import { createService } from '../../../src/service.ts'
@@ -12,7 +12,7 @@ import { schema } from '../../support/schema.ts'
 
 const config = loadConfig(process.env)
 const { database } = createService({ resources: RESOURCES, config, databaseUrl, log: createLogger('silent') }) // it does not listen
-const services = createServices(
+const services = createResourceServices(
   RESOURCES.map(({ resource }) => resource),
   database,
   { maxWaitMs: config.HANDLER_TIMEOUT_MS, observe() {} },

@@ -4,7 +4,7 @@ import { execute, type OperationDefinitionNode, parse } from 'graphql'
 import { type Animal, animals } from '../../../src/pets/animal.ts'
 import { createStatements } from '../../../src/database/statements.ts'
 import { ApiError } from '../../../src/errors.ts'
-import { createServices } from '../../../src/feed/services.ts'
+import { createResourceServices } from '../../../src/resource-services.ts'
 import { createStreams, VERIFY_MS } from '../../../src/graphql/subscription/streams.ts'
 import { createSubscribe } from '../../../src/graphql/subscription/subscribe.ts'
 import { SSE } from '../../../src/graphql/subscription/transports.ts'
@@ -44,7 +44,7 @@ type Instance = ReturnType<typeof startInstance>
 export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
   const statements = createStatements(pool)
   const database = { statements, runCount: statements.run, feedLoop: statements, feedPages: statements }
-  const services = createServices([animals], database, { maxWaitMs: TIMEOUT_MS, observe() {} })
+  const services = createResourceServices([animals], database, { maxWaitMs: TIMEOUT_MS, observe() {} })
   const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity }
   const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))
   const verify = () => {

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type ExecutionResult, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
-import { createCoalescer } from '../coalesce.ts'
-import { lazy } from '../lazy.ts'
-import type { Analyze } from './analysis.ts'
-import type { Plugin } from './context.ts'
-import type { GraphQLContext } from './schema/builder.ts'
+import { createCoalescer } from '../../coalesce.ts'
+import { lazy } from '../../lazy.ts'
+import type { Analyze } from '../analysis.ts'
+import type { Plugin } from '../context.ts'
+import type { GraphQLContext } from '../schema/builder.ts'
 
 /** Shorter executions begin together, so that they share statements. In milliseconds. */
 const LONG_EXECUTION_MS = 1

@@ -2,9 +2,9 @@ import type { ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObj
 import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema, SelectionSetNode } from 'graphql'
 import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, isListType, locatedError } from 'graphql'
 import { isAbstractType, OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef } from 'graphql'
-import type { CoercedOperation, Plugin } from './context.ts'
-import { collectFields, type FieldNodes, fragmentsOf, setsOf } from './fields.ts'
-import type { GraphQLContext } from './schema/builder.ts'
+import type { CoercedOperation, Plugin } from '../context.ts'
+import { collectFields, type FieldNodes, fragmentsOf, setsOf } from '../fields.ts'
+import type { GraphQLContext } from '../schema/builder.ts'
 
 const META_FIELDS = [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef]
 

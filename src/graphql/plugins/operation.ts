@@ -1,12 +1,12 @@
 import { type DocumentNode, getOperationAST, GraphQLError, type GraphQLSchema, Kind } from 'graphql'
 import { type OperationDefinitionNode, OperationTypeNode } from 'graphql'
-import { requireScope } from '../auth/authenticate.ts'
-import { ApiError } from '../errors.ts'
-import { lazyFor } from '../lazy.ts'
-import { toLoggedName } from '../telemetry/logger.ts'
-import type { Plugin } from './context.ts'
-import { fragmentsOf } from './fields.ts'
-import { requireTransport } from './subscription/transports.ts'
+import { requireScope } from '../../auth/authenticate.ts'
+import { ApiError } from '../../errors.ts'
+import { lazyFor } from '../../lazy.ts'
+import { toLoggedName } from '../../telemetry/logger.ts'
+import type { Plugin } from '../context.ts'
+import { fragmentsOf } from '../fields.ts'
+import { requireTransport } from '../subscription/transports.ts'
 
 /** Selects the operation, and requires its method, its scopes and a transport for its events: before the validation. */
 export function useOperation(schema: GraphQLSchema): Plugin {

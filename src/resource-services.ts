@@ -1,10 +1,10 @@
-import type { RunStatement, Statements } from '../database/statements.ts'
-import type { Resource } from '../store/resource.ts'
-import { createStore, type Store } from '../store/store.ts'
-import { Feed, type FeedOptions, type FeedStatements } from './feed.ts'
+import type { RunStatement, Statements } from './database/statements.ts'
+import type { Resource } from './store/resource.ts'
+import { createStore, type Store } from './store/store.ts'
+import { Feed, type FeedOptions, type FeedStatements } from './feed/feed.ts'
 
 /** The service layer of both APIs: for each resource, its operations on the database and the feed of its new items. */
-export type Services = ReturnType<typeof createServices>
+export type ResourceServices = ReturnType<typeof createResourceServices>
 
 type ResourceService<R extends Resource> = Store<R> & { feed: Feed<R> }
 
@@ -13,7 +13,7 @@ interface DatabaseStatements extends FeedStatements {
   runCount: RunStatement
 }
 
-export function createServices(resources: Resource[], database: DatabaseStatements, options: FeedOptions) {
+export function createResourceServices(resources: Resource[], database: DatabaseStatements, options: FeedOptions) {
   const { statements, runCount } = database
   const services = new Map(
     resources.map((resource): [Resource, ResourceService<Resource>] => {

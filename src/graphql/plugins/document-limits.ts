@@ -1,7 +1,7 @@
 import type { ASTVisitor, DocumentNode, GraphQLSchema, SelectionNode, ValidationContext, ValidationRule } from 'graphql'
 import { GraphQLError, NoFragmentCyclesRule, parse, UniqueFragmentNamesRule, validate } from 'graphql'
-import type { Analyze } from './analysis.ts'
-import type { Plugin } from './context.ts'
+import type { Analyze } from '../analysis.ts'
+import type { Plugin } from '../context.ts'
 
 /** In tokens: validation compares fragments in pairs. Introspection queries of common clients need 190. */
 export const MAX_TOKENS = 800

@@ -1,33 +1,5 @@
 import { posix } from 'node:path'
-import type { IRouter, Request, RequestHandler, Response } from 'express'
-import { ApiError } from '../errors.ts'
-
-/** What the routes handle, each some of them, beside OPTIONS. */
-export const METHODS = ['GET', 'HEAD', 'POST']
-
-/** The value of `Allow`: every route handles OPTIONS. */
-export function allow(methods: string[]): string {
-  return [...methods, 'OPTIONS'].join(', ')
-}
-
-/** Adds a resource that can only be read. */
-export function addReadRoute(app: IRouter, path: string, handler: RequestHandler): void {
-  app.route(path).get(handler).all(allowMethods('GET', 'HEAD'))
-}
-
-/** The last handler of a route. Responds 204 to OPTIONS and 405 to methods without a handler, both with `Allow`. */
-export function allowMethods(...methods: string[]): RequestHandler {
-  const allowed = allow(methods)
-  return (req: Request, res: Response) => {
-    if (req.method === 'OPTIONS') {
-      res.status(204).setHeader('Allow', allowed).end()
-      return
-    }
-    throw new ApiError('METHOD_NOT_ALLOWED', `Method not allowed. Allowed methods: ${allowed}.`, {
-      headers: { Allow: allowed },
-    })
-  }
-}
+import type { Request, Response } from 'express'
 
 /** @returns finds the template that a path matches; `other` when it matches none */
 export function createRouteOf(templates: string[]): (path: string) => string {

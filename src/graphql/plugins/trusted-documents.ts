@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { ApiError } from '../errors.ts'
-import { OperatorError } from '../operator-error.ts'
-import type { Plugin } from './context.ts'
-import type { RequestParams } from './params.ts'
+import { ApiError } from '../../errors.ts'
+import { OperatorError } from '../../operator-error.ts'
+import type { Plugin } from '../context.ts'
+import type { RequestParams } from '../params.ts'
 
 /** Operations that are identified by the SHA-256 of their text. */
 export interface TrustedDocuments {

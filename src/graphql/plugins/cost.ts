@@ -1,8 +1,8 @@
 import { type ExecutionArgs, getVariableValues, type GraphQLSchema } from 'graphql'
-import { consumeQuota, type RateLimiter } from '../auth/rate-limit.ts'
-import type { Analyze } from './analysis.ts'
-import type { PipelineContext, Plugin } from './context.ts'
-import { limitExceeded, MAX_COST, REPORT } from './limits.ts'
+import { consumeQuota, type RateLimiter } from '../../auth/rate-limit.ts'
+import type { Analyze } from '../analysis.ts'
+import type { PipelineContext, Plugin } from '../context.ts'
+import { limitExceeded, MAX_COST, REPORT } from './document-limits.ts'
 
 /** Coerces the variables, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota. */
 export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: RateLimiter | undefined): Plugin {
