@@ -17,7 +17,7 @@ import type { LoadShedder } from './http/load-shedding.ts'
 import { addReadRoute } from './http/allowed-methods.ts'
 import { createRouteOf, redirectTrailingSlash } from './http/route-templates.ts'
 import { addAssetRoutes, forBrowsers, staticPage, staticText } from './http/static.ts'
-import { beginRequest, validateRequestHead } from './http/request.ts'
+import { beginRequest, requireValidHead } from './http/request.ts'
 import type { Operation, OperationDependencies, RestApi } from './rest/operation.ts'
 import { addDocsRoutes, addRestRoutes, toRouteHeaders } from './rest/routes.ts'
 import type { Resource } from './store/resource.ts'
@@ -116,7 +116,7 @@ function addCommonSteps(app: Express, operations: Operation[], { config, observe
     if (CORS_ORIGINS) allowOrigins(CORS_ORIGINS, req, res)
     const headers = routeHeaders.get(req.routeTemplate)
     if (headers) res.setHeaders(headers)
-    validateRequestHead(req)
+    requireValidHead(req)
     if (CORS_ORIGINS && respondToPreflight(req, res, routeOf)) return
     if (!redirectTrailingSlash(req, res, routeOf)) next()
   })

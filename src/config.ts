@@ -6,7 +6,7 @@ import { OperatorError } from './operator-error.ts'
 export type Config = ReturnType<typeof loadConfig>
 
 /** @param problem one line that names every invalid variable, without a value that may be a secret */
-function invalid(problem: string): OperatorError {
+function invalidConfigError(problem: string): OperatorError {
   return new OperatorError(`Configuration: ${problem}`)
 }
 
@@ -17,19 +17,21 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   const { success, data, error } = Environment.safeParse(set)
   if (!success) {
     const problems = error.issues.map(({ path, message }) => `${String(path[0])} ${message}`)
-    throw invalid([...new Set(problems)].join('; ')) // a list has an issue for each wrong element
+    throw invalidConfigError([...new Set(problems)].join('; ')) // a list has an issue for each wrong element
   }
   if (data.NODE_ENV === 'production' && !data.DATABASE_URL) {
-    throw invalid('DATABASE_URL must be set in production: the embedded database is for development')
+    throw invalidConfigError('DATABASE_URL must be set in production: the embedded database is for development')
   }
   if (data.TRUSTED_DOCUMENTS !== 'off' && !data.TRUSTED_DOCUMENTS_FILE) {
-    throw invalid('TRUSTED_DOCUMENTS_FILE must be set when TRUSTED_DOCUMENTS is not off')
+    throw invalidConfigError('TRUSTED_DOCUMENTS_FILE must be set when TRUSTED_DOCUMENTS is not off')
   }
   if (!data.OIDC_ISSUER !== !data.OIDC_AUDIENCE) {
-    throw invalid('OIDC_ISSUER and OIDC_AUDIENCE must be set together')
+    throw invalidConfigError('OIDC_ISSUER and OIDC_AUDIENCE must be set together')
   }
   if (data.HANDLER_TIMEOUT_MS >= data.REQUEST_TIMEOUT_MS) {
-    throw invalid(`REQUEST_TIMEOUT_MS must be more than HANDLER_TIMEOUT_MS, which is ${data.HANDLER_TIMEOUT_MS}`)
+    throw invalidConfigError(
+      `REQUEST_TIMEOUT_MS must be more than HANDLER_TIMEOUT_MS, which is ${data.HANDLER_TIMEOUT_MS}`,
+    )
   }
   return {
     ...data,
@@ -42,6 +44,6 @@ function readSecret(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
-    throw invalid(`DATABASE_URL_FILE cannot be read: ${(error as Error).message}`) // node:fs throws nothing else
+    throw invalidConfigError(`DATABASE_URL_FILE cannot be read: ${(error as Error).message}`) // node:fs throws nothing else
   }
 }

@@ -2,13 +2,13 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
 import type { Prisma, PrismaClient } from './database/generated/client.ts'
-import { type LockWait, migrate, withMigrationLock } from './database/migrate.ts'
+import { type LockOptions, migrate, withMigrationLock } from './database/migrate.ts'
 import { OperatorError } from './operator-error.ts'
 import { PROJECT } from './project.ts'
 import type { Service } from './service.ts'
 
 /** Migrates and seeds the embedded database. @returns the development key */
-export async function prepareDevelopmentDatabase(url: string, service: Service, config: Config, wait: LockWait) {
+export async function prepareDevelopmentDatabase(url: string, service: Service, config: Config, wait: LockOptions) {
   if (config.MIGRATE_ON_START) await migrate(url, wait)
   const prepare = async () => {
     await seed(service.database.prisma)

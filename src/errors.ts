@@ -73,10 +73,10 @@ export class ApiError extends Error {
 /** Maps what either API throws. @param options.mayHaveExecuted a write was sent: after a lost connection 504 */
 export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): ApiError {
   if (error instanceof ApiError) return error
-  if (error instanceof z.ZodError) return invalidArgument(error.issues)
+  if (error instanceof z.ZodError) return invalidArgumentError(error.issues)
   const failure = databaseFailure(error)
-  if (failure === 'connection-lost' && mayHaveExecuted) return outcomeUnknown(error)
-  if (failure || refusalOf(error)) return databaseUnavailable(error)
+  if (failure === 'connection-lost' && mayHaveExecuted) return outcomeUnknownError(error)
+  if (failure || refusalOf(error)) return databaseUnavailableError(error)
   if (error instanceof URIError) {
     // Express's router throws it for a path that it cannot decode.
     return new ApiError('INVALID_ARGUMENT', 'The URL contains an invalid percent-encoding.', { cause: error })
@@ -94,18 +94,18 @@ function refusalOf(error: unknown): string | undefined {
 }
 
 /** A read failed, or a write was certainly not executed. */
-export function databaseUnavailable(cause: unknown): ApiError {
+export function databaseUnavailableError(cause: unknown): ApiError {
   const reason = refusalOf(cause) ?? 'The database is not available'
   return new ApiError('UNAVAILABLE', `${reason}. Nothing was changed.`, { cause })
 }
 
-export function outcomeUnknown(cause: unknown): ApiError {
+export function outcomeUnknownError(cause: unknown): ApiError {
   const message = 'The outcome of the write is unknown: retry with the same Idempotency-Key.'
   return new ApiError('DEADLINE_EXCEEDED', message, { cause })
 }
 
 /** "name: must be …; categoryId: must be …". @param argument prefix of their paths: GraphQL's argument, none in REST */
-export function invalidArgument(issues: FieldError[], argument: string[] = []): ApiError {
+export function invalidArgumentError(issues: FieldError[], argument: string[] = []): ApiError {
   const fields = issues.slice(0, MAX_FIELDS)
   const texts = fields.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message))
   return new ApiError('INVALID_ARGUMENT', texts.join('; '), {

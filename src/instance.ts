@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { databaseFailure } from './database/failures.ts'
-import { type LockWait, migrate } from './database/migrate.ts'
-import { openDatabaseServer } from './database/open.ts'
+import { type LockOptions, migrate } from './database/migrate.ts'
+import { resolveDatabaseServer } from './database/database-server.ts'
 import { prepareDevelopmentDatabase } from './development.ts'
 import { readManifest } from './graphql/plugins/trusted-documents.ts'
 import { OperatorError } from './operator-error.ts'
@@ -49,11 +49,11 @@ function receiveSignal(): Promise<string> {
 }
 
 /** Opens the database, builds the service, listens and prints the banner. @returns shuts all of it down */
-async function start({ config, env, log, limits }: InstanceOptions, wait: LockWait): Promise<() => Promise<void>> {
+async function start({ config, env, log, limits }: InstanceOptions, wait: LockOptions): Promise<() => Promise<void>> {
   const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
   const trusted = mode === 'off' || !file ? undefined : { mode, byHash: await readManifest(file) }
   const tracing = await startTracing(env, log)
-  const databaseServer = await openDatabaseServer(config, () =>
+  const databaseServer = await resolveDatabaseServer(config, () =>
     log.error('the embedded PostgreSQL has stopped: start the service again'),
   )
   const { url, embedded } = databaseServer
@@ -103,7 +103,7 @@ function startupBanner(port: number, devKey: string | undefined, { DATA_DIR, TRU
 }
 
 /** Tries again while the database is unavailable. After another failure `/readyz` returns 503 until they are applied. */
-async function migrateWhenReachable(url: string, log: Logger, { onWait }: LockWait): Promise<void> {
+async function migrateWhenReachable(url: string, log: Logger, { onWait }: LockOptions): Promise<void> {
   const warn = createThrottledLog(log, 60_000)
   for (;;) {
     try {

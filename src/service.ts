@@ -70,12 +70,12 @@ export function createService(options: ServiceOptions) {
   const resources = served.map(({ resource }) => resource)
   const maxWaitMs = config.HANDLER_TIMEOUT_MS * SETTLE_SHARE
   const services = createResourceServices(resources, database, { maxWaitMs, observe })
-  const health = createHealth(database.background, resources, services, () => stopping !== undefined, observe)
+  const health = createHealth(database.backgroundPool, resources, services, () => stopping !== undefined, observe)
   const isDatabaseAway = () => health.databaseProblem().then(Boolean, () => true)
   const verifyKey = createVerifyKey(database.backgroundStatements, limits.verifyTimeoutMs, now, isDatabaseAway)
-  const streams = createStreams({ ...config, ...limits }, (key, caller) => {
+  const streams = createStreams({ ...config, ...limits }, (keyHash, caller) => {
     usage.recordUse(caller)
-    return verifyKey(key, caller)
+    return verifyKey(keyHash, caller)
   })
   const limiters = createRateLimiters(config, limits)
   const measured = { config, database, keyLookup, loadShedder, turns, streams, services, ...limiters }

@@ -91,7 +91,7 @@ function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
     } catch (error) {
       // The error of fetch says only that it failed.
       observe({ type: 'issuer-failed', error: (error as Error).cause ?? error })
-      throw notVerifiable(COOL_DOWN_MS)
+      throw notVerifiableError(COOL_DOWN_MS)
     } finally {
       fetching = undefined
     }
@@ -100,7 +100,7 @@ function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
   /** @throws ApiError UNAVAILABLE if the issuer does not respond, or was asked shortly before */
   async function refresh(): Promise<JWTVerifyGetKey> {
     const waitMs = beganAtMs + COOL_DOWN_MS - performance.now()
-    if (!fetching && waitMs > 0) throw notVerifiable(waitMs)
+    if (!fetching && waitMs > 0) throw notVerifiableError(waitMs)
     return (fetching ??= fetchNow())
   }
 
@@ -115,7 +115,7 @@ function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
   }
 }
 
-function notVerifiable(retryAfterMs: number): ApiError {
+function notVerifiableError(retryAfterMs: number): ApiError {
   const headers = { 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) }
   return new ApiError('UNAVAILABLE', 'The access token cannot be verified now. Nothing was changed.', { headers })
 }

@@ -10,14 +10,14 @@ import type { RateLimiter } from './rate-limit.ts'
 const CHALLENGE = `Bearer realm="${NAMESPACE}"`
 
 // Created once: a stack trace for each request would be much of what a rejection costs.
-const missingKey = new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', {
+const missingKeyError = new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', {
   headers: { 'WWW-Authenticate': CHALLENGE },
 })
-const invalidKey = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', {
+const invalidKeyError = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', {
   headers: { 'WWW-Authenticate': `${CHALLENGE}, error="invalid_token"` },
 })
-const invalidToken = new ApiError('UNAUTHENTICATED', 'The access token is not valid, or has expired.', {
-  headers: invalidKey.headers,
+const invalidTokenError = new ApiError('UNAUTHENTICATED', 'The access token is not valid, or has expired.', {
+  headers: invalidKeyError.headers,
 })
 
 /** The compact form of a signed token (RFC 7515 §7.1). A key has no dot. */
@@ -35,14 +35,14 @@ export interface AuthenticateDependencies {
  */
 export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: AuthenticateDependencies) {
   function findCaller(req: Request, token: string): Promise<Caller | undefined> | undefined {
-    const key = toKeyHash(token)
-    const cached = keyLookup.cached(key)
+    const keyHash = toKeyHash(token)
+    const cached = keyLookup.cached(keyHash)
     if (cached) return cached
     const findByToken = ACCESS_TOKEN.test(token) ? keyLookup.findByToken : undefined
     if (!findByToken && !isWellFormedKey(token)) return undefined // costs no query
-    if (!keyLookup.wasRecentlyValid(key)) failedAuthLimiter.check(clientNetwork(req))
-    if (!findByToken) return req.deadline.run(() => keyLookup.find(key))
-    return findByToken(key, token).catch((error: unknown) => {
+    if (!keyLookup.wasRecentlyValid(keyHash)) failedAuthLimiter.requirePoint(clientNetwork(req))
+    if (!findByToken) return req.deadline.run(() => keyLookup.find(keyHash))
+    return findByToken(keyHash, token).catch((error: unknown) => {
       failedAuthLimiter.consume(clientNetwork(req), 1) // a client can name any number of keys that are unknown
       throw error
     })
@@ -50,11 +50,11 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
 
   return async (req: Request): Promise<void> => {
     const token = bearerToken(req)
-    if (token === undefined) throw missingKey
+    if (token === undefined) throw missingKeyError
     const caller = await findCaller(req, token)
     if (!caller) {
       failedAuthLimiter.consume(clientNetwork(req), 1)
-      throw keyLookup.findByToken && ACCESS_TOKEN.test(token) ? invalidToken : invalidKey
+      throw keyLookup.findByToken && ACCESS_TOKEN.test(token) ? invalidTokenError : invalidKeyError
     }
     req.caller = caller
     recordUse(caller)
@@ -62,8 +62,8 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
 }
 
 /** The rejection of a caller who was authenticated before: of a revoked key, or of an expired token. */
-export function noLongerValid({ keyId }: Caller): ApiError {
-  return keyId ? invalidKey : invalidToken
+export function noLongerValidError({ keyId }: Caller): ApiError {
+  return keyId ? invalidKeyError : invalidTokenError
 }
 
 /** @throws ApiError PERMISSION_DENIED, with all scopes that the caller's key lacks (RFC 6750 §3.1) */
@@ -75,7 +75,7 @@ export function requireScope(req: Request, ...scopes: string[]): void {
   throw new ApiError('PERMISSION_DENIED', `This operation requires the scope ${scope}.`, { headers })
 }
 
-export function keyOf(req: Request): KeyHash {
+export function keyHashOf(req: Request): KeyHash {
   return toKeyHash(bearerToken(req) ?? '')
 }
 

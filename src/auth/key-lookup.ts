@@ -30,12 +30,12 @@ function createKeyQuery({ batch }: Statements, options?: { maxSize: number; begi
   return batch({
     ...options,
     text: FIND_KEYS,
-    toValues: (keys: KeyHash[]) => [keys.map((key) => Buffer.from(key, 'base64'))],
-    toOutputs(rows: KeyRow[], keys) {
+    toValues: (keyHashes: KeyHash[]) => [keyHashes.map((keyHash) => Buffer.from(keyHash, 'base64'))],
+    toOutputs(rows: KeyRow[], keyHashes) {
       const found = new Map(
         rows.map(({ hash, scopes, ...row }) => [hash.toString('base64'), { ...row, scopes: new Set(scopes) }]),
       )
-      return keys.map((key) => found.get(key))
+      return keyHashes.map((keyHash) => found.get(keyHash))
     },
   })
 }
@@ -55,36 +55,36 @@ export function createKeyLookup(
   const unlessExpired = (caller: Caller | undefined) => (caller && !hasExpired(caller, now()) ? caller : undefined)
 
   /** Requests with the same key share the lookup while it is cached. */
-  function remember(key: KeyHash, found: Promise<Caller | undefined>): Promise<Caller | undefined> {
+  function remember(keyHash: KeyHash, found: Promise<Caller | undefined>): Promise<Caller | undefined> {
     counts.miss++
-    callerCache.set(key, found) // the TTL begins with the query, not with its result
+    callerCache.set(keyHash, found) // the TTL begins with the query, not with its result
     const valid = found.then(unlessExpired)
     valid.then(
       (caller) => {
-        if (!caller) return recentlyValidKeys.delete(key)
+        if (!caller) return recentlyValidKeys.delete(keyHash)
         // Nothing revokes a token before it expires.
         const { keyId, expiresAt } = caller
-        if (!keyId && expiresAt) callerCache.set(key, found, { ttl: expiresAt.getTime() - now().getTime() })
-        return recentlyValidKeys.set(key, true)
+        if (!keyId && expiresAt) callerCache.set(keyHash, found, { ttl: expiresAt.getTime() - now().getTime() })
+        return recentlyValidKeys.set(keyHash, true)
       },
-      () => callerCache.delete(key),
+      () => callerCache.delete(keyHash),
     )
     return valid
   }
 
   return {
     /** The caller of a key that was looked up within KEY_CACHE_MS, or of a token; undefined when it must be looked up. */
-    cached(key: KeyHash) {
-      const found = callerCache.get(key)
+    cached(keyHash: KeyHash) {
+      const found = callerCache.get(keyHash)
       if (found) counts.hit++
       return found?.then(unlessExpired)
     },
     /** Looks a key up in the database. @returns the caller; undefined for a key that is unknown, expired or revoked */
-    find: (key: KeyHash) => remember(key, query(key)),
+    find: (keyHash: KeyHash) => remember(keyHash, query(keyHash)),
     /** As `find`, for an access token. Undefined if none are accepted. */
-    findByToken: verifyToken && ((key: KeyHash, token: string) => remember(key, verifyToken(token))),
+    findByToken: verifyToken && ((keyHash: KeyHash, token: string) => remember(keyHash, verifyToken(token))),
     /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */
-    wasRecentlyValid: (key: KeyHash) => recentlyValidKeys.has(key),
+    wasRecentlyValid: (keyHash: KeyHash) => recentlyValidKeys.has(keyHash),
     counts,
   }
 }
@@ -103,10 +103,10 @@ export function createVerifyKey(
   const begin = `BEGIN; SET LOCAL statement_timeout = ${timeoutMs}`
   const query = createKeyQuery(statements, { maxSize: KEY_CACHE_SIZE, begin })
 
-  return async (key: KeyHash, caller: Caller): Promise<boolean> => {
+  return async (keyHash: KeyHash, caller: Caller): Promise<boolean> => {
     if (!caller.keyId) return !hasExpired(caller, now()) // nothing revokes a token before it expires
     try {
-      const found = await Promise.race([query(key), failAfter(timeoutMs)])
+      const found = await Promise.race([query(keyHash), failAfter(timeoutMs)])
       return found !== undefined && !hasExpired(found, now())
     } catch (error) {
       if (await isDatabaseAway()) return !hasExpired(caller, now())

@@ -40,8 +40,8 @@ export function createRateLimiter(name: string, points: number, windowSeconds: n
     points,
     counts,
     /** Consumes nothing. @throws ApiError RESOURCE_EXHAUSTED if the client has no point left */
-    check: (client: string): void => requirePoints(currentWindow(client), 1),
-    /** Consumes points, and sends the RateLimit headers (draft-ietf-httpapi-ratelimit-headers). @throws as `check` */
+    requirePoint: (client: string): void => requirePoints(currentWindow(client), 1),
+    /** Consumes points, and sends the RateLimit headers (draft-ietf-httpapi-ratelimit-headers). @throws as `requirePoint` */
     consume(client: string, cost: number, res?: Response): void {
       const window = currentWindow(client)
       windows.set(client, window)

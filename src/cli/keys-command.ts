@@ -2,7 +2,7 @@ import { type ApiKeys, clientScopes, createApiKeys, type KeyInfo, keyPrefix, MET
 import { loadConfig } from '../config.ts'
 import { createDatabase } from '../database/database.ts'
 import { migrate } from '../database/migrate.ts'
-import { openDatabaseServer } from '../database/open.ts'
+import { resolveDatabaseServer } from '../database/database-server.ts'
 import { describeEnvironment } from '../environment.ts'
 import { limitsOf } from '../limits.ts'
 import { OperatorError } from '../operator-error.ts'
@@ -32,7 +32,7 @@ type Command = (keys: ApiKeys) => Promise<void>
 export async function runKeys(env: NodeJS.ProcessEnv, args: string[]): Promise<void> {
   const command = parse(args)
   const config = loadConfig(env)
-  const server = await openDatabaseServer(config)
+  const server = await resolveDatabaseServer(config)
   const database = createDatabase({ url: server.url, size: 1, timeouts: limitsOf(config) })
   try {
     if (server.embedded && config.MIGRATE_ON_START) await migrate(server.url)

@@ -1,6 +1,6 @@
 import { type Config, loadConfig } from '../config.ts'
 import { listMigrations, migrate, pendingMigrations } from '../database/migrate.ts'
-import { type DatabaseServer, openDatabaseServer } from '../database/open.ts'
+import { type DatabaseServer, resolveDatabaseServer } from '../database/database-server.ts'
 import { createPool } from '../database/pool.ts'
 import { describeEnvironment } from '../environment.ts'
 import { limitsOf } from '../limits.ts'
@@ -20,7 +20,7 @@ await runProgram(
   async (env, args) => {
     const command = parse(args)
     const config = loadConfig(env)
-    const server = await openDatabaseServer(config)
+    const server = await resolveDatabaseServer(config)
     await command(server, config).finally(() => server.release())
   },
   () => `${USAGE}\n\n${describeEnvironment()}`,

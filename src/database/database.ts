@@ -25,7 +25,7 @@ interface DatabaseOptions extends PoolOptions {
  */
 export function createDatabase({ replicaUrls = [], observe, ...options }: DatabaseOptions) {
   const pool = createPool(options)
-  const background = createPool({ ...options, size: BACKGROUND_POOL_SIZE })
+  const backgroundPool = createPool({ ...options, size: BACKGROUND_POOL_SIZE })
   /** One connection, because counts may take long. A count waits for it at least as long as any other may take. */
   const countTimeouts = { ...options.timeouts, checkoutTimeoutMs: options.timeouts.queryTimeoutMs }
   const countPool = createPool({ ...options, size: 1, timeouts: countTimeouts })
@@ -45,16 +45,16 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
     statements,
     countPool,
     runCount: createLongReads(countPool),
-    background,
-    backgroundStatements: createStatements(background),
+    backgroundPool,
+    backgroundStatements: createStatements(backgroundPool),
     /** The loops of all feeds take turns, and wait for no page of a stream that is far behind. */
-    feedLoop: createStatements(oneAtATime(background)),
-    feedPages: createStatements(oneAtATime(background)),
+    feedLoopStatements: createStatements(oneAtATime(backgroundPool)),
+    feedPageStatements: createStatements(oneAtATime(backgroundPool)),
     /** Requests that wait for a connection of `pool` or for the next batch; no counts, which delay no other statement. */
     waitingCount: () => pool.waitingCount + statements.waitingCount(),
     async close(): Promise<void> {
       await prisma.$disconnect()
-      await Promise.all([pool, countPool, background, positionPool, ...hosts.keys()].map((one) => one.end()))
+      await Promise.all([pool, countPool, backgroundPool, positionPool, ...hosts.keys()].map((one) => one.end()))
     },
   }
 }

@@ -53,10 +53,11 @@ export async function useEmbeddedPostgres(
 /** PostgreSQL runs only as the owner of its folder. Root can run it as any user. */
 async function requireOwner(cluster: string): Promise<void> {
   const [{ uid }, own] = [await stat(cluster), process.getuid?.()]
-  if (own !== undefined && own !== 0 && own !== uid) throw unusable(cluster, `it belongs to another user (uid ${uid})`)
+  if (own !== undefined && own !== 0 && own !== uid)
+    throw unusableError(cluster, `it belongs to another user (uid ${uid})`)
 }
 
-function unusable(cluster: string, why: string): OperatorError {
+function unusableError(cluster: string, why: string): OperatorError {
   return new OperatorError(
     `DATA_DIR ${dirname(cluster)} cannot be used: ${why}. Set DATA_DIR to another folder, or DATABASE_URL.`,
   )
@@ -93,7 +94,7 @@ export async function initialise(cluster: string): Promise<void> {
     await rename(password, join(fresh, 'password'))
     await rename(fresh, cluster)
   } catch (error) {
-    if (!existsSync(cluster)) throw unusable(cluster, explainFailure(error))
+    if (!existsSync(cluster)) throw unusableError(cluster, explainFailure(error))
   } finally {
     await Promise.allSettled([fresh, password].map((path) => rm(path, { recursive: true, force: true })))
   }

@@ -41,7 +41,7 @@ export function listMigrations(): string[] {
  * index is created before that transaction.
  * @returns the names of those applied now, oldest first
  */
-export function migrate(url: string, wait?: LockWait): Promise<string[]> {
+export function migrate(url: string, wait?: LockOptions): Promise<string[]> {
   const applyPending = async (client: pg.Client) => {
     await client.query(CREATE_HISTORY)
     const pending = await pendingMigrations(client)
@@ -96,7 +96,7 @@ export async function pendingMigrations(database: Database): Promise<string[]> {
   }
 }
 
-export interface LockWait {
+export interface LockOptions {
   /** Called once if another process has the lock. */
   onWait?: (() => void) | undefined
   /** Ends the wait with an AbortError. */
@@ -107,7 +107,7 @@ export interface LockWait {
 export async function withMigrationLock<T>(
   url: string,
   work: (client: pg.Client) => Promise<T>,
-  { onWait, signal }: LockWait = {},
+  { onWait, signal }: LockOptions = {},
 ): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
   client.on('error', () => {}) // losing the connection fails the work and releases the lock

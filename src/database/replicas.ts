@@ -76,7 +76,7 @@ async function hasReplayed(
 /** A read that a replica may execute. */
 interface Attempt {
   /** Whether its caller no longer waits, and reads from the primary. */
-  isOver: boolean
+  isAbandoned: boolean
   primary?: Position | undefined
 }
 
@@ -156,12 +156,12 @@ export function createReplicas({ pools, positionPool, onExcluded }: ReplicasOpti
         // Both at the same time: a standby keeps what it has replayed.
         const replica = client.query<Position>(toPreparedStatement(READ_REPLICA, []))
         const [primary, { rows }] = await Promise.all([position, replica])
-        if (!primary || attempt.isOver) return undefined
+        if (!primary || attempt.isAbandoned) return undefined
         if (await hasReplayed(primary, rows[0], () => readPosition(attempt))) break
         await sleep(POLL_MS)
       }
       const result = await read(client)
-      if (!attempt.isOver) backoff.reset(pool)
+      if (!attempt.isAbandoned) backoff.reset(pool)
       return result
     })
   }
@@ -177,12 +177,12 @@ export function createReplicas({ pools, positionPool, onExcluded }: ReplicasOpti
       const available = backoff.available()
       const pool = available[turn++ % available.length] // they take turns
       if (!pool) return undefined
-      const attempt: Attempt = { isOver: false }
+      const attempt: Attempt = { isAbandoned: false }
       const result = readFrom(pool, read, attempt).catch((error: unknown): undefined => {
-        if (!attempt.isOver) exclude(reasonOf(error), pool) // otherwise it was excluded then, and may be back
+        if (!attempt.isAbandoned) exclude(reasonOf(error), pool) // otherwise it was excluded then, and may be back
       })
       if (await Promise.race([result.then(() => true), timeout(MAX_READ_MS)])) return result
-      attempt.isOver = true
+      attempt.isAbandoned = true
       if (attempt.primary) exclude(`it did not execute the read within ${MAX_READ_MS} ms`, pool)
       // The primary is slow: to exclude replicas would add to its load.
       else onExcluded(`the primary did not report its WAL position within ${MAX_READ_MS} ms`)

@@ -6,7 +6,7 @@ import type { Observe } from '../telemetry/observation.ts'
 import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
 import { createGapReader } from './gap-reader.ts'
 import type { RecentItems } from './recent.ts'
-import { createReadSequence, sequenceProblemOf, type SequenceState, tooNew } from './sequence.ts'
+import { createReadSequence, sequenceProblemOf, type SequenceState, tooNewError } from './sequence.ts'
 import { createSettledId } from './settled.ts'
 
 /** The least pause between two reads, in milliseconds, however many items this process adds. */
@@ -20,9 +20,9 @@ const CHECK_MS = 1_000
 
 export interface FeedStatements {
   /** For the loops of all feeds, which take turns, and for the state of their sequences. */
-  feedLoop: Statements
+  feedLoopStatements: Statements
   /** For settled ids, and for pages of streams that are far behind. */
-  feedPages: Statements
+  feedPageStatements: Statements
 }
 
 export interface FeedOptions {
@@ -52,18 +52,22 @@ export class Feed<R extends Resource> {
   #history = '' // known after the first read
   #waker = new AbortController()
 
-  constructor(resource: R, { feedLoop, feedPages }: FeedStatements, { maxWaitMs, observe }: FeedOptions) {
-    this.reader = createGapReader(resource, feedLoop.run)
-    this.#settled = createSettledId(resource, feedPages.run, maxWaitMs)
+  constructor(
+    resource: R,
+    { feedLoopStatements, feedPageStatements }: FeedStatements,
+    { maxWaitMs, observe }: FeedOptions,
+  ) {
+    this.reader = createGapReader(resource, feedLoopStatements.run)
+    this.#settled = createSettledId(resource, feedPageStatements.run, maxWaitMs)
     this.#resource = resource
-    this.#readSequence = createReadSequence(resource, feedLoop.batch, (state) => {
+    this.#readSequence = createReadSequence(resource, feedLoopStatements.batch, (state) => {
       this.sequence = state
       const problem = sequenceProblemOf(resource, state)
       observe({ type: 'sequence-read', resource: resource.name, lagMs: this.reader.lagMs(), problem })
     })
     this.#onError = (error) => observe({ type: 'feed-failed', resource: resource.name, error })
     this.follow = createFollow(resource, {
-      list: createList(resource, feedPages),
+      list: createList(resource, feedPageStatements, { onReplicas: false }),
       listen: (onNewItems, after) => this.#listen(onNewItems, after),
       state: () => this.#state,
       onError: this.#onError,
@@ -84,7 +88,7 @@ export class Feed<R extends Resource> {
    * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above it
    */
   async requireAssigned(position: bigint, argument: string, bound: 'last' | 'highest'): Promise<void> {
-    if (position > (await this.#readSequence())[bound]) throw tooNew(this.#resource, argument)
+    if (position > (await this.#readSequence())[bound]) throw tooNewError(this.#resource, argument)
   }
 
   /** Reads the state of the sequence, unless streams are open, which do it once a second. */
@@ -160,9 +164,9 @@ export class Feed<R extends Resource> {
       })
       this.#settled.remember({ id: recent.end, history: this.#history })
       // Reading pauses for as long as waking took, so that half of the time is left to requests.
-      const leastMs = Math.max(wakeMs, pauseMs && MIN_PAUSE_MS)
+      const leastMs = Math.max(wakeMs, pauseMs > 0 ? MIN_PAUSE_MS : 0)
       // A gap is not closed sooner by what this process adds.
-      await (this.reader.lagMs() ? sleep(Math.max(pauseMs, leastMs)) : this.#pause(pauseMs, leastMs))
+      await (this.reader.lagMs() > 0 ? sleep(Math.max(pauseMs, leastMs)) : this.#pause(pauseMs, leastMs))
     }
   }
 

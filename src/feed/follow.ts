@@ -5,7 +5,7 @@ import type { List } from '../store/lists.ts'
 import { type Filter, type Item, membersOf, type Resource } from '../store/resource.ts'
 import type { RecentItems } from './recent.ts'
 import { createRoundRobin } from './round-robin.ts'
-import { tooNew } from './sequence.ts'
+import { tooNewError } from './sequence.ts'
 
 /** In items: the most that a list reads. */
 const PAGE_SIZE = SIZES.max
@@ -81,7 +81,7 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
       async next(): Promise<Item<R>[]> {
         for (;;) {
           signal.throwIfAborted()
-          if (state() !== began) throw tooNew(resource, 'after')
+          if (state() !== began) throw tooNewError(resource, 'after')
           const feed = began.recent
           if (!feed || this.position >= feed.end) {
             await new Promise<void>((resolve) => (wake = resolve))

@@ -4,7 +4,7 @@ import { INT64_MAX } from '../store/contract.ts'
 import type { Item, Resource } from '../store/resource.ts'
 import { describeTable } from '../store/table.ts'
 import { RecentItems } from './recent.ts'
-import { lastId } from './sequence.ts'
+import { selectLastId } from './sequence.ts'
 import { createWriterReads, pauseAfter, waitForWriters } from './settled.ts'
 
 /** How often new items are read, in milliseconds: with the sequence, less than ten queries a second. */
@@ -26,7 +26,7 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
   const { name, selectList } = describeTable(resource)
   const text = `
     SELECT ${selectList} FROM ${name} AS item
-    WHERE id > $1 AND id <= least($2, ${lastId(resource)}) ORDER BY id LIMIT ${READ_SIZE}`
+    WHERE id > $1 AND id <= least($2, ${selectLastId(resource)}) ORDER BY id LIMIT ${READ_SIZE}`
   const readBetween = (after: bigint, end: bigint) => run<Item<R>>(text, [after, end])
   let gap: Gap | undefined
   let gapWaits = 0

@@ -1,5 +1,5 @@
 import type { Statements } from '../database/statements.ts'
-import { ApiError, invalidArgument } from '../errors.ts'
+import { ApiError, invalidArgumentError } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
 import { namesOf } from '../store/table.ts'
 
@@ -9,7 +9,7 @@ import { namesOf } from '../store/table.ts'
  * sequence not moved. Such rows are not read before the sequence has passed them, because all ids until then would be
  * skipped.
  */
-export function lastId(resource: Resource): string {
+export function selectLastId(resource: Resource): string {
   return `(SELECT last_value - (NOT is_called)::int FROM ${namesOf(resource).sequence})`
 }
 
@@ -18,7 +18,7 @@ export function lastId(resource: Resource): string {
  * SEQUENCE, VACUUM FULL). With the same text, a database goes back to an older state only by statements such as DELETE and
  * `setval`, or by a crash that loses commits of `synchronous_commit = off`.
  */
-export function historyOf(resource: Resource): string {
+export function selectHistory(resource: Resource): string {
   const { name, sequence } = namesOf(resource)
   return `concat_ws(' ', pg_postmaster_start_time(), pg_relation_filenode('${name}'),
     pg_relation_filenode('${sequence}')) AS history`
@@ -29,8 +29,8 @@ function selectSequence(resource: Resource): string {
   const { name, sequence } = namesOf(resource)
   return `
     SELECT last, greatest(last, (SELECT max(id) FROM ${name})) AS highest, seqcache AS "cacheSize",
-      ${historyOf(resource)}, pg_is_in_recovery() AS "isStandby"
-    FROM pg_sequence, ${lastId(resource)} AS given (last) WHERE seqrelid = '${sequence}'::regclass`
+      ${selectHistory(resource)}, pg_is_in_recovery() AS "isStandby"
+    FROM pg_sequence, ${selectLastId(resource)} AS given (last) WHERE seqrelid = '${sequence}'::regclass`
 }
 
 /** What the feed assumes of the sequence: no row has an id above `last`, and `cacheSize` is 1. */
@@ -39,7 +39,7 @@ export interface SequenceState {
   /** Every id that the database has assigned is at most this one: a crash or a failover skips a few. */
   highest: bigint
   cacheSize: bigint
-  /** As `historyOf`. */
+  /** As `selectHistory`. */
   history: string
 }
 
@@ -58,9 +58,9 @@ export function sequenceProblemOf(resource: Resource, { last, highest, cacheSize
 }
 
 /** After a restore of an older state, new items get ids below the positions that clients have: they would be missed. */
-export function tooNew({ noun }: Resource, argument: string): ApiError {
+export function tooNewError({ noun }: Resource, argument: string): ApiError {
   const message = `is newer than every ${noun}, as after a restore from a backup: begin with a new page`
-  return invalidArgument([{ path: [argument], message }])
+  return invalidArgumentError([{ path: [argument], message }])
 }
 
 /**

@@ -3,7 +3,7 @@ import type { RunStatement } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
 import { namesOf } from '../store/table.ts'
-import { historyOf, lastId, requirePrimary } from './sequence.ts'
+import { selectHistory, selectLastId, requirePrimary } from './sequence.ts'
 
 /** How long `findSettled` waits for open transactions when it has an earlier result, in milliseconds. */
 const MAX_WAIT_WITH_FALLBACK_MS = 250
@@ -22,7 +22,7 @@ interface Settled {
  */
 export function createWriterReads(resource: Resource, run: RunStatement) {
   const { name } = namesOf(resource)
-  const WRITERS = `
+  const selectWriters = `
     ARRAY(
       SELECT DISTINCT virtualtransaction FROM pg_locks
       WHERE locktype = 'relation' AND relation = '${name}'::regclass AND mode = 'RowExclusiveLock' AND granted
@@ -30,13 +30,13 @@ export function createWriterReads(resource: Resource, run: RunStatement) {
     ) AS writers, pg_is_in_recovery() AS "isStandby"`
   // In one statement: the locks are read after its snapshot was taken.
   const selectNewest = `
-    SELECT coalesce((SELECT max(id) FROM ${name} WHERE id <= ${lastId(resource)}), 0) AS newest, ${WRITERS},
-      ${historyOf(resource)}`
+    SELECT coalesce((SELECT max(id) FROM ${name} WHERE id <= ${selectLastId(resource)}), 0) AS newest, ${selectWriters},
+      ${selectHistory(resource)}`
   type Writers = { writers: string[]; isStandby: boolean }
   return {
     /** The newest visible id, and the transactions that may still make lower ids visible. */
     readNewest: async () => requirePrimary(await run<Writers & { newest: bigint; history: string }>(selectNewest, [])),
-    readWriters: async () => requirePrimary(await run<Writers>(`SELECT ${WRITERS}`, [])).writers,
+    readWriters: async () => requirePrimary(await run<Writers>(`SELECT ${selectWriters}`, [])).writers,
   }
 }
 

@@ -36,9 +36,9 @@ const MAX_LOCATIONS = 10
 export function toGraphQLError(error: GraphQLError, code: ErrorCode | undefined, observe: Observe, req: Request) {
   const { originalError: thrown, path } = error
   // In an execution, what graphql-js throws with nodes is about arguments. Without, it is about a value of the service.
-  const ofClient = code ?? (thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined)
-  const isOwn = !ofClient || thrown instanceof ApiError
-  const mapped = isOwn ? toApiError(thrown) : new ApiError(ofClient, error.message.slice(0, MAX_MESSAGE_LENGTH))
+  const clientCode = code ?? (thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined)
+  const isOwn = !clientCode || thrown instanceof ApiError
+  const mapped = isOwn ? toApiError(thrown) : new ApiError(clientCode, error.message.slice(0, MAX_MESSAGE_LENGTH))
   recordError(observe, mapped, req)
   const { message, fields, status } = mapped
   const locations = error.locations?.slice(0, MAX_LOCATIONS)

@@ -10,14 +10,14 @@ import { toGraphQLError } from './errors.ts'
 import { paramsOf } from './params.ts'
 import { graphqlErrorHandler, type GraphQLLocals, negotiate, sendResult } from './respond.ts'
 import { sendStream } from './subscription/send-stream.ts'
-import { createPipeline, type Result } from './yoga.ts'
+import { createPipeline, type Outcome } from './yoga.ts'
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
 export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencies: GraphQLDependencies): void {
   const { observe, turns } = dependencies
   const execute = createPipeline(schema, dependencies)
 
-  function toJson({ cost, dataJson, result }: Result, req: Request): string {
+  function toJson({ cost, dataJson, result }: Outcome, req: Request): string {
     const formatted = result.errors?.map((error) => toGraphQLError(error, undefined, observe, req))
     const members = formatted ? `"errors":${JSON.stringify(formatted)},` : ''
     const all = req.headers['graphql-cost'] === undefined ? result.extensions : { ...result.extensions, cost }
@@ -25,11 +25,11 @@ export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencie
     return `{${members}"data":${dataJson()}${extensions}}`
   }
 
-  function send(result: Result, req: Request, res: Response, mediaType: string): void {
-    const json = toJson(result, req)
+  function send(outcome: Outcome, req: Request, res: Response, mediaType: string): void {
+    const json = toJson(outcome, req)
     // Errors are not cached: many of them are temporary. Only queries come by GET.
-    if (req.method === 'POST' || result.result.errors || mediaType === 'text/event-stream')
-      return sendResult(res, json, mediaType, result.result.errors !== undefined)
+    if (req.method === 'POST' || outcome.result.errors || mediaType === 'text/event-stream')
+      return sendResult(res, json, mediaType, outcome.result.errors !== undefined)
     res.vary('Accept').vary('GraphQL-Cost')
     sendCacheable(req, res, toCacheable(json, mediaType), mediaType)
   }
@@ -42,10 +42,10 @@ export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencie
       res.locals.mediaType = mediaType
       return execute(paramsOf(req), req, res)
     }
-    const result = await turns.run(req, res, work, bytes?.length)
-    if ('stream' in result) return sendStream(req, res, result, dependencies)
+    const outcome = await turns.run(req, res, work, bytes?.length)
+    if ('stream' in outcome) return sendStream(req, res, outcome, dependencies)
     const beganMs = performance.now()
-    send(result, req, res, mediaType)
+    send(outcome, req, res, mediaType)
     turns.charge(callerOf(req).clientId, performance.now() - beganMs)
   }
 

@@ -19,7 +19,8 @@ import { useTrustedDocuments } from './plugins/trusted-documents.ts'
 const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
 const TOKEN_BYTES = 200
 
-export interface Result {
+/** A request that was executed. */
+export interface Outcome {
   result: ExecutionResult
   /** Its `data` as JSON, formatted once for all requests that share it. */
   dataJson(): string
@@ -52,7 +53,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     ],
   })
 
-  return async (params: RequestParams, req: Request, res: Response): Promise<Result | Subscription> => {
+  return async (params: RequestParams, req: Request, res: Response): Promise<Outcome | Subscription> => {
     const own = { services, caller: callerOf(req), deadline: req.deadline, req, res }
     const context = own as PipelineContext // plugins set the rest
     const result = await yoga.getResultForParams(

@@ -1,4 +1,4 @@
-import { databaseUnavailable, outcomeUnknown } from '../errors.ts'
+import { databaseUnavailableError, outcomeUnknownError } from '../errors.ts'
 
 /** A request's deadline, and the time that it has spent waiting for the database. All times are in milliseconds. */
 export class Deadline {
@@ -48,7 +48,10 @@ export class Deadline {
   async run<T>(operation: () => Promise<T>, options?: { mayHaveExecuted?: boolean }): Promise<T> {
     if (this.#waiting++ === 0) this.#waitingSinceMs = performance.now()
     try {
-      return await this.#withTimeout(operation, options?.mayHaveExecuted ? outcomeUnknown : databaseUnavailable)
+      return await this.#withTimeout(
+        operation,
+        options?.mayHaveExecuted ? outcomeUnknownError : databaseUnavailableError,
+      )
     } finally {
       if (--this.#waiting === 0) this.#databaseMs += performance.now() - this.#waitingSinceMs
     }
@@ -58,7 +61,7 @@ export class Deadline {
   async runShared<T extends { databaseMs: number }>(work: () => Promise<T>): Promise<T> {
     const beganAtMs = performance.now()
     try {
-      const result = await this.#withTimeout(work, databaseUnavailable)
+      const result = await this.#withTimeout(work, databaseUnavailableError)
       this.#databaseMs += result.databaseMs
       return result
     } catch (error) {
@@ -69,7 +72,7 @@ export class Deadline {
 
   async #withTimeout<T>(operation: () => Promise<T>, toError: (cause: Error) => Error): Promise<T> {
     const remainingMs = this.#remainingMs
-    if (remainingMs <= 0) throw databaseUnavailable(new Error('deadline passed before the operation started'))
+    if (remainingMs <= 0) throw databaseUnavailableError(new Error('deadline passed before the operation started'))
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<T>((resolve, reject) => {

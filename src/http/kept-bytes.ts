@@ -8,12 +8,12 @@ const MAX_BYTES_OF_CLIENT = 8 * 1024 * 1024
 const MAX_BYTES = 64 * 1024 * 1024
 
 // Created once: a stack trace for each request would be much of what a rejection costs.
-const tooMuchOfClient = new ApiError(
+const tooManyBytesOfClientError = new ApiError(
   'RESOURCE_EXHAUSTED',
   'Too many requests of this client are incomplete, or too many of its responses have not been read.',
   { headers: { 'Retry-After': '1' } },
 )
-const tooMuch = new ApiError(
+const tooManyBytesError = new ApiError(
   'UNAVAILABLE',
   'The service keeps too many incomplete requests; this one was not processed.',
 )
@@ -87,19 +87,20 @@ export class KeptBytes {
   #add(entry: Entry, bytes: number): void {
     const { client, isResponse } = entry
     if (!client.entries.has(entry)) return // dropped, or closed
-    this.#count(entry, bytes)
-    while (client.bytes > MAX_BYTES_OF_CLIENT) this.#drop(isResponse ? oldestResponse(client) : entry, tooMuchOfClient)
-    while (this.#bytes > MAX_BYTES) this.#drop(oldestOf(this.#largestClient()), tooMuch)
+    this.#addBytes(entry, bytes)
+    while (client.bytes > MAX_BYTES_OF_CLIENT)
+      this.#drop(isResponse ? oldestResponse(client) : entry, tooManyBytesOfClientError)
+    while (this.#bytes > MAX_BYTES) this.#drop(oldestOf(this.#largestClient()), tooManyBytesError)
   }
 
   #release(entry: Entry): void {
     const { client } = entry
     if (!client.entries.delete(entry)) return
-    this.#count(entry, -entry.bytes)
+    this.#addBytes(entry, -entry.bytes)
     if (client.entries.size === 0) this.#clients.delete(client.id)
   }
 
-  #count(entry: Entry, bytes: number): void {
+  #addBytes(entry: Entry, bytes: number): void {
     entry.bytes += bytes
     entry.client.bytes += bytes
     this.#bytes += bytes

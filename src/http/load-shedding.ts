@@ -5,7 +5,7 @@ import type { Limits } from '../limits.ts'
 const TICK_MS = 20
 
 /** Created once: capturing a stack trace per rejection would cost a sixth of its time. */
-export const overloaded = new ApiError('UNAVAILABLE', 'The service is overloaded; the request was not processed.')
+export const overloadedError = new ApiError('UNAVAILABLE', 'The service is overloaded; the request was not processed.')
 
 export type LoadShedder = ReturnType<typeof createLoadShedder>
 
@@ -20,7 +20,7 @@ export function createLoadShedder(
   function shedIf(isOverloaded: boolean, reason: keyof typeof counts): void {
     if (!isOverloaded) return
     counts[reason]++
-    throw overloaded
+    throw overloadedError
   }
 
   const shedIfLate = () => shedIf(lag.ms() > shedLagMs, 'event_loop')

@@ -77,7 +77,7 @@ export function beginRequest(req: Request, res: Response, handlerTimeoutMs: numb
  * that is no path (RFC 9112 §3.2), Transfer-Encoding in HTTP/1.0, where other servers may see another end of the body
  * (RFC 9112 §6.1), and an expectation other than 100-continue (RFC 9110 §10.1.1).
  */
-export function validateRequestHead({ headers, headersDistinct, httpVersion, url }: Request): void {
+export function requireValidHead({ headers, headersDistinct, httpVersion, url }: Request): void {
   const hosts = headersDistinct.host ?? []
   const isHostValid =
     hosts.length === 1 ? HOST_AND_PORT.test(hosts[0] ?? '') : hosts.length === 0 && httpVersion === '1.0'

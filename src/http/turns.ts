@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import type { Limits } from '../limits.ts'
 import type { KeptBytes } from './kept-bytes.ts'
-import { overloaded } from './load-shedding.ts'
+import { overloadedError } from './load-shedding.ts'
 import { callerOf } from './request.ts'
 
 /** How much of each turn of the event loop one client may take, in milliseconds. */
@@ -54,7 +54,7 @@ export class Turns {
     const [oldest] = client.waiters
     if (oldest && performance.now() - oldest.sinceMs > this.#maxWaitMs) {
       this.counts.client++
-      return Promise.reject(overloaded)
+      return Promise.reject(overloadedError)
     }
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
@@ -63,7 +63,7 @@ export class Turns {
           hold.release()
           if (!req.deadline.hasPassed) return void this.#measure(client, work).then(resolve, reject)
           this.counts.client++
-          reject(overloaded)
+          reject(overloadedError)
         },
       }
       const leave = () => client.waiters.delete(waiter)

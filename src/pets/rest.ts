@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
 import { handleCreate, handleGet, handleList, idempotencyHeader, listQuery } from '../rest/handlers.ts'
-import { ConditionalHeaders, ETAG, header, json } from '../rest/openapi/components.ts'
+import { ConditionalHeaders, ETAG, header, jsonContent } from '../rest/openapi/components.ts'
 import { CREATE_ERRORS, createBody, createResponses, listResponses } from '../rest/openapi/components.ts'
 import type { Operation, RestApi } from '../rest/operation.ts'
 import { Int64, PAGE_SIZE } from '../store/contract.ts'
@@ -112,7 +112,7 @@ const getPet: Operation = {
       200: {
         description: 'The animal.',
         headers: getHeaders,
-        content: json(Animal, { rex: { summary: 'An animal', value: REX } }),
+        content: jsonContent(Animal, { rex: { summary: 'An animal', value: REX } }),
       },
       304: { description: 'The animal has not changed.', headers: getHeaders },
     },

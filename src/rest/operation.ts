@@ -54,4 +54,4 @@ export type CreateHandler = (
   base: string,
 ) => (req: Request, res: Response) => Promise<void>
 
-export type PublicUrls = Pick<Config, 'PRODUCTION_URL' | 'STAGING_URL' | 'OIDC_ISSUER'>
+export type PublicConfig = Pick<Config, 'PRODUCTION_URL' | 'STAGING_URL' | 'OIDC_ISSUER'>

@@ -4,10 +4,10 @@ import { parseBody, receiveBody } from '../http/body.ts'
 import { addReadRoute, allowMethods } from '../http/allowed-methods.ts'
 import { staticPage, staticText } from '../http/static.ts'
 import { openapi } from './openapi/document.ts'
-import type { Operation, OperationDependencies, PublicUrls, RestApi } from './operation.ts'
+import type { Operation, OperationDependencies, PublicConfig, RestApi } from './operation.ts'
 
 /** By route, the headers of all of its responses. */
-export function toRouteHeaders(operations: Operation[], config: PublicUrls): Map<string, Map<string, string>> {
+export function toRouteHeaders(operations: Operation[], config: PublicConfig): Map<string, Map<string, string>> {
   const routes = new Map<string, Map<string, string>>()
   for (const { path, toHeaders } of operations) {
     if (toHeaders) routes.set(`/v1${path}`, new Map(Object.entries(toHeaders(referenceBase(config, path)))))
@@ -16,7 +16,12 @@ export function toRouteHeaders(operations: Operation[], config: PublicUrls): Map
 }
 
 /** The routes of the REST API (specification §4), below `/v1`. */
-export function addRestRoutes(app: Express, operations: Operation[], config: PublicUrls, deps: OperationDependencies) {
+export function addRestRoutes(
+  app: Express,
+  operations: Operation[],
+  config: PublicConfig,
+  deps: OperationDependencies,
+) {
   for (const path of new Set(operations.map((operation) => operation.path))) {
     const route = app.route(`/v1${path.replace(/\{(\w+)\}/g, ':$1')}`)
     const ofPath = operations.filter((operation) => operation.path === path)
@@ -38,7 +43,7 @@ export function addRestRoutes(app: Express, operations: Operation[], config: Pub
 }
 
 /** `/openapi.json`, and `/docs`: the API reference with Swagger UI. The page loads nothing from other origins. */
-export function addDocsRoutes(app: Express, apis: RestApi[], config: PublicUrls): void {
+export function addDocsRoutes(app: Express, apis: RestApi[], config: PublicConfig): void {
   const document = () => JSON.stringify(openapi(apis, config), null, 2)
   addReadRoute(app, '/openapi.json', staticText('application/json', document))
   // `data:` for the icons in Swagger UI's style sheet.
@@ -50,7 +55,7 @@ export function addDocsRoutes(app: Express, apis: RestApi[], config: PublicUrls)
  * from requests; only a reference that is relative to the URL of the request (RFC 3986 §5) leads back through the proxy.
  * @param path of the request, below `/v1`
  */
-function referenceBase({ PRODUCTION_URL, STAGING_URL }: PublicUrls, path: string): string {
+function referenceBase({ PRODUCTION_URL, STAGING_URL }: PublicConfig, path: string): string {
   const prefixed = [PRODUCTION_URL, STAGING_URL].some((url) => url !== undefined && new URL(url).pathname !== '/v1')
   return prefixed ? '../'.repeat(path.split('/').length - 2) : '/v1/'
 }

@@ -1,4 +1,4 @@
-import { invalidArgument } from '../errors.ts'
+import { invalidArgumentError } from '../errors.ts'
 import { isInt64, jsonTypeOf, parseInt64 } from './contract.ts'
 import { type Filter, membersOf, type Resource } from './resource.ts'
 
@@ -38,7 +38,7 @@ export function createCursors<R extends Resource>(resource: R) {
     const id = Buffer.from(cursor, 'base64url').toString('latin1').split(':').at(-1)
     const position = parseInt64(id ?? '')
     if (position !== undefined && toCursor(position, key) === cursor) return position
-    throw invalidArgument([{ path: [argument], message: 'must be a cursor from a list with the same filter' }])
+    throw invalidArgumentError([{ path: [argument], message: 'must be a cursor from a list with the same filter' }])
   }
 
   return { filterKey, toCursor, parseCursor }

@@ -58,7 +58,7 @@ function claimAndInsert(resource: Resource): string {
       AS request (n int, lock bigint, api_key_id bigint, key text, fingerprint text, item json)
     ${absent && `CROSS JOIN ${populated} AS input`}
   ), used AS (
-    SELECT request.n AS request_n, existing.fingerprint AS key_fingerprint, item.*
+    SELECT request.n AS request_n, existing.fingerprint AS used_fingerprint, item.*
     FROM request
     CROSS JOIN LATERAL (
       SELECT * FROM "public"."idempotency_key"
@@ -86,7 +86,7 @@ function claimAndInsert(resource: Resource): string {
     CROSS JOIN ${populated} AS input
     RETURNING ${returned}
   )
-  SELECT request.n AS claimant_n, used.key_fingerprint, ${createdOrUsed}${absent && ', absent_members'}
+  SELECT request.n AS claimant_n, used.used_fingerprint, ${createdOrUsed}${absent && ', absent_members'}
   FROM request
   LEFT JOIN claimed USING (api_key_id, key)
   LEFT JOIN created ON created.id = claimed.id
@@ -97,7 +97,7 @@ function claimAndInsert(resource: Resource): string {
 interface Claim extends Record<string, unknown> {
   claimant_n: number
   id: bigint | null
-  key_fingerprint: Buffer | null
+  used_fingerprint: Buffer | null
   /** Those that refer to no row. */
   absent_members?: string[]
 }
@@ -127,17 +127,17 @@ export function createIdempotentInsert<R extends Resource>(resource: R, { batch 
       throw new ApiError('INVALID_ARGUMENT', `Idempotency-Key: ${message}`, { fields })
     }
     const fingerprint = fingerprintOf(resource, input)
-    const claimed = await claim({ clientId, key, row: toRow(input), fingerprint })
-    if (!claimed?.key_fingerprint) {
-      if (claimed?.id != null) return { item: toItem(claimed, input), replayed: false }
-      if (claimed?.absent_members?.length) return absentFields(resource, claimed.absent_members)
+    const outcome = await claim({ clientId, key, row: toRow(input), fingerprint })
+    if (!outcome?.used_fingerprint) {
+      if (outcome?.id != null) return { item: toItem(outcome, input), replayed: false }
+      if (outcome?.absent_members?.length) return absentFields(resource, outcome.absent_members)
       throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
     }
     // The item may have been deleted: only version 1's column has a foreign key.
-    if (!fingerprint.equals(claimed.key_fingerprint) || claimed.id === null) {
+    if (!fingerprint.equals(outcome.used_fingerprint) || outcome.id === null) {
       throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another request.')
     }
-    return { item: toItem(claimed), replayed: true }
+    return { item: toItem(outcome), replayed: true }
   }
 }
 
@@ -162,7 +162,7 @@ function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
   return claimants.map((claimant, n) => {
     const id = clientKey(claimant)
     const claim = byNumber.get(n) ?? used.get(id)
-    if (claim?.key_fingerprint) used.set(id, claim)
+    if (claim?.used_fingerprint) used.set(id, claim)
     return claim
   })
 }

@@ -59,7 +59,12 @@ interface PageQuery {
 
 export type List<R extends Resource> = ReturnType<typeof createList<R>>
 
-export function createList<R extends Resource>(resource: R, { batch }: Statements, onReplicas = true) {
+/** @param onReplicas whether replicas execute it, if there are any */
+export function createList<R extends Resource>(
+  resource: R,
+  { batch }: Statements,
+  { onReplicas }: { onReplicas: boolean },
+) {
   const table = describeTable(resource)
   const batchPages = (members: string[], backward: boolean) =>
     batch({

@@ -1,5 +1,5 @@
 import type { RunStatement, Statements } from '../database/statements.ts'
-import { ApiError, invalidArgument, toApiError } from '../errors.ts'
+import { ApiError, invalidArgumentError, toApiError } from '../errors.ts'
 import { parseInt64 } from './contract.ts'
 import { createIdempotentInsert, type IdempotencyRequest } from './idempotency.ts'
 import { createCount, createList, type ListQuery } from './lists.ts'
@@ -20,8 +20,8 @@ export function createStore<R extends Resource>(
   runCount: RunStatement,
   onCreate = () => {},
 ) {
-  const readList = createList(resource, statements)
-  const readListOnPrimary = createList(resource, statements, false)
+  const readList = createList(resource, statements, { onReplicas: true })
+  const readListOnPrimary = createList(resource, statements, { onReplicas: false })
   const byId = createLookup(resource, statements)
   const insert = createInsert(resource, statements)
   const insertOnce = createIdempotentInsert(resource, statements)
@@ -44,14 +44,14 @@ export function createStore<R extends Resource>(
 
   /**
    * Resolves after the commit. With `once`, repeats return the item that the first request created.
-   * @param argument where the input is, as for invalidArgument
+   * @param argument where the input is, as for invalidArgumentError
    * @throws ApiError INVALID_ARGUMENT when the input refers to a row that does not exist, UNAVAILABLE when the item was
    *   certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and with `once` the errors of createIdempotentInsert
    */
   async function create(input: Input<R>, once?: IdempotencyRequest, argument: string[] = []): Promise<Created<R>> {
     try {
       const created = await (once ? insertOnce(once, input) : insert(input))
-      if (Array.isArray(created)) throw invalidArgument(created, argument)
+      if (Array.isArray(created)) throw invalidArgumentError(created, argument)
       return created
     } catch (error) {
       throw toApiError(error, { mayHaveExecuted: true })

@@ -145,7 +145,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
   const newest = BigInt(SMALL)
   const sent = recordStatements(service)
 
-  const list = createList(animals, statements)
+  const list = createList(animals, statements, { onReplicas: true })
   const { run } = createStatements(pool)
   const state = { recent: new RecentItems<typeof animals>(newest), newestPosition: newest }
   const follow = createFollow(animals, {

@@ -141,8 +141,8 @@ describe('a rate limit when the clock of the machine is changed', () => {
 test('memory is bounded for any number of IP addresses: only the most recent ones are counted', () => {
   const limiter = createRateLimiter('test', 1, 60, 'Too many.')
   limiter.consume('first', 1)
-  expect(() => limiter.check('first')).toThrow('Too many.')
+  expect(() => limiter.requirePoint('first')).toThrow('Too many.')
   for (let n = 0; n < MAX_CLIENTS; n++) limiter.consume(`other ${n}`, 1)
-  limiter.check('first')
-  expect(() => limiter.check('other 0')).toThrow('Too many.')
+  limiter.requirePoint('first')
+  expect(() => limiter.requirePoint('other 0')).toThrow('Too many.')
 })

@@ -24,7 +24,7 @@ function createTools({ database, databaseUrl }: TestService, ends: (() => unknow
       const statements = createStatements(pool as unknown as Pool) // all that it uses of a pool
       const feed = new Feed(
         animals,
-        { feedLoop: statements, feedPages: statements },
+        { feedLoopStatements: statements, feedPageStatements: statements },
         {
           maxWaitMs: 100_000,
           observe: (event) => event.type === 'feed-failed' && onError(event.error),

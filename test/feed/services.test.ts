@@ -20,8 +20,8 @@ test('the loops of two resources take turns: one of them reads at a time', async
       }),
   }
   const statements = createStatements(pool)
-  const feedLoop = createStatements(oneAtATime(counted))
-  const database = { statements, runCount: statements.run, feedLoop, feedPages: statements }
+  const feedLoopStatements = createStatements(oneAtATime(counted))
+  const database = { statements, runCount: statements.run, feedLoopStatements, feedPageStatements: statements }
   const services = createResourceServices(resources, database, { maxWaitMs: 100_000, observe() {} })
   const controller = new AbortController()
   const received = resources.map((resource) =>

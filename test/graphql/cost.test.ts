@@ -5,7 +5,7 @@ import type { Animal, animals, NewPet } from '../../src/pets/animal.ts'
 import { ApiError } from '../../src/errors.ts'
 import { createAnalyze } from '../../src/graphql/analysis.ts'
 import { Execution } from '../../src/graphql/plugins/executor.ts'
-import { checkLimits, MAX_TOKENS, REPORT } from '../../src/graphql/plugins/document-limits.ts'
+import { exceededLimits, MAX_TOKENS, REPORT } from '../../src/graphql/plugins/document-limits.ts'
 import type { ListQuery } from '../../src/store/lists.ts'
 import { Deadline } from '../../src/http/deadline.ts'
 import { fragments, RULES, schema, selectionSetOf } from './random-document.ts'
@@ -135,7 +135,7 @@ test(
           for (const { operationName, variables } of inputs) {
             const operation = getOperationAST(parsed, operationName) ?? expect.unreachable()
             const analysis = analyze(parsed)
-            if (checkLimits(analysis).length) continue
+            if (exceededLimits(analysis).length) continue
             const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], variables, REPORT)
             if (!coerced) {
               counted.rejected++

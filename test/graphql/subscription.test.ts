@@ -298,14 +298,14 @@ describe('a stream ends', () => {
     await service.database.pool.query(more) // than the feed keeps when it begins
     const { data } = await service.graphql('{ pets(last: 1) { edges { cursor } } }')
     const after = (data as unknown as { pets: { edges: [{ cursor: string }] } }).pets.edges[0].cursor
-    const { pool, background } = service.database
+    const { pool, backgroundPool } = service.database
     let [pages, release] = [0, () => {}]
     const released = new Promise<void>((resolve) => (release = resolve))
     const holdPages = async ({ text }: Statement, send: () => Promise<unknown>) => {
       if (text.includes('AS page') && ++pages) await released
       return send()
     }
-    interceptStatements(service, holdPages, [background])
+    interceptStatements(service, holdPages, [backgroundPool])
     const open = (key = service.key) => openStream({ ...service, key }, { query: NEW, variables: { after } })
     const [peer, key] = [await service.startPeer(), await service.keys.issue('short')]
     const streams = await Promise.all(Array.from({ length: 100 }, (_, n) => open(n ? undefined : key)))

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { handleCreate, handleGet, handleList, idempotencyHeader, listQuery } from '../../src/rest/handlers.ts'
 import { ConditionalHeaders, CREATE_ERRORS, createBody } from '../../src/rest/openapi/components.ts'
-import { createResponses, ETAG, json, listResponses } from '../../src/rest/openapi/components.ts'
+import { createResponses, ETAG, jsonContent, listResponses } from '../../src/rest/openapi/components.ts'
 import type { Operation, RestApi } from '../../src/rest/operation.ts'
 import { Int64, PAGE_SIZE } from '../../src/store/contract.ts'
 import { createCursors } from '../../src/store/cursor.ts'
@@ -66,7 +66,7 @@ const getOrder: Operation = {
     summary: 'Get an order',
     description: 'One order.',
     responses: {
-      200: { description: 'The order.', headers: { ETag: ETAG }, content: json(Order, examples) },
+      200: { description: 'The order.', headers: { ETag: ETAG }, content: jsonContent(Order, examples) },
       304: { description: 'The order has not changed.', headers: { ETag: ETAG } },
     },
   },

@@ -2,7 +2,7 @@ import { type ExecutionArgs, getVariableValues, type GraphQLSchema } from 'graph
 import { consumeQuota, type RateLimiter } from '../../auth/rate-limit.ts'
 import type { Analyze } from '../analysis.ts'
 import type { PipelineContext, Plugin } from '../context.ts'
-import { limitExceeded, MAX_COST, REPORT } from './document-limits.ts'
+import { limitExceededError, MAX_COST, REPORT } from './document-limits.ts'
 
 /** Coerces the variables, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota. */
 export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: RateLimiter | undefined): Plugin {
@@ -14,7 +14,7 @@ export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: 
     if (!coerced) throw new AggregateError(errors)
     args.variableValues = coerced
     const requested = analyze(args.document).costOf(context.operation, coerced)
-    if (requested > limit) throw limitExceeded('The cost', requested, limit)
+    if (requested > limit) throw limitExceededError('The cost', requested, limit)
     context.cost = { requested, limit }
     if (clientLimiter && requested > 1) consumeQuota(clientLimiter, context.req, context.res, requested - 1)
   }

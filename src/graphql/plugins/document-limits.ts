@@ -33,7 +33,7 @@ export function useLimits(analyze: Analyze): Plugin {
   const check = onceForRules((schema, document, rules) => {
     const rejected = validate(schema, document, FIRST_RULES, { maxErrors: 1 })
     if (rejected.length) return rejected
-    const exceeded = checkLimits(analyze(document))
+    const exceeded = exceededLimits(analyze(document))
     return exceeded.length ? exceeded : validate(schema, document, rules, REPORT)
   })
   return {
@@ -77,14 +77,14 @@ function parseWithinLimits(text: string): DocumentNode {
   }
 }
 
-export function checkLimits(stats: DocumentStats): GraphQLError[] {
+export function exceededLimits(stats: DocumentStats): GraphQLError[] {
   return Object.entries(DOCUMENT_LIMITS).flatMap(([name, { label, limit }]) => {
     const value = stats[name as keyof DocumentStats] // the keys of the type's own record
-    return value > limit ? limitExceeded(label, value, limit) : []
+    return value > limit ? limitExceededError(label, value, limit) : []
   })
 }
 
-export function limitExceeded(label: string, value: number, limit: number): GraphQLError {
+export function limitExceededError(label: string, value: number, limit: number): GraphQLError {
   const extensions = { code: 'GRAPHQL_VALIDATION_FAILED' }
   return new GraphQLError(`${label} is ${value}; the limit is ${limit}.`, { extensions })
 }

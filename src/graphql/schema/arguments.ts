@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isInt64, PAGE_SIZE, PageSize, parseInt64 } from '../../store/contract.ts'
-import { ApiError, invalidArgument } from '../../errors.ts'
+import { ApiError, invalidArgumentError } from '../../errors.ts'
 import { createCursors } from '../../store/cursor.ts'
 import type { ListQuery } from '../../store/lists.ts'
 import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../store/idempotency.ts'
@@ -59,7 +59,7 @@ export function createToInput<R extends Resource>({ input: schema }: R) {
     const { data, error } = schema.safeParse(
       Object.fromEntries(members.map(([member, toContract]) => [member, toContract(values[member])])),
     )
-    if (error) throw invalidArgument(error.issues, ['input'])
+    if (error) throw invalidArgumentError(error.issues, ['input'])
     return data as Input<R> // of the same schema
   }
 }
@@ -81,7 +81,7 @@ export function createListArguments<R extends Resource>(resource: R) {
     /** @throws ApiError INVALID_ARGUMENT */
     toFilter(args: object): Filter<R> {
       const { data, error } = FilterArgs.safeParse(args)
-      if (error) throw invalidArgument(error.issues)
+      if (error) throw invalidArgumentError(error.issues)
       return data as Filter<R> // of its members
     },
     /** @throws ZodError, ApiError INVALID_ARGUMENT */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Request, Response } from 'express'
-import { noLongerValid } from '../../auth/authenticate.ts'
+import { noLongerValidError } from '../../auth/authenticate.ts'
 import { ApiError, toApiError } from '../../errors.ts'
 import { recordError } from '../../http/error-handler.ts'
 import { callerOf } from '../../http/request.ts'
@@ -11,7 +11,7 @@ import { copyOf } from './events.ts'
 import type { Subscription } from './subscribe.ts'
 import { SSE, type Transport } from './transports.ts'
 
-const notVerified = new ApiError('UNAVAILABLE', 'The API key could not be verified: subscribe again.')
+const notVerifiedError = new ApiError('UNAVAILABLE', 'The API key could not be verified: subscribe again.')
 
 /** Pause between two heartbeats, in milliseconds: common proxies close a connection that is idle for 15 seconds or more. */
 const HEARTBEAT_MS = 12_000
@@ -59,8 +59,9 @@ export async function sendStream(
   if (res.destroyed) return
   closeWhenIdle(req, res, limits.writeTimeoutMs) // the end must be taken, too: until then the stream counts as open
   // Without `complete`, so that clients reconnect, unless they cannot continue.
-  if (stream.endReason === 'unauthenticated') res.end(lastResult(noLongerValid(callerOf(req))) + transport.complete)
-  else if (stream.endReason === 'unverified') res.end(lastResult(notVerified))
+  if (stream.endReason === 'unauthenticated')
+    res.end(lastResult(noLongerValidError(callerOf(req))) + transport.complete)
+  else if (stream.endReason === 'unverified') res.end(lastResult(notVerifiedError))
   else if (failure?.code === 'INVALID_ARGUMENT') res.end(lastResult(failure) + transport.complete)
   else res.end()
 

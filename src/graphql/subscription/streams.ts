@@ -37,8 +37,8 @@ export type Streams = ReturnType<typeof createStreams>
 type StreamLimits = Pick<Config, 'STREAM_LIMIT'> & Pick<Limits, 'streamsPerClient'>
 
 /** @param verifyKey whether the key or token of a caller is still valid; rejects if that cannot be found out */
-export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, caller: Caller) => Promise<boolean>) {
-  const all = new Map<Stream, { key: KeyHash; caller: Caller }>()
+export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash, caller: Caller) => Promise<boolean>) {
+  const all = new Map<Stream, { keyHash: KeyHash; caller: Caller }>()
   const countByClient = new Map<bigint, number>()
   const ended = Object.fromEntries(END_REASONS.map((reason) => [reason, 0])) as Record<EndReason, number>
   let closedEvents = 0
@@ -47,11 +47,11 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
   const countOf = (clientId: bigint) => countByClient.get(clientId) ?? 0
 
   /** Opens a stream, until its response is closed. @throws ApiError RESOURCE_EXHAUSTED, UNAVAILABLE above a limit */
-  function open(res: Response, caller: Caller, key: KeyHash): Stream {
+  function open(res: Response, caller: Caller, keyHash: KeyHash): Stream {
     const { clientId } = caller
     requireRoom(limits, all.size, countOf(clientId))
     const stream = new Stream()
-    all.set(stream, { key, caller })
+    all.set(stream, { keyHash, caller })
     countByClient.set(clientId, countOf(clientId) + 1)
     if (drainedAtMs !== undefined) endWithin(stream, drainedAtMs - performance.now())
     const close = () => {
@@ -71,9 +71,9 @@ export function createStreams(limits: StreamLimits, verifyKey: (key: KeyHash, ca
 
   function verifyAll(): void {
     const results = new Map<KeyHash, Promise<boolean>>()
-    for (const [stream, { key, caller }] of all) {
-      const result = results.get(key) ?? verifyKey(key, caller)
-      results.set(key, result)
+    for (const [stream, { keyHash, caller }] of all) {
+      const result = results.get(keyHash) ?? verifyKey(keyHash, caller)
+      results.set(keyHash, result)
       void endUnlessValid(stream, result)
     }
   }

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import { createSourceEventStream, type ExecutionResult, type GraphQLSchema } from 'graphql'
 import type { Resource } from '../../store/resource.ts'
-import { keyOf } from '../../auth/authenticate.ts'
+import { keyHashOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { callerOf } from '../../http/request.ts'
 import type { CoercedOperation, GraphQLDependencies, Plugin } from '../context.ts'
@@ -67,7 +67,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
     const { document, operation, coerced } = request
     const selection = toSelection(request)
     const caller = callerOf(req)
-    const stream = streams.open(res, caller, keyOf(req))
+    const stream = streams.open(res, caller, keyHashOf(req))
     const subscriber = { clientId: caller.clientId, signal: stream.signal, lastEventId: lastEventIdOf(req) }
     const source = await createSourceEventStream({
       schema,

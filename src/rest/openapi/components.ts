@@ -46,7 +46,7 @@ export const ConditionalHeaders = z.object({
 })
 
 /** @param schema has an `id` in its metadata */
-export function json(schema: z.ZodType, examples: Json): Json {
+export function jsonContent(schema: z.ZodType, examples: Json): Json {
   return { 'application/json': { schema: { $ref: `#/components/schemas/${nameOf(schema)}` }, examples } }
 }
 
@@ -66,14 +66,14 @@ export function listResponses(schema: z.ZodType, example: string, examples: Json
   const link = header('`next` and `first` (RFC 8288), relative to the URL of the request.', `<${example}>; rel="next"`)
   const headers = { ETag: ETAG, Link: link }
   return {
-    200: { description: 'The page.', headers, content: json(schema, examples) },
+    200: { description: 'The page.', headers, content: jsonContent(schema, examples) },
     304: { description: 'The page has not changed.', headers },
   }
 }
 
 export function createBody({ input, noun }: Resource, examples: Json): Json {
   const description = `The ${noun}, at most ${MAX_BODY_BYTES / 1024} KiB.`
-  return { required: true, description, content: json(input, examples) }
+  return { required: true, description, content: jsonContent(input, examples) }
 }
 
 /** The responses of a creation. @param path below `/v1` */
@@ -90,7 +90,7 @@ export function createResponses({ item, noun }: Resource, path: string, examples
         ),
         'Idempotent-Replayed': { ...replayed, required: false },
       },
-      content: json(item, examples),
+      content: jsonContent(item, examples),
     },
   }
 }

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { type ErrorCode, ERRORS } from '../../errors.ts'
 import { SUMMARY, TITLE, WEBSITE } from '../../project.ts'
-import type { Operation, PublicUrls, RestApi } from '../operation.ts'
-import { ErrorBody, json, type Json, toParameters, toSchema } from './components.ts'
+import type { Operation, PublicConfig, RestApi } from '../operation.ts'
+import { ErrorBody, jsonContent, type Json, toParameters, toSchema } from './components.ts'
 
 /** Version of the interface (specification §9), which differs from that of the service. */
 const INTERFACE_VERSION = '1.0.0'
 
 /** The REST API as OpenAPI 3.1. Its schemas are generated from the zod schemas that validate requests. */
-export function openapi(apis: RestApi[], { PRODUCTION_URL, STAGING_URL, OIDC_ISSUER }: PublicUrls): Json {
+export function openapi(apis: RestApi[], { PRODUCTION_URL, STAGING_URL, OIDC_ISSUER }: PublicConfig): Json {
   const servers = [
     // First, so that "Try it out" works.
     { url: '/v1', description: 'This server (production, staging or local)' },
@@ -64,7 +64,7 @@ function toErrorResponses(errors: ErrorCode[]): Json {
 function toResponse(code: ErrorCode): Json {
   const { status, description } = ERRORS[code]
   const value = { code, message: description, status }
-  return { description, content: json(ErrorBody, { error: { summary: code, value } }) }
+  return { description, content: jsonContent(ErrorBody, { error: { summary: code, value } }) }
 }
 
 const introduction = `Every request needs an API key or an access token.

@@ -43,7 +43,12 @@ type Instance = ReturnType<typeof startInstance>
 /** An instance of the service without HTTP. */
 export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
   const statements = createStatements(pool)
-  const database = { statements, runCount: statements.run, feedLoop: statements, feedPages: statements }
+  const database = {
+    statements,
+    runCount: statements.run,
+    feedLoopStatements: statements,
+    feedPageStatements: statements,
+  }
   const services = createResourceServices([animals], database, { maxWaitMs: TIMEOUT_MS, observe() {} })
   const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity }
   const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))

@@ -7,7 +7,7 @@ import { reasonOf } from './failures.ts'
 export type DatabaseServer = EmbeddedPostgres & { embedded: boolean }
 
 /** The server at `DATABASE_URL`, or the embedded one, which is started if necessary. @param onStop see useEmbeddedPostgres */
-export async function openDatabaseServer(config: Config, onStop?: () => void): Promise<DatabaseServer> {
+export async function resolveDatabaseServer(config: Config, onStop?: () => void): Promise<DatabaseServer> {
   const { DATABASE_URL: url, DATA_DIR } = config
   if (!url) return { ...(await useEmbeddedPostgres(DATA_DIR, [], onStop)), embedded: true }
   try {
