@@ -25,8 +25,14 @@ const LIMITS = {
   verifyTimeoutMs: 500,
 }
 
-/** The time of a statement (`lock_timeout` and `statement_timeout` of PostgreSQL), of its response, and of a connection. */
-export type DatabaseTimeouts = Record<`${'lock' | 'statement' | 'query' | 'checkout'}TimeoutMs`, number>
+/**
+ * The time of a statement (`lock_timeout` and `statement_timeout` of PostgreSQL), of its response, and of the wait for a
+ * connection; for that of counts, as long as a request may take, because they wait for each other.
+ */
+export type DatabaseTimeouts = Record<
+  `${'lock' | 'statement' | 'query' | 'checkout' | 'countCheckout'}TimeoutMs`,
+  number
+>
 
 export type Limits = typeof LIMITS & DatabaseTimeouts
 
@@ -42,6 +48,7 @@ export function limitsOf(config: Pick<Config, 'HANDLER_TIMEOUT_MS'>, changed: Pa
     statementTimeoutMs: 2 * fifthMs,
     queryTimeoutMs: 3 * fifthMs,
     checkoutTimeoutMs: fifthMs,
+    countCheckoutTimeoutMs: config.HANDLER_TIMEOUT_MS,
     ...changed,
   }
 }

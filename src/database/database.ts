@@ -26,8 +26,8 @@ interface DatabaseOptions extends PoolOptions {
 export function createDatabase({ replicaUrls = [], observe, ...options }: DatabaseOptions) {
   const pool = createPool(options)
   const backgroundPool = createPool({ ...options, size: BACKGROUND_POOL_SIZE })
-  /** One connection, because counts may take long. A count waits for it at least as long as any other may take. */
-  const countTimeouts = { ...options.timeouts, checkoutTimeoutMs: options.timeouts.queryTimeoutMs }
+  /** One connection, because counts may take long. */
+  const countTimeouts = { ...options.timeouts, checkoutTimeoutMs: options.timeouts.countCheckoutTimeoutMs }
   const countPool = createPool({ ...options, size: 1, timeouts: countTimeouts })
   const hosts = new Map(replicaUrls.map((url) => [createPool({ ...options, url }), new URL(url).host]))
   const positionPool = createPool({ ...options, size: 1 })

@@ -13,6 +13,7 @@ import { stopClock, waitUntil } from '../support/timeouts.ts'
 const LONG_MS = 1_000_000
 const timeouts = {
   checkoutTimeoutMs: LONG_MS,
+  countCheckoutTimeoutMs: LONG_MS,
   lockTimeoutMs: LONG_MS,
   statementTimeoutMs: LONG_MS,
   queryTimeoutMs: LONG_MS,
