@@ -11,7 +11,7 @@ import { createWriterReads } from '../../src/feed/settled.ts'
 import { createKeyLookup, toKeyHash } from '../../src/auth/key-lookup.ts'
 import { toPreparedStatement } from '../../src/database/pool.ts'
 import { createStatements } from '../../src/database/statements.ts'
-import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
+import { testWithService as test, type TestService, withClient } from '../support/harness.ts'
 import { givenUrl } from '../support/postgres.ts'
 import { recordStatements, type Statement } from '../support/statements.ts'
 
@@ -49,7 +49,7 @@ test('every statement costs the same in a large table as in a small one, for a r
       const { cost, plan } = await explain(client, text, values) // may depend on the values
       expect(cost, `${text}\n${String(values)}\n${plan}`).toBeLessThan(MAX_COST)
     }
-  }, databaseOf(service))
+  }, service.databaseUrl)
 })
 
 test('a page reads few blocks of a large table, whatever the filter, the bounds and the plan', async ({ service }) => {
@@ -73,7 +73,7 @@ test('a page reads few blocks of a large table, whatever the filter, the bounds 
       }
       await client.query('DEALLOCATE ALL')
     }
-  }, databaseOf(service))
+  }, service.databaseUrl)
 })
 
 test('a count of a category without animals reads few blocks, and is not compiled, whatever the plan', async ({
@@ -106,7 +106,7 @@ test('a count of a category without animals reads few blocks, and is not compile
         expect(jit).toBeUndefined()
       }
     }
-  }, databaseOf(service))
+  }, service.databaseUrl)
 })
 
 test('PostgreSQL plans pages, lookups and claims of keys once', async ({ service }) => {
@@ -119,7 +119,7 @@ test('PostgreSQL plans pages, lookups and claims of keys once', async ({ service
     const { rows } = await client.query('SELECT statement, generic_plans FROM pg_prepared_statements')
     expect(rows).toHaveLength(10)
     for (const { statement, generic_plans: uses } of rows) expect(Number(uses), statement).toBeGreaterThan(0)
-  }, databaseOf(service))
+  }, service.databaseUrl)
 })
 
 /**
@@ -231,7 +231,7 @@ test('keys are claimed by the primary key, also before PostgreSQL has statistics
     { name: 'Rex', categoryId: 1n },
   )
   const [{ text, values } = expect.unreachable()] = sent
-  const { plan } = await withClient((client) => explain(client, text, values), databaseOf(owner))
+  const { plan } = await withClient((client) => explain(client, text, values), owner.databaseUrl)
   expect(plan).toContain('"Index Name":"idempotency_key_pkey"')
   expect(plan).toContain('"Index Name":"animal_pkey"')
   expect(plan).not.toMatch(/Seq Scan|created_at_idx/)

@@ -1,16 +1,10 @@
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
-import {
-  withClient,
-  type TestService,
-  testWithSharedService,
-  testWithService as test,
-  databaseOf,
-} from '../support/harness.ts'
+import { bearer, type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
 import { stopClock } from '../support/timeouts.ts'
 
 async function expectInvalidToken({ base }: TestService, key: string): Promise<void> {
-  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
+  const headers = { 'Content-Type': 'application/json', ...bearer(key) }
   for (const response of [
     await fetch(`${base}/v1/pets`, { headers }),
     await fetch(`${base}/graphql`, { method: 'POST', headers, body: '{"query":"{__typename}"}' }),
@@ -21,7 +15,7 @@ async function expectInvalidToken({ base }: TestService, key: string): Promise<v
 }
 
 async function status(service: TestService, key: string): Promise<number> {
-  return (await fetch(`${service.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status
+  return (await fetch(`${service.base}/v1/pets`, { headers: bearer(key) })).status
 }
 
 testWithSharedService(
@@ -54,15 +48,12 @@ describe('a valid key', () => {
     await peer.post({ name: 'x', categoryId: 1 }, { 'Idempotency-Key': 'once' })
     await status(peer, mintKey())
     await peer.stop(0, 0) // writes the usage of keys
-    const rows = await withClient(async (client) => {
-      const tables = await client.query<{ name: string }>('SELECT relname AS name FROM pg_stat_user_tables')
-      let dump = ''
-      for (const { name } of tables.rows)
-        dump += JSON.stringify((await client.query(`SELECT t::text FROM "${name}" t`)).rows)
-      return dump
-    }, databaseOf(service))
-    expect(rows).toContain(service.key.slice(0, 13))
-    expect(rows).not.toContain(service.key.slice(0, 14))
+    const { pool } = service.database
+    const { rows: tables } = await pool.query<{ name: string }>('SELECT relname AS name FROM pg_stat_user_tables')
+    let dump = ''
+    for (const { name } of tables) dump += JSON.stringify((await pool.query(`SELECT t::text FROM "${name}" t`)).rows)
+    expect(dump).toContain(service.key.slice(0, 13))
+    expect(dump).not.toContain(service.key.slice(0, 14))
   })
 
   test('is rejected by every instance within five seconds of its revocation', async ({ service }) => {

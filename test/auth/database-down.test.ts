@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
-import { testWithService as test } from '../support/harness.ts'
+import { bearer, testWithService as test } from '../support/harness.ts'
 import { recordStatements } from '../support/statements.ts'
 import { sendMany } from '../support/raw-http.ts'
 import { stopClock } from '../support/timeouts.ts'
@@ -18,7 +18,7 @@ test('while the database is down, an uncached key is 503, not 401, and a cached 
   }
   const { peer, proxy } = await startBehindProxy(service)
   const sendWithKey = async (key: string, path = '/v1/pets?limit=0') =>
-    (await fetch(peer.base + path, { headers: { Authorization: `Bearer ${key}` } })).status
+    (await fetch(peer.base + path, { headers: bearer(key) })).status
   expect(await sendWithKey(service.key)).toBe(400)
   await proxy.down()
   expect(await sendWithKey(service.key)).toBe(400) // the cached key is accepted; the limit is rejected without a query

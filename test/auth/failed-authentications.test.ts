@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
-import { type TestService, testWithSharedService as test } from '../support/harness.ts'
+import { bearer, type TestService, testWithSharedService as test } from '../support/harness.ts'
 import { stopClock } from '../support/timeouts.ts'
 
 const limit = { limits: { failedAuthentications: 3 } }
@@ -12,7 +12,7 @@ async function authenticate(
   forwardedFor: string,
   path = '/v1/pets',
 ): Promise<number> {
-  const headers = { Authorization: `Bearer ${key}`, 'X-Forwarded-For': forwardedFor }
+  const headers = { ...bearer(key), 'X-Forwarded-For': forwardedFor }
   return (await fetch(base + path, { headers })).status
 }
 
@@ -23,10 +23,7 @@ const sendInvalid = async (service: TestService, times: number, forwardedFor: st
   return statuses
 }
 
-async function countKeyQueries({ send }: TestService): Promise<number> {
-  const metrics = await (await send('/metrics')).text()
-  return Number(/^petstore_key_lookups_total\{result="miss"\} (\d+)$/m.exec(metrics)?.[1])
-}
+const countKeyQueries = ({ metric }: TestService) => metric('petstore_key_lookups_total{result="miss"}')
 
 describe('failed authentications of an IP address', () => {
   test('beyond the limit are 429 with Retry-After, in both APIs; other addresses are not affected', async ({

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { createRateLimiter, MAX_CLIENTS } from '../../src/auth/rate-limit.ts'
-import { type TestService, type TestServiceOptions, testWithSharedService as test } from '../support/harness.ts'
+import { bearer, type TestService, type TestServiceOptions, testWithSharedService as test } from '../support/harness.ts'
+import { rawPost } from '../support/raw-http.ts'
 import { waitFor } from '../support/timeouts.ts'
 
 /** Length of the window. */
@@ -73,8 +74,7 @@ describe('the rate limit of a key', () => {
     for (const path of ['/v1/pets', '/graphql']) {
       const socket = connect(port, '127.0.0.1')
       onTestFinished(() => void socket.destroy())
-      socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nExpect: 100-continue\r\n`)
-      socket.write('Content-Type: application/json\r\nContent-Length: 99\r\n\r\n')
+      socket.write(rawPost({ path, key, lines: ['Expect: 100-continue', 'Content-Length: 99'] }))
       expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 100 /)
     }
     await expectLimited(await send('/v1/pets'))
@@ -102,7 +102,7 @@ describe('the rate limit of a key', () => {
     const other = await service.keys.issue('other')
     expect((await send('/v1/pets')).status).toBe(200)
     expect((await send('/v1/pets')).status).toBe(429)
-    expect((await send('/v1/pets', { headers: { Authorization: `Bearer ${other}` } })).status).toBe(200)
+    expect((await send('/v1/pets', { headers: bearer(other) })).status).toBe(200)
     const anonymous = await fetch(`${base}/v1/pets`)
     expect([anonymous.status, anonymous.headers.get('ratelimit')]).toEqual([401, null])
   })

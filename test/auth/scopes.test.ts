@@ -1,12 +1,13 @@
 import { describe, expect } from 'vitest'
 import { createUsage } from '../../src/auth/usage.ts'
-import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
-import { sendRaw } from '../support/raw-http.ts'
+import { bearer, type TestService, testWithService as test } from '../support/harness.ts'
+import { whileLocked } from '../support/locks.ts'
+import { rawPost, sendRaw } from '../support/raw-http.ts'
 
 const pet = { name: 'Rex', categoryId: 1 }
 
 function graphql({ postGraphQL }: TestService, key: string, query: string, Accept = '*/*'): Promise<Response> {
-  return postGraphQL({ query }, { Authorization: `Bearer ${key}`, Accept })
+  return postGraphQL({ query }, { ...bearer(key), Accept })
 }
 
 async function expectDenied(response: Response, scope: string): Promise<void> {
@@ -21,21 +22,21 @@ describe('a key without the scope is 403 insufficient_scope', () => {
 
   test('pets:write in both APIs and for every media type; reads are 200', async ({ service }) => {
     const key = await service.keys.issue('reader', { scopes: ['pets:read'] })
-    await expectDenied(await service.post(pet, { Authorization: `Bearer ${key}` }), 'pets:write')
+    await expectDenied(await service.post(pet, bearer(key)), 'pets:write')
     for (const type of mediaTypes) await expectDenied(await graphql(service, key, mutation, type), 'pets:write')
     const typename = await graphql(service, key, 'mutation { __typename }')
     expect(await typename.text()).toBe('{"data":{"__typename":"Mutation"}}')
     const byGet = `/graphql?query=${encodeURIComponent(mutation)}`
-    expect((await service.send(byGet, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(405)
+    expect((await service.send(byGet, { headers: bearer(key) })).status).toBe(405)
     expect(await (await graphql(service, key, '{ pets { totalCount } }')).json()).toEqual({
       data: { pets: { totalCount: 0 } },
     })
-    expect((await service.send('/v1/pets', { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
+    expect((await service.send('/v1/pets', { headers: bearer(key) })).status).toBe(200)
   })
 
   test('pets:read in both APIs and for every media type; writes succeed', async ({ service }) => {
     const key = await service.keys.issue('writer', { scopes: ['pets:write'] })
-    const headers = { Authorization: `Bearer ${key}` }
+    const headers = bearer(key)
     await expectDenied(await service.send('/v1/pets', { headers }), 'pets:read')
     await expectDenied(await service.send('/v1/pets/1', { headers }), 'pets:read')
     const queries = [
@@ -63,8 +64,8 @@ describe('a key without the scope is 403 insufficient_scope', () => {
   test('metrics:read, which a new key does not have by default', async ({ service }) => {
     const key = await service.keys.issue('client')
     const scraper = await service.keys.issue('scraper', { scopes: ['metrics:read'] })
-    await expectDenied(await service.send('/metrics', { headers: { Authorization: `Bearer ${key}` } }), 'metrics:read')
-    const headers = { Authorization: `Bearer ${scraper}` }
+    await expectDenied(await service.send('/metrics', { headers: bearer(key) }), 'metrics:read')
+    const headers = bearer(scraper)
     expect((await service.send('/metrics', { headers })).status).toBe(200)
     await expectDenied(await service.send('/v1/pets', { headers }), 'pets:read')
     await expectDenied(await service.post(pet, headers), 'pets:write')
@@ -73,10 +74,10 @@ describe('a key without the scope is 403 insufficient_scope', () => {
   test('before 100 Continue is sent and before the body is read or parsed', async ({ service }) => {
     const key = await service.keys.issue('reader', { scopes: ['pets:read'] })
     for (const body of ['', '{', 'x'.repeat(100_000)]) {
-      await expectDenied(await service.post(body, { Authorization: `Bearer ${key}` }), 'pets:write')
+      await expectDenied(await service.post(body, bearer(key)), 'pets:write')
     }
-    const lines = `Host: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n`
-    const response = await sendRaw(service.port, `POST /v1/pets HTTP/1.1\r\n${lines}`, { until: /"status":403/ })
+    const request = rawPost({ key, lines: ['Content-Length: 9', 'Expect: 100-continue'] })
+    const response = await sendRaw(service.port, request, { until: /"status":403/ })
     expect(response).toMatch(/^HTTP\/1\.1 403 /)
   })
 })
@@ -86,7 +87,7 @@ test('an expired key is 401 invalid_token in both APIs, also if it is cached', a
   const peer = await service.startPeer({ now: () => new Date(now) })
   const key = await service.keys.issue('short', { expiresAt: new Date(now + 60_000) })
   const sendToBoth = async () => {
-    const rest = await peer.send('/v1/pets', { headers: { Authorization: `Bearer ${key}` } })
+    const rest = await peer.send('/v1/pets', { headers: bearer(key) })
     const responses = [rest, await graphql(peer, key, '{ pets { totalCount } }')]
     return responses.map(({ status, headers }) => [status, headers.get('www-authenticate')])
   }
@@ -101,15 +102,16 @@ test('an expired key is 401 invalid_token in both APIs, also if it is cached', a
 })
 
 describe('the usage of a key', () => {
+  const WRITES_OF_KEYS = { table: 'api_key', mode: 'SHARE' } // which allows reads
+
   test('is written in the background without delaying requests, and at shutdown', async ({ service }) => {
     const at = new Date('2026-01-01T00:00:00Z')
     const peer = await service.startPeer({ now: () => at })
     const usage = async () => (await service.keys.list()).map(({ lastUsedAt }) => lastUsedAt)
-    await withClient(async (client) => {
-      await client.query('BEGIN; LOCK TABLE api_key IN SHARE MODE') // allows reads, blocks writes
+    const readAll = async () => {
       for (let n = 0; n < 5; n++) expect((await peer.send('/v1/pets')).status).toBe(200)
-      await client.query('ROLLBACK')
-    }, databaseOf(service))
+    }
+    await whileLocked(service, readAll, WRITES_OF_KEYS)
     expect(await usage()).toEqual([null])
     await peer.stop(0, 0)
     expect(await usage()).toEqual([at])
@@ -126,13 +128,12 @@ describe('the usage of a key', () => {
     usage.recordUse({ keyId: ids[0] })
     recordUses()
     date = '2026-01-02'
-    await withClient(async (client) => {
-      await client.query('BEGIN; LOCK TABLE api_key IN SHARE MODE')
+    const failToFlush = async () => {
       const failed = expect(usage.flush()).rejects.toThrow()
       recordUses()
       await failed
-      await client.query('ROLLBACK')
-    }, databaseOf(service))
+    }
+    await whileLocked(service, failToFlush, WRITES_OF_KEYS)
     await usage.flush()
     const days = (await keys.list()).map(({ lastUsedAt }) => lastUsedAt?.toISOString().slice(0, 10))
     expect(days).toEqual(ids.map((_id, n) => (n ? '2026-01-02' : '2026-01-01')))

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describe, expect } from 'vitest'
-import { testWithService as base } from '../support/harness.ts'
+import { bearer, testWithService as base } from '../support/harness.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
 describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
@@ -29,7 +29,7 @@ describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
 
   test('reads and writes over both APIs, pages, revalidates, and reads errors', async ({ page, service }) => {
     const { base, key } = await service.startPeer({ CORS_ORIGINS: [service.base] })
-    const auth = { Authorization: `Bearer ${key}`, 'X-Request-Id': 'page-1' }
+    const auth = { ...bearer(key), 'X-Request-Id': 'page-1' }
     const json = { ...auth, 'Content-Type': 'application/json', 'Idempotency-Key': 'k' }
     const create = { method: 'POST', headers: json, body: '{"name":"Rex","categoryId":7}' }
     const created = await fetchIn(page, `${base}/v1/pets`, create)

@@ -1,5 +1,5 @@
 import { describe, expect, vi } from 'vitest'
-import { type TestService, testWithSharedService as test } from '../support/harness.ts'
+import { bearer, type TestService, testWithSharedService as test } from '../support/harness.ts'
 import { addressCases } from './addresses.ts'
 import { bodyCases } from './bodies.ts'
 import { type Case, expectCase, expectNoInternals } from './case.ts'
@@ -36,7 +36,7 @@ ${diff}`),
     const allowed = { '/v1/pets': true, '/graphql': true, '/v1/pets/1': false, '/livez': false, '/openapi.json': false }
     await whilePoolExhausted(service, async (key) => {
       for (const [path, post] of Object.entries(allowed)) {
-        const init = { method: 'OPTIONS', headers: { Authorization: `Bearer ${key}` } }
+        const init = { method: 'OPTIONS', headers: bearer(key) }
         const response = await fetch(service.base + path, init)
         expect([path, response.status, await response.text()]).toEqual([path, 204, ''])
         expect(response.headers.get('allow')).toBe(post ? 'GET, HEAD, POST, OPTIONS' : 'GET, HEAD, OPTIONS')
@@ -54,7 +54,7 @@ async function whilePoolExhausted(service: TestService, work: (key: string) => P
   const { max } = pool.options
   const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
   const key = await service.keys.issue('cached')
-  expect((await fetch(`${service.base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
+  expect((await fetch(`${service.base}/v1/pets`, { headers: bearer(key) })).status).toBe(200)
   const connections = await Promise.all(Array.from({ length: max }, () => pool.connect()))
   try {
     await work(key)

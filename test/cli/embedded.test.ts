@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { withMigrationLock } from '../../src/database/migrate.ts'
+import { bearer } from '../support/harness.ts'
 import { kill, testWithProcess as test } from '../support/processes.ts'
 
 const oneLine = /^[^\n]+\n$/
@@ -20,7 +21,7 @@ describe('the embedded PostgreSQL', { concurrent: true }, () => {
     expect((await service.signal('SIGTERM')).code).toBe(0)
 
     const { base } = await sandbox.start()
-    expect((await fetch(`${base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
+    expect((await fetch(`${base}/v1/pets`, { headers: bearer(key) })).status).toBe(200)
   })
 
   test.for(['SIGTERM', 'SIGHUP'] as const)(

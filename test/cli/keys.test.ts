@@ -2,7 +2,7 @@ import { existsSync, openSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { clientScopes, type KeyInfo, mintKey } from '../../src/auth/api-keys.ts'
 import { RESOURCES } from '../../src/resources.ts'
-import { databaseOf, serviceFixture, type TestService, withClient } from '../support/harness.ts'
+import { bearer, serviceFixture, type TestService } from '../support/harness.ts'
 import { runKeysCommand } from '../support/keys-command.ts'
 import { testWithProcess, unreachableDatabaseUrl } from '../support/processes.ts'
 
@@ -22,7 +22,7 @@ const hourMs = 3_600_000
 const prefixOf = (key: string) => key.slice(0, 13)
 
 async function get({ base }: TestService, key: string): Promise<Response> {
-  return fetch(`${base}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
+  return fetch(`${base}/v1/pets`, { headers: bearer(key) })
 }
 
 async function listed({ keys }: TestService, key: string): Promise<KeyInfo | undefined> {
@@ -37,7 +37,7 @@ describe('the keys command', () => {
     const day = new Date(Date.now() + 90 * 24 * hourMs).toISOString().slice(0, 10)
     const key = await keys('create', '--name', 'web shop', '--scopes', 'pets:read', '--expires', '90d')
     expect((await get(service, key)).status).toBe(200)
-    expect((await service.post({ name: 'x', categoryId: 1 }, { Authorization: `Bearer ${key}` })).status).toBe(403)
+    expect((await service.post({ name: 'x', categoryId: 1 }, bearer(key))).status).toBe(403)
 
     const table = await keys('list')
     const heads = table.split('\n')[0]?.split(/ {2,}/)
@@ -86,7 +86,7 @@ describe('the keys command', () => {
     const next = await keys('rotate', prefixOf(key))
     const animals = []
     for (const one of [service.key, key, next]) {
-      const headers = { 'Idempotency-Key': 'once', Authorization: `Bearer ${one}` }
+      const headers = { 'Idempotency-Key': 'once', ...bearer(one) }
       const response = await service.post({ name: 'Rex', categoryId: 1 }, headers)
       const left = /r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]
       animals.push([response.headers.get('idempotent-replayed'), left, await response.text()])
@@ -111,7 +111,7 @@ describe('the keys command', () => {
 
   test('lists all keys into a pipe, however many there are', async ({ service, sandbox }) => {
     const add = `INSERT INTO api_key (name, prefix, hash) SELECT 'one', 'pets_' || n, n::text::bytea FROM generate_series(1, 5000) n`
-    await withClient((client) => client.query(add), databaseOf(service))
+    await service.database.pool.query(add)
     const { stdout } = await sandbox.run('cli/keys.js', ['list'], { DATABASE_URL: service.databaseUrl })
     expect(stdout.trimEnd().split('\n')).toHaveLength(5_002) // with the service's own key, below the titles
   })

@@ -9,7 +9,8 @@ import { describe, expect } from 'vitest'
 import { listMigrations } from '../../src/database/migrate.ts'
 import { REMOVED_VARIABLES } from '../../src/environment.ts'
 import { assets } from '../support/assets.ts'
-import { cloneDatabase, databaseOf, dropDatabase, withClient } from '../support/harness.ts'
+import { bearer, cloneDatabase, databaseOf, dropDatabase, withClient } from '../support/harness.ts'
+import { query } from '../support/postgres.ts'
 import {
   freePort,
   unreachableDatabaseUrl,
@@ -27,11 +28,10 @@ const keyAlone = /^pets_[0-9a-z]{57}\n$/
 const withoutKey = expect.not.stringMatching(/pets_[0-9a-z]{57}/)
 const unavailable = { code: 'UNAVAILABLE', message: expect.any(String), status: 503 }
 
-const get = ({ base }: ServiceProcess, path: string, key = '') =>
-  fetch(base + path, { headers: { Authorization: `Bearer ${key}` } })
+const get = ({ base }: ServiceProcess, path: string, key = '') => fetch(base + path, { headers: bearer(key) })
 
 async function create({ base }: ServiceProcess, key: string, name: string): Promise<unknown> {
-  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+  const headers = { ...bearer(key), 'Content-Type': 'application/json' }
   const body = JSON.stringify({ name, categoryId: 1 })
   const response = await fetch(`${base}/v1/pets`, { method: 'POST', headers, body })
   expect(response.status).toBe(201)
@@ -172,9 +172,8 @@ describe('the service on an external database', { concurrent: true }, () => {
   test('with a failing migration it stays alive, not ready, and tries it once', async ({ sandbox, onTestFinished }) => {
     const databaseUrl = await cloneDatabase()
     onTestFinished(() => dropDatabase(databaseUrl))
-    const sql = (text: string) => withClient((client) => client.query(text), databaseOf({ databaseUrl }))
     const [first] = listMigrations() // its tables exist already
-    await sql(`DELETE FROM _prisma_migrations WHERE migration_name = '${first}'`)
+    await query(databaseUrl, `DELETE FROM _prisma_migrations WHERE migration_name = '${first}'`)
     const service = await sandbox.start({ DATABASE_URL: databaseUrl, MIGRATE_ON_START: 'true' })
     await service.until((printed) => printed.includes('"msg":"migration failed'))
     await sleep(2_000) // a retry would come after 1 second
@@ -208,8 +207,8 @@ describe('the service on an external database', { concurrent: true }, () => {
     const service = await sandbox.start(env, program('main.js'))
     const key = created.stdout.trim()
     expect(await create(service, key, 'Rex')).toMatchObject({ name: 'Rex' })
-    const query = encodeURIComponent('{ pets { totalCount nodes { name } } }')
-    const response = await get(service, `/graphql?query=${query}`, key)
+    const pets = encodeURIComponent('{ pets { totalCount nodes { name } } }')
+    const response = await get(service, `/graphql?query=${pets}`, key)
     expect(await response.json()).toEqual({ data: { pets: { totalCount: 1, nodes: [{ name: 'Rex' }] } } })
     expect((await fetch(`${service.base}/docs`)).status).toBe(200)
     expect(await service.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })

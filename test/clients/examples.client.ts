@@ -6,13 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect } from 'vitest'
 import { readManifest } from '../../src/graphql/plugins/trusted-documents.ts'
-import {
-  databaseOf,
-  testWithService as test,
-  type TestService,
-  type TestServiceOptions,
-  withClient,
-} from '../support/harness.ts'
+import { testWithService as test, type TestService, type TestServiceOptions, withClient } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 import { toFormMessages } from './examples/errors.ts'
 import { fill } from './fill.ts'
@@ -83,7 +77,7 @@ describe.for(Object.entries({ ...graphqlClients, ...restClients }))('%s', ([name
       await waitUntil(() => proxy.creations.length)
       await client.query('ROLLBACK')
       return added
-    }, databaseOf(service))
+    }, service.databaseUrl)
     expect(added).toMatchObject({ pet: rex })
     expect(proxy.creations[0]?.response.body).toContain(`"code":"${code}"`)
     expect(new Set(proxy.creations.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1)
@@ -118,7 +112,7 @@ describe.for(Object.entries({ ...graphqlClients, ...restClients }))('%s', ([name
       const result = await store.addPet(rex)
       await client.query('ROLLBACK')
       return result
-    }, databaseOf(service))
+    }, service.databaseUrl)
     expect(error).toMatchObject({ code: 'UNAVAILABLE' })
     expect(error && toFormMessages(error)).toEqual({ form: 'Nothing was saved. Please try again.' })
     expect(proxy.creations).toHaveLength(4)

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { startTcpProxy, type TcpProxy } from '../chaos/tcp-proxy.ts'
 import { openStream } from '../support/event-stream.ts'
-import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
+import { type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 import { createStreamFetch } from './examples/live.ts'
 import { add, liveClients, openList, streamsOf } from './live-list.ts'
@@ -50,7 +50,7 @@ describe.for(Object.entries(liveClients))('%s', ([, client]) => {
       await add(service, 'last')
       await waitUntil(() => list.names.includes('last'))
       expect(list).toMatchObject({ names: ['last', 'later', 'held', 'first'], errors: [] })
-    }, databaseOf(service))
+    }, service.databaseUrl)
   })
 
   test('sends no request after it was stopped', async ({ service }) => {

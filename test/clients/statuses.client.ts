@@ -4,7 +4,7 @@ import { parse } from 'graphql'
 import { ClientError, GraphQLClient } from 'graphql-request'
 import { createClient } from 'graphql-sse'
 import { describe, expect, onTestFinished, vi } from 'vitest'
-import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
+import { testWithService as test, type TestService, withClient } from '../support/harness.ts'
 import { proxyPrograms, startProxyProgram } from '../support/proxies.ts'
 import { toError as toApolloError } from './examples/apollo.ts'
 import { type PetStoreError, toPetStoreError } from './examples/errors.ts'
@@ -125,7 +125,7 @@ describe.for([direct, ...proxyPrograms])('$name', ({ name, installed }) => {
         await connection.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
         expect(await outcomeOf('{ __typename }', keys.unknown)).toEqual(failed(503, 'UNAVAILABLE'))
         await connection.query('ROLLBACK')
-      }, databaseOf(service))
+      }, service.databaseUrl)
 
       const partial = await outcomeOf('{ __typename pet(id: 404) { id } }')
       expect(partial).toMatchObject({ statuses: sent(294), code: 'NOT_FOUND' })

@@ -7,7 +7,7 @@ import { migrate } from '../../src/database/migrate.ts'
 import { inDatabase, issueKey, withApiKeys } from '../chaos/cluster.ts'
 import { createProgramFolder, postgresBin } from '../chaos/programs.ts'
 import { openStream } from '../support/event-stream.ts'
-import { startService, type TestService } from '../support/harness.ts'
+import { bearer, startService, type TestService } from '../support/harness.ts'
 import { freePort } from '../support/processes.ts'
 import { WITH_ORDERS } from '../second-resource/fixture.ts'
 import { ordersMigration } from '../support/postgres.ts'
@@ -69,7 +69,7 @@ async function withService<T>(url: string, key: string, work: (service: TestServ
 }
 
 async function create(service: TestService, count: number): Promise<void> {
-  for (let n = 0; n < count; n++) expect((await service.post({ name: 'Rex', categoryId: 1 })).status).toBe(201)
+  for (let n = 0; n < count; n++) await service.create()
 }
 
 const subscribe = (service: TestService, id: bigint) =>
@@ -149,7 +149,7 @@ test.skipIf(!postgresBin)(
     await withApiKeys(urls.owner, (keys) => keys.revoke(rows[0].prefix))
     await withService(urls.service, key, async (service) => {
       expect((await service.send('/v1/pets')).status).toBe(200)
-      expect((await service.send('/v1/pets', { headers: { Authorization: `Bearer ${revoked}` } })).status).toBe(401)
+      expect((await service.send('/v1/pets', { headers: bearer(revoked) })).status).toBe(401)
     })
   },
 )

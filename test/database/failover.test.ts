@@ -5,8 +5,6 @@ import { databaseOf, type TestService, testWithService as test, withClient } fro
 import { givenUrl } from '../support/postgres.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
-const pet = { name: 'Tom', categoryId: 1 }
-
 const sql = ({ database }: TestService, text: string) => database.pool.query(text)
 
 test.for(['40001', '40P01'])(
@@ -53,7 +51,7 @@ test('a commit whose wait for the synchronous standby is cancelled is 504 in bot
     expect(await outcome, title).toMatchObject({ status: 504 })
   }
   await setStandby('')
-  expect((await peer.post(pet)).status).toBe(201)
+  await peer.create()
   const { rows } = await sql(service, 'SELECT count(*)::int FROM animal')
   expect(rows).toEqual([{ count: 5 }])
 })
@@ -75,7 +73,7 @@ test('a read-only database is not ready, and its writes are 503, until it accept
   })
   await waitUntil(async () => (await fetch(`${peer.base}/readyz`)).status === 200)
   await peer.log.line({ msg: 'database available again' })
-  expect((await peer.post(pet)).status).toBe(201)
+  await peer.create()
 })
 
 test('every connection to PostgreSQL is probed by TCP after 10 idle seconds', async ({ service }) => {

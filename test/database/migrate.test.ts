@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { listMigrations, migrate, pendingMigrations, withMigrationLock } from '../../src/database/migrate.ts'
-import { databaseOf, testWithService as test, withClient } from '../support/harness.ts'
+import { testWithService as test, withClient } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const migrations = listMigrations()
@@ -50,10 +50,10 @@ describe('an index', () => {
       const migrating = Promise.all(Array.from({ length: 3 }, () => migrate(service.databaseUrl)))
       const creating = "SELECT FROM pg_stat_activity WHERE query LIKE '%CONCURRENTLY%' AND pid <> pg_backend_pid()"
       await waitUntil(async () => (await pool.query(creating)).rowCount === 1)
-      expect((await service.post({ name: 'Tom', categoryId: 1 })).status).toBe(201)
+      await service.create()
       await client.query('COMMIT')
       expect((await migrating).flat()).toEqual([name])
-    }, databaseOf(service))
+    }, service.databaseUrl)
     expect((await pool.query(state)).rows).toMatchObject([{ valid: true }])
   })
 

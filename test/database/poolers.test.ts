@@ -10,6 +10,7 @@ import { createProgramFolder, versionOf } from '../chaos/programs.ts'
 import { defer, expectBoundsHold } from '../faults/chaos-slices.ts'
 import { creations } from '../support/creations.ts'
 import { databaseOf, type TestService, testWithService, withClient } from '../support/harness.ts'
+import { whileLocked } from '../support/locks.ts'
 import { freePort } from '../support/processes.ts'
 import { startListening } from '../support/proxies.ts'
 import { expectPoolHealthy } from './expect-pool-healthy.ts'
@@ -126,10 +127,7 @@ describe.each(cases)('behind PgBouncer, %s', (_title, mode) => {
     await setLimitsOnRole(service)
     const url = await startPgBouncer(service.databaseUrl, mode, { query_timeout: '2' })
     const peer = await service.startPeer({ DATABASE_URL: url })
-    await withClient(async (client) => {
-      await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-      expect(await createAll(peer, 'Rex')).toEqual(Array(4).fill(504))
-    }, databaseOf(service))
+    await whileLocked(service, async () => expect(await createAll(peer, 'Rex')).toEqual(Array(4).fill(504)))
   })
 
   test('a killed PostgreSQL loses no acknowledged animal, and 503 means not stored', async ({ service }) => {

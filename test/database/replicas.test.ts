@@ -22,12 +22,6 @@ const test = base.extend<Fixtures>({
   },
 })
 
-async function create(service: TestService, name: string): Promise<number> {
-  const response = await service.post({ name, categoryId: 1 })
-  expect(response.status).toBe(201)
-  return ((await response.json()) as { id: number }).id
-}
-
 /** The ids of a page, newest first, or the status if it is not 200. */
 async function pageOf(service: TestService): Promise<number[] | number> {
   const response = await service.send('/v1/pets')
@@ -54,7 +48,7 @@ describe('reads of animals', () => {
   test('are executed by the standby, writes by the primary', async ({ replication, start }) => {
     const service = await start()
     const onPrimary = recordStatements(service)
-    const id = await create(service, 'Rex')
+    const id = await service.create()
     await untilTheStandbyReads(service, replication)
     await waitUntil(async () => {
       const before = readsOf(onPrimary)
@@ -69,7 +63,7 @@ describe('reads of animals', () => {
     const onPrimary = recordStatements(service)
     await untilTheStandbyReads(service, replication)
     await replication.standby.query('SELECT pg_wal_replay_pause()')
-    const id = await create(other, 'Rex')
+    const id = await other.create()
     const before = readsOf(onPrimary)
     expect(await pageOf(service)).toEqual([id])
     expect(readsOf(onPrimary)).toBe(before + 1)
@@ -89,7 +83,7 @@ describe('reads of animals', () => {
 
   test('succeed when the standby dies, and when it is back it executes them', async ({ replication, start }) => {
     const service = await start()
-    const id = await create(service, 'Rex')
+    const id = await service.create()
     await untilTheStandbyReads(service, replication)
     const killed = replication.standby.crash()
     for (let round = 0; round < 100; round++) expect(await pageOf(service)).toEqual([id])
@@ -107,7 +101,7 @@ describe('reads of animals', () => {
       "INSERT INTO animal (id, name, category_id) VALUES (1000000, 'of another history', 1)",
     )
     for (let round = 0; round < 5; round++) expect(await pageOf(service)).toEqual([])
-    const id = await create(service, 'Rex')
+    const id = await service.create()
     for (let round = 0; round < 5; round++) expect(await pageOf(service)).toEqual([id])
   })
 

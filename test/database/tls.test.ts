@@ -4,6 +4,7 @@ import type pg from 'pg'
 import { describe, expect, inject } from 'vitest'
 import { migrate } from '../../src/database/migrate.ts'
 import { type Certificate, createCertificate } from '../support/certificates.ts'
+import { bearer } from '../support/harness.ts'
 import { startOwnServer } from '../support/own-server.ts'
 import { query } from '../support/postgres.ts'
 import { runKeysCommand } from '../support/keys-command.ts'
@@ -77,7 +78,7 @@ describe('DATABASE_URL on a PostgreSQL with TLS', () => {
     const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['create', '--name', 'tls'], env)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const { base, signal } = await sandbox.start(env)
-    const headers = { Authorization: `Bearer ${stdout.trim()}`, 'Content-Type': 'application/json' }
+    const headers = { ...bearer(stdout.trim()), 'Content-Type': 'application/json' }
     const body = JSON.stringify({ query: '{ pets { totalCount liveCursor } }' })
     const response = await fetch(`${base}/graphql`, { method: 'POST', headers, body })
     expect(await response.json()).toEqual({ data: { pets: { totalCount: 0, liveCursor: expect.any(String) } } })
@@ -116,7 +117,7 @@ describe('a connection that TLS prevents is a line of a command with the reason,
     const { base, until } = await sandbox.start({ ...env, MIGRATE_ON_START: 'true' })
     await until((log) => log.includes(`"reason":"${reason}`) && log.includes('trying again every second'))
     const { stdout: key } = await runKeysCommand(['create', '--name', 'tls'], server.url(''))
-    const headers = { Authorization: `Bearer ${key.trim()}` }
+    const headers = bearer(key.trim())
     for (const path of ['/readyz', '/v1/pets']) expect((await fetch(base + path, { headers })).status, path).toBe(503)
   })
 

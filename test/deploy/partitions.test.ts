@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { migrate } from '../../src/database/migrate.ts'
 import { createWriterReads } from '../../src/feed/settled.ts'
 import { animals } from '../../src/pets/animal.ts'
-import { databaseOf, testWithService as test, type TestService, withClient } from '../support/harness.ts'
+import { testWithService as test, type TestService, withClient } from '../support/harness.ts'
 
 const page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8')
 const [, sql = ''] = /^```sql\n([^]*?)^```/m.exec(page) ?? []
@@ -57,5 +57,5 @@ test('on partitions an open insert holds the lock that subscriptions wait for', 
     expect(await readWriters()).toHaveLength(1)
     await client.query('COMMIT')
     expect(await readWriters()).toEqual([])
-  }, databaseOf(service))
+  }, service.databaseUrl)
 })

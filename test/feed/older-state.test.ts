@@ -2,15 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { toCursor } from '../../src/pets/animal.ts'
 import { openStream } from '../support/event-stream.ts'
-import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
+import { type TestService, testWithService as test, withClient } from '../support/harness.ts'
+import { query } from '../support/postgres.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const NEW = 'subscription New($after: String) { petCreated(after: $after) { cursor node { id name } } }'
 
-const sql = (service: TestService, text: string) => withClient((client) => client.query(text), databaseOf(service))
+const sql = ({ databaseUrl }: TestService, text: string) => query(databaseUrl, text)
 
-async function create({ post }: TestService, count = 1): Promise<void> {
-  for (let n = 0; n < count; n++) expect((await post({ name: 'Rex', categoryId: 1 })).status).toBe(201)
+async function create(service: TestService, count = 1): Promise<void> {
+  for (let n = 0; n < count; n++) await service.create()
 }
 
 /** @returns the text of a subscription that ends at once */
@@ -89,13 +90,8 @@ test.for(Object.entries(ABOVE))(
 test('a stream that is open while the database goes back to an older state ends, and its cursor is rejected', async ({
   service,
 }) => {
-  const stream = await openStream(service, { query: NEW })
-  await create(service, 5)
-  await stream.received(5)
-  await sql(service, 'ALTER TABLE animal RENAME TO unavailable')
-  await service.log.line({ msg: 'failed to read new items', resource: 'animals' })
+  const { stream, restore } = await streamUntilReadFails(service)
   const next = await withClient(async (client) => {
-    const restore = 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal'
     // An open transaction, because of which a known settled id would be used.
     const insert = "INSERT INTO animal (name, category_id) VALUES ('held', 1)"
     await client.query(`BEGIN; ${restore}; COMMIT AND CHAIN; ${insert}`)
@@ -104,7 +100,7 @@ test('a stream that is open while the database goes back to an older state ends,
     await sleep(500) // a stream that does not wait would have begun, or begin too late to fail the test
     await client.query('COMMIT')
     return opened
-  }, databaseOf(service))
+  }, service.databaseUrl)
   await waitUntil(() => stream.ended)
   expect(stream.text).toContain('begin with a new page')
   expect(await rejected(service, { after: stream.events()[4]?.id })).toContain('begin with a new page')
@@ -116,11 +112,17 @@ test('a stream that is open while the database goes back to an older state ends,
   ])
 })
 
-/** A stream with five animals, whose feed cannot read. @returns it, and SQL that restores an empty table */
-async function streamUntilReadFails(service: TestService) {
+/** Opens a stream, and waits until it has received five animals. */
+async function streamOfFive(service: TestService) {
   const stream = await openStream(service, { query: NEW })
   await create(service, 5)
   await stream.received(5)
+  return stream
+}
+
+/** A stream with five animals, whose feed cannot read. @returns it, and SQL that restores an empty table */
+async function streamUntilReadFails(service: TestService) {
+  const stream = await streamOfFive(service)
   await sql(service, 'ALTER TABLE animal RENAME TO unavailable')
   await service.log.line({ msg: 'failed to read new items', resource: 'animals' })
   return { stream, restore: 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal' }
@@ -135,42 +137,30 @@ test('a page of an older state has a liveCursor of that state, before the feed h
 
 test('an older state in which more animals were added than were lost ends a stream, too', async ({ service }) => {
   const { stream, restore } = await streamUntilReadFails(service)
-  await sql(
-    service,
-    `BEGIN; ${restore}; INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 9) AS n; COMMIT`,
-  )
+  await sql(service, `BEGIN; ${restore}; ${GIVEN_AGAIN}; COMMIT`)
   await waitUntil(() => stream.ended)
   expect(stream.text).toContain('begin with a new page')
   expect(stream.text).not.toContain('"id":"9"')
 })
 
-const RESTARTED = {
-  'TRUNCATE … RESTART IDENTITY': 'TRUNCATE animal RESTART IDENTITY CASCADE',
-  'setval to a lower id': "SELECT setval('animal_id_seq', 2)",
+const GIVEN_AGAIN = 'INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 9) AS n'
+
+const ENDING = {
+  'set back': "SELECT setval('animal_id_seq', 2)",
+  'restarted, and has given as many ids again': `TRUNCATE animal RESTART IDENTITY CASCADE; ${GIVEN_AGAIN}`,
+  'set back below a truncated table, and has given as many ids again': `
+    TRUNCATE animal CASCADE; SELECT setval('animal_id_seq', 1, false); ${GIVEN_AGAIN}`,
+  'set back below another table, and has given as many ids again': `
+    ALTER TABLE animal RENAME TO former; SELECT setval('animal_id_seq', 1, false);
+    CREATE TABLE animal (LIKE former INCLUDING ALL); ${GIVEN_AGAIN}`,
 }
 
-const REPLACED = {
-  'was restarted': 'TRUNCATE animal RESTART IDENTITY CASCADE',
-  'was set back below a truncated table': "TRUNCATE animal CASCADE; SELECT setval('animal_id_seq', 1, false)",
-  'was set back below another table': `ALTER TABLE animal RENAME TO former; SELECT setval('animal_id_seq', 1, false);
-    CREATE TABLE animal (LIKE former INCLUDING ALL)`,
-}
-
-test.for(Object.entries(REPLACED))(
-  'a sequence that %s and has given as many ids again ends a stream, too',
-  async ([, replace], { service }) => {
-    const stream = await openStream(service, { query: NEW })
-    await create(service, 5)
-    await stream.received(5)
-    await sql(
-      service,
-      `BEGIN; ${replace};
-    INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 9) AS n; COMMIT`,
-    )
-    await waitUntil(() => stream.ended)
-    expect(stream.text).toContain('begin with a new page')
-  },
-)
+test.for(Object.entries(ENDING))('a sequence that was %s ends a stream', async ([, change], { service }) => {
+  const stream = await streamOfFive(service)
+  await sql(service, `BEGIN; ${change}; COMMIT`)
+  await waitUntil(() => stream.ended)
+  expect(stream.text).toContain('begin with a new page')
+})
 
 const KEPT = {
   'the CACHE of the sequence is altered': 'ALTER SEQUENCE animal_id_seq CACHE 20; ALTER SEQUENCE animal_id_seq CACHE 1',
@@ -178,22 +168,12 @@ const KEPT = {
 }
 
 test.for(Object.entries(KEPT))('a stream goes on when %s', async ([, change], { service }) => {
-  const stream = await openStream(service, { query: NEW })
-  await create(service, 5)
+  const stream = await streamOfFive(service)
   await sql(service, change)
   await sleep(2_500) // the sequence is read once a second
   await create(service)
   await stream.received(6)
   expect(stream.ended).toBeFalsy()
-})
-
-test.for(Object.entries(RESTARTED))('%s beneath a stream ends it', async ([, change], { service }) => {
-  const stream = await openStream(service, { query: NEW })
-  await create(service, 5)
-  await stream.received(5)
-  await sql(service, change)
-  await waitUntil(() => stream.ended)
-  expect(stream.text).toContain('begin with a new page')
 })
 
 /** Adds an animal, again while its id is taken. */
@@ -223,7 +203,7 @@ test.for(Object.entries(SEQUENCES))(
       resource: 'animals',
       reason: `there are ids above the sequence: SELECT setval('"public"."animal_id_seq"', (SELECT max(id) FROM "public"."animal"))`,
     })
-    expect(await (await service.send('/metrics')).text()).toContain(`petstore_sequence_behind ${1_000 - last}`)
+    expect(await service.metric('petstore_sequence_behind')).toBe(1_000 - last)
     const { data } = await service.graphql('{ pets { liveCursor nodes { id } } }')
     const page = data?.['pets'] as unknown as { liveCursor: string; nodes: { id: string }[] }
     expect([page.liveCursor, page.nodes[0]?.id]).toEqual([settled, '1000'])
@@ -242,5 +222,5 @@ test('a probe notices a sequence with CACHE, without a stream', async ({ service
   await sql(service, 'ALTER SEQUENCE animal_id_seq CACHE 20')
   expect((await service.send('/readyz')).status).toBe(200)
   await service.log.line({ reason: 'live lists miss animals: ALTER SEQUENCE "public"."animal_id_seq" CACHE 1' })
-  expect(await (await service.send('/metrics')).text()).toContain('petstore_sequence_cache_size 20')
+  expect(await service.metric('petstore_sequence_cache_size')).toBe(20)
 })

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { openStream } from '../support/event-stream.ts'
-import { databaseOf, testWithService as test, withClient } from '../support/harness.ts'
+import { testWithService as test, withClient } from '../support/harness.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
 const INSERT = "INSERT INTO animal (name, category_id) VALUES ('held', 1)"
@@ -11,17 +11,16 @@ test('a page with a liveCursor says that a transaction has not ended', async ({ 
     await client.query(`BEGIN; ${INSERT}`)
     const { errors } = await graphql('{ pets { liveCursor } }')
     expect(errors).toMatchObject([{ message: 'A transaction that adds animals has not ended. Retry later.' }])
-  }, databaseOf(service))
+  }, service.databaseUrl)
 })
 
 test('a live list that waits for an open transaction is logged', async ({ service }) => {
   await openStream(service, { query: 'subscription { petCreated { node { id } } }' })
   await withClient(async (client) => {
     await client.query(`BEGIN; ${INSERT}`)
-    expect((await service.post({ name: 'later', categoryId: 1 })).status).toBe(201)
-    const metrics = async () => (await service.send('/metrics')).text()
-    await waitUntil(async () => (await metrics()).includes('petstore_feed_gap_waits_total 1'))
+    await service.create()
+    await waitUntil(async () => (await service.metric('petstore_feed_gap_waits_total')) === 1)
     stopClock().advance(11_000)
     await service.log.line({ msg: 'new items wait for an open transaction', resource: 'animals' })
-  }, databaseOf(service))
+  }, service.databaseUrl)
 })

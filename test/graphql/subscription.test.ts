@@ -1,10 +1,11 @@
 import { connect } from 'node:net'
-import type pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
 import { largestAsset } from '../support/assets.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { type EventStream, openStream } from '../support/event-stream.ts'
 import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
+import { countBlocked, whileLocked } from '../support/locks.ts'
+import { rawPost } from '../support/raw-http.ts'
 import { interceptStatements, type Statement } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
@@ -21,16 +22,6 @@ const createdIn = (stream: EventStream) =>
   stream.events().map(({ data }) => (JSON.parse(data) as Created).data.petCreated)
 const namesOf = (stream: EventStream) => createdIn(stream).map(({ node }) => node.name)
 
-async function create({ post }: TestService, name: string, status?: string, categoryId = 1): Promise<void> {
-  expect((await post({ name, categoryId, status })).status).toBe(201)
-}
-
-/** The value of a metric without labels, or with all of these. */
-async function metric({ send }: TestService, series: string): Promise<number> {
-  const lines = (await (await send('/metrics')).text()).split('\n')
-  return Number(lines.find((line) => line.startsWith(`${series} `))?.slice(series.length))
-}
-
 /** Events of 20 KB: 1,500 of them fill the buffers of a connection, and as many of NEW do not. */
 const LARGE = `subscription New { petCreated { cursor node { name ${Array.from({ length: 19 }, (_, n) => `n${n}: name`).join(' ')} } } }`
 
@@ -44,8 +35,8 @@ describe('petCreated', () => {
   test('has what any instance and API adds, and continues on any of them after a cursor', async ({ service }) => {
     const peer = await service.startPeer()
     const first = await openStream(service, { query: NEW })
-    await create(service, 'one')
-    await create(peer, 'two')
+    await service.create({ name: 'one' })
+    await peer.create({ name: 'two' })
     await peer.graphql('mutation { createPet(input: { name: "three", categoryId: 1 }) { id } }')
     await first.received(3)
     first.close()
@@ -63,7 +54,7 @@ describe('petCreated', () => {
       variables: after,
       headers: { 'Last-Event-ID': two?.cursor ?? '' },
     })
-    await create(service, 'four')
+    await service.create({ name: 'four' })
     for (const stream of resumed) {
       await stream.received(3)
       expect(namesOf(stream)).toEqual(['two', 'three', 'four'])
@@ -79,16 +70,16 @@ describe('petCreated', () => {
     }
     const filters = [{ categoryId: '2' }, { categoryId: '2', status: 'sold' }]
     const cursors = [await page('categoryId: 2'), await page('categoryId: 2, status: sold')]
-    for (const category of [1, 2, 3])
+    for (const categoryId of [1, 2, 3])
       for (const status of ['sold', 'pending', undefined])
-        await create(service, `${category} ${status}`, status, category)
+        await service.create({ name: `${categoryId} ${status}`, status, categoryId })
     const live = await openStream(service, { query: NEW, variables: { ...filters[0] } })
     // The feed of a peer without streams begins above these animals, so they are read from the table.
     const peer = await service.startPeer()
     const resumed = []
     for (const [n, filter] of filters.entries())
       resumed.push(await openStream(peer, { query: NEW, variables: { ...filter, after: cursors[n] } }))
-    for (const category of [1, 2]) await create(service, `${category} new`, 'sold', category)
+    for (const categoryId of [1, 2]) await service.create({ name: `${categoryId} new`, status: 'sold', categoryId })
     const [all, sold] = resumed
     await Promise.all([live.received(1), all?.received(4), sold?.received(2)])
     expect([live, ...resumed].map(namesOf)).toEqual([
@@ -111,7 +102,7 @@ describe('petCreated', () => {
       for (const selection of selections.flatMap((one) => Array.from({ length: 3 }, () => one))) {
         const peer = await service.startPeer() // has no feed and no settled id: it waits for the transaction
         await client.query("BEGIN; INSERT INTO animal (name, category_id) VALUES ('held', 1)")
-        await create(service, 'later')
+        await service.create({ name: 'later' })
         const fragment = selection.includes('...') ? 'fragment Page on AnimalConnection { nodes { id } }' : ''
         const response = peer.graphql(`{ pets(first: 5) { ${selection} } } ${fragment}`)
         await waitUntil(async () => (await locksRead(service)) > 0)
@@ -123,12 +114,12 @@ describe('petCreated', () => {
         expect(data.pets.nodes.slice(0, 2).map(({ id }) => Number(id))).toEqual([newest, newest - 1])
         const after = data.pets.liveCursor ?? data.pets.cursor
         const stream = await openStream(peer, { query: NEW, variables: { after } })
-        await create(service, 'new')
+        await service.create({ name: 'new' })
         await stream.received(1)
         expect(namesOf(stream)).toEqual(['new'])
         await peer.stop(0, 0)
       }
-    }, databaseOf(service))
+    }, service.databaseUrl)
   })
 })
 
@@ -182,7 +173,7 @@ describe('the response', () => {
       headers: { Accept: 'text/event-stream' },
     })
     expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST'])
-    expect(await metric(service, 'petstore_streams')).toBe(0)
+    expect(await service.metric('petstore_streams')).toBe(0)
   })
 
   test('to a query or a rejected document is a stream of one result, if only that is accepted', async ({ service }) => {
@@ -219,7 +210,7 @@ describe('the response', () => {
     const unavailable = await openStream(others, { query: NEW })
     expect([unavailable.status, unavailable.headers['retry-after']]).toEqual([503, '1'])
     own[0]?.close()
-    await waitUntil(async () => (await metric(peer, 'petstore_streams')) === 2)
+    await waitUntil(async () => (await peer.metric('petstore_streams')) === 2)
     expect((await openStream(peer, { query: NEW })).status).toBe(200)
   })
 
@@ -237,7 +228,7 @@ describe('the response', () => {
       headers: { Accept },
     })
     expect(stream.headers['content-type']).toBe('multipart/mixed;boundary="graphql";subscriptionSpec="1.0"')
-    await create(service, 'Rex')
+    await service.create()
     await waitUntil(() => stream.text.endsWith('}\r\n--graphql'))
     const part =
       '\r\nContent-Type: application/json\r\n\r\n{"payload":{"data":{"petCreated":{"node":{"id":"1"}}}}}\r\n--graphql'
@@ -255,20 +246,11 @@ describe('the response', () => {
     const stream = await openStream(peer, { query: NEW })
     expect(stream.status).toBe(200)
     await new Promise((resolve) => setTimeout(resolve, 3_500)) // longer than each of them
-    await create(service, 'Rex')
+    await service.create()
     await stream.received(1)
     expect(namesOf(stream)).toEqual(['Rex'])
   })
 })
-
-/** The connections that wait for a lock. Within a transaction, PostgreSQL shows the activity that it has shown first. */
-async function countBlocked(client: pg.Client): Promise<number> {
-  await client.query('SELECT pg_stat_clear_snapshot()')
-  const { rowCount } = await client.query(
-    "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
-  )
-  return rowCount ?? 0
-}
 
 describe('a stream ends', () => {
   test('with UNAUTHENTICATED soon after its key is revoked; others go on', async ({ service }) => {
@@ -287,7 +269,7 @@ describe('a stream ends', () => {
       code: 'UNAUTHENTICATED',
       events: 0,
     })
-    await create(service, 'Rex')
+    await service.create()
     await streams[1]?.received(1)
     expect(streams[1]?.ended).toBeUndefined()
   })
@@ -311,15 +293,14 @@ describe('a stream ends', () => {
     const streams = await Promise.all(Array.from({ length: 100 }, (_, n) => open(n ? undefined : key)))
     await waitUntil(() => pages > 0)
     const taken = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()))
-    await withClient(async (client) => {
-      await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+    await whileLocked(service, async (_unlock, client) => {
       release()
       void open() // waits for the database before its response begins
       await waitUntil(async () => (await countBlocked(client)) >= 2)
       expect(await peer.keys.revoke(key.slice(0, 13))).toBe(true)
       await waitUntil(() => streams[0]?.ended)
       expect([await countBlocked(client), (await fetch(`${service.base}/readyz`)).status]).toEqual([2, 200])
-    }, databaseOf(service)).finally(() => taken.forEach((connection) => connection.release()))
+    }).finally(() => taken.forEach((connection) => connection.release()))
     expect(streams[0]?.text).toContain('"UNAUTHENTICATED"')
     await waitUntil(() => streams.every((stream, n) => !n || stream.events().length === 699))
   })
@@ -327,11 +308,11 @@ describe('a stream ends', () => {
   test('with UNAVAILABLE, without complete, when its key cannot be verified', async ({ service: owner }) => {
     const service = await owner.startPeer({ limits: { verifyTimeoutMs: 500 } })
     const stream = await openStream(service, { query: NEW })
-    await withClient(async (client) => {
-      await client.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
+    const whileKeysLocked = async () => {
       await waitUntil(() => stream.ended)
       expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
-    }, databaseOf(service))
+    }
+    await whileLocked(service, whileKeysLocked, { table: 'api_key' })
     expect(stream.events().map(({ event, data }) => [event, data])).toEqual([
       ['next', expect.stringContaining('"code":"UNAVAILABLE","status":503')],
     ])
@@ -350,20 +331,20 @@ describe('a stream ends', () => {
     now = expiresAt
     await waitUntil(() => streams[0]?.ended) // both were verified
     await proxy.up()
-    await create(service, 'Rex')
+    await service.create()
     await streams[1]?.received(1)
     expect(streams.map(({ ended }) => ended)).toEqual(['complete', undefined])
   })
 
   test('when its client disconnects: nothing of it is left', async ({ service }) => {
     const streams = await Promise.all(Array.from({ length: 30 }, () => openStream(service, { query: NEW })))
-    await create(service, 'Rex')
+    await service.create()
     await Promise.all(streams.map((stream) => stream.received(1)))
-    expect(await metric(service, 'petstore_streams')).toBe(30)
+    expect(await service.metric('petstore_streams')).toBe(30)
     streams.forEach((stream) => stream.close())
-    await waitUntil(async () => (await metric(service, 'petstore_streams')) === 0)
-    expect(await metric(service, 'petstore_streams_ended_total{reason="client"}')).toBe(30)
-    expect(await metric(service, 'petstore_stream_events_total')).toBe(30)
+    await waitUntil(async () => (await service.metric('petstore_streams')) === 0)
+    expect(await service.metric('petstore_streams_ended_total{reason="client"}')).toBe(30)
+    expect(await service.metric('petstore_stream_events_total')).toBe(30)
     await service.log.line({ operation: 'subscription New', ended: 'client', events: 1, status: 200 })
   })
 })
@@ -371,14 +352,14 @@ describe('a stream ends', () => {
 test('at a shutdown streams end without complete, and continue on another instance', async ({ service }) => {
   const peer = await service.startPeer()
   const streams = await Promise.all(Array.from({ length: 20 }, () => openStream(peer, { query: NEW })))
-  await create(service, 'one')
+  await service.create({ name: 'one' })
   await Promise.all(streams.map((stream) => stream.received(1)))
   await peer.stop(0, 2_000)
   await waitUntil(() => streams.every(({ ended }) => ended))
   expect(new Set(streams.map(({ ended }) => ended))).toEqual(new Set(['complete'])) // the body ends as its framing says (RFC 9112 §6.3)
   for (const { text } of streams) expect(text).not.toContain('event: complete')
   await peer.log.line({ operation: 'subscription New', ended: 'shutdown', events: 1 })
-  await create(service, 'two')
+  await service.create({ name: 'two' })
   const [, cursor] = streams.map((stream) => createdIn(stream)[0]?.cursor)
   const resumed = await openStream(service, { query: NEW, headers: { 'Last-Event-ID': cursor ?? '' } })
   await resumed.received(1)
@@ -391,7 +372,7 @@ describe('a client that does not read', () => {
     stream.response.pause()
     const count = 12_000 // 24 MB, and more than the feed keeps
     await createMany(service, count)
-    const sent = () => metric(service, 'petstore_stream_events_total')
+    const sent = () => service.metric('petstore_stream_events_total')
     let last = -1
     // Until nothing more is sent. However slow the machine, less than everything has been sent then.
     await waitUntil(async () => {
@@ -402,7 +383,7 @@ describe('a client that does not read', () => {
     })
     expect(last).toBeLessThan(count / 2)
     const other = await openStream(service, { query: NEW })
-    await create(service, 'last')
+    await service.create({ name: 'last' })
     await other.received(1)
     stream.response.resume()
     await stream.received(count + 1)
@@ -416,12 +397,11 @@ describe('a client that does not read', () => {
     const client = connect(peer.port, '127.0.0.1').pause()
     onTestFinished(() => void client.destroy())
     client.on('error', () => {}) // it is cut
-    const body = JSON.stringify({ query: NEW })
-    const head = `POST /graphql HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${peer.key}\r\nAccept: text/event-stream\r\n`
-    const subscription = `${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const lines = ['Accept: text/event-stream']
+    const subscription = rawPost({ path: '/graphql', key: peer.key, body: { query: NEW }, lines })
     client.write(`GET ${largestAsset} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(6) + subscription)
-    await waitUntil(async () => (await metric(peer, 'petstore_streams')) === 1)
-    await waitUntil(async () => (await metric(peer, 'petstore_streams')) === 0)
+    await waitUntil(async () => (await peer.metric('petstore_streams')) === 1)
+    await waitUntil(async () => (await peer.metric('petstore_streams')) === 0)
   })
 
   test('is disconnected when it takes nothing for a time', async ({ service }) => {
@@ -431,7 +411,7 @@ describe('a client that does not read', () => {
     stream.response.pause()
     await createMany(service, 1_500)
     await peer.log.line({ operation: 'subscription New', ended: 'slow' })
-    expect(await metric(peer, 'petstore_streams_ended_total{reason="slow"}')).toBe(1)
+    expect(await peer.metric('petstore_streams_ended_total{reason="slow"}')).toBe(1)
     await other.received(1_500)
     expect(other.ended).toBeUndefined()
   })

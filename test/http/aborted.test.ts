@@ -1,22 +1,19 @@
 import { connect } from 'node:net'
 import { expect } from 'vitest'
-import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
+import { whileLocked } from '../support/locks.ts'
+import { rawPost } from '../support/raw-http.ts'
 import { recordStatements } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
 /** A complete createPet request of each API. */
-const createRequests = ({ key }: TestService) =>
-  [
-    { path: '/v1/pets', content: { name: 'Rex', categoryId: 1, status: 'sold' } },
-    {
-      path: '/graphql',
-      content: { query: `mutation { createPet(input: { name: "Rex", categoryId: 1, status: sold }) { id } }` },
-    },
-  ].map(({ path, content }) => {
-    const body = JSON.stringify(content)
-    const lines = `Host: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`
-    return `POST ${path} HTTP/1.1\r\n${lines}Content-Length: ${body.length}\r\n\r\n${body}`
-  })
+const createRequests = ({ key }: TestService) => {
+  const query = 'mutation { createPet(input: { name: "Rex", categoryId: 1, status: sold }) { id } }'
+  return [
+    rawPost({ key, body: { name: 'Rex', categoryId: 1, status: 'sold' } }),
+    rawPost({ path: '/graphql', key, body: { query } }),
+  ]
+}
 
 test('a client that disconnects is logged as 499: during its insert it leaves a complete animal, within its body none', async ({
   service,
@@ -25,8 +22,7 @@ test('a client that disconnects is logged as 499: during its insert it leaves a 
   await service.send('/v1/pets')
   const { pool } = service.database
   const sent = recordStatements(service)
-  await withClient(async (client) => {
-    await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+  await whileLocked(service, async (unlock) => {
     const complete = [...createRequests(service), ...createRequests(service)]
     const incomplete = createRequests(service).map((request) => request.slice(0, -1))
     const sockets = [...incomplete, ...complete].map((request) => {
@@ -40,10 +36,10 @@ test('a client that disconnects is logged as 499: during its insert it leaves a 
     const disconnected = () =>
       service.log.lines.filter(({ msg, status }) => msg === 'client disconnected' && status === 499)
     await waitUntil(() => disconnected().length === sockets.length)
-    await client.query('ROLLBACK')
+    await unlock()
     await waitUntil(() => pool.idleCount === pool.totalCount)
-  }, databaseOf(service))
+  })
   const stored = { id: expect.any(Number), name: 'Rex', categoryId: 1, status: 'sold' }
   expect(await (await service.send('/v1/pets')).json()).toEqual([stored, stored, stored, stored])
-  expect((await service.post({ name: 'last', categoryId: 1 })).status).toBe(201)
+  await service.create()
 })

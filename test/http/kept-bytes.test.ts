@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Caller } from '../../src/http/request.ts'
-import { testWithService } from '../support/harness.ts'
-import { parseResponse } from '../support/raw-http.ts'
+import { bearer, testWithService } from '../support/harness.ts'
+import { parseResponse, rawPost } from '../support/raw-http.ts'
 import { waitFor } from '../support/timeouts.ts'
 import { NO_TIMEOUTS, startServerOfFile } from './short-timeouts.ts'
 
@@ -66,11 +66,11 @@ test('a response to a client that has gone does not count', async () => {
 
 test('bodies that are arriving count with the responses that wait: the body is 429, or the response is cut', async () => {
   const first = await requestAndWait('/of-key/0')
-  const uploads = Array.from({ length: 60 }, () => upload(port, `${postHead('')}${body}`))
+  const uploads = Array.from({ length: 60 }, () => upload(port, beginPost('') + body))
   await waitFor(() => expect(statuses(uploads)).toContain(429))
   expect(await receive(first)).toBeGreaterThan(SIZE)
 
-  const others = Array.from({ length: 120 }, () => upload(port, `${postHead('')}${body}`))
+  const others = Array.from({ length: 120 }, () => upload(port, beginPost('') + body))
   await waitFor(() => expect(statuses(others)).toContain(429))
   expect(await receive(await requestAndWait('/of-key/0'))).toBeLessThan(SIZE)
 })
@@ -83,10 +83,10 @@ testWithService(
     // Twice, since what has arrived whole does not count any more.
     for (let round = 0; round < 2; round++) {
       const uploads = ['/graphql', '/v1/pets'].flatMap((path) =>
-        Array.from({ length: 100 }, () => upload(port, `${postHead(key, path)}${body}`)),
+        Array.from({ length: 100 }, () => upload(port, beginPost(key, path) + body)),
       )
       await waitFor(() => expect(statuses(uploads).length).toBeGreaterThanOrEqual(200 - MAX_BODIES))
-      expect((await service.post(pet, { Authorization: `Bearer ${other}` })).status).toBe(201)
+      expect((await service.post(pet, bearer(other))).status).toBe(201)
       for (const { socket, received } of uploads) if (!received) socket.write('}')
       await waitFor(() => expect(statuses(uploads)).toHaveLength(200))
       expect(new Set(statuses(uploads))).toEqual(new Set([200, 201, 429]))
@@ -108,18 +108,18 @@ testWithService(
     const [largest = '', newcomer = '', ...more] = keys
     const oldest: Upload[] = []
     for (let n = 0; n < 125; n++) {
-      const one = upload(port, postHead(largest, '/v1/pets', 'Expect: 100-continue\r\n'))
+      const one = upload(port, beginPost(largest, '/v1/pets', 'Expect: 100-continue'))
       await once(one.socket, 'data') // so that they arrive in this order
       one.received = ''
       one.socket.write(body)
       oldest.push(one)
     }
     const start = (key: string, count: number) =>
-      Array.from({ length: count }, () => upload(port, `${postHead(key, '/v1/pets')}${body}`))
+      Array.from({ length: count }, () => upload(port, beginPost(key, '/v1/pets') + body))
     const others = [...more.flatMap((key) => start(key, 105)), ...start(newcomer, 70)]
     await waitFor(() => expect(oldest[0]?.received).toMatch(/^HTTP\/1\.1 503 /))
     for (const { socket } of others.splice(0, 100)) socket.destroy() // so that those that wait for a turn fit
-    expect((await service.post(pet, { Authorization: `Bearer ${newcomer}` })).status).toBe(201)
+    expect((await service.post(pet, bearer(newcomer))).status).toBe(201)
     for (const { socket, received } of [...oldest, ...others]) if (!received) socket.write('}')
     await waitFor(() => expect([...statuses(oldest), ...statuses(others)]).toHaveLength(125 + 810))
     expect(new Set(statuses(others))).toEqual(new Set([201]))
@@ -136,10 +136,8 @@ interface Upload {
   received: string
 }
 
-function postHead(key: string, path = '/', lines = ''): string {
-  const auth = `Host: x\r\nAuthorization: Bearer ${key}\r\n${lines}Content-Type: application/json\r\n`
-  return `POST ${path} HTTP/1.1\r\n${auth}Content-Length: ${body.length + 1}\r\n\r\n`
-}
+const beginPost = (key: string, path = '/', ...lines: string[]) =>
+  rawPost({ path, key, lines: [...lines, `Content-Length: ${body.length + 1}`] })
 
 function upload(servicePort: number, bytes: string): Upload {
   const socket = connect(servicePort, '127.0.0.1').setEncoding('latin1')

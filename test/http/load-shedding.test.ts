@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers'
-import type pg from 'pg'
 import { describe, expect } from 'vitest'
 import { docsScript } from '../support/assets.ts'
-import { withClient, type TestService, testWithSharedService as test, databaseOf } from '../support/harness.ts'
+import { type TestService, testWithSharedService as test } from '../support/harness.ts'
+import { countBlocked, whileLocked } from '../support/locks.ts'
 import { connectTo } from '../support/raw-http.ts'
 import { waitFor, waitUntil } from '../support/timeouts.ts'
 
@@ -11,25 +11,16 @@ async function expectShed(response: Response): Promise<void> {
   expect(JSON.stringify(await response.json())).toContain('"UNAVAILABLE"')
 }
 
-/** The pages that wait for the lock. Within a transaction, PostgreSQL shows the activity that it has shown first. */
-async function countBlockedPages(client: pg.Client): Promise<number> {
-  await client.query('SELECT pg_stat_clear_snapshot()')
-  const { rowCount } = await client.query(`SELECT FROM pg_stat_activity
-    WHERE wait_event_type = 'Lock' AND query LIKE '%AS page%' AND datname = current_database()`)
-  return rowCount ?? 0
-}
-
 /** Runs `work` while a lock blocks every connection of the pool and one request more than the limit waits. */
 async function whileQueueFull(service: TestService, queueLength: number, work: () => Promise<void>): Promise<void> {
   const { pool, waitingCount } = service.database
-  await withClient(async (client) => {
-    await service.send('/v1/pets') // caches the key
-    await client.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
+  await service.send('/v1/pets') // caches the key
+  await whileLocked(service, async (unlock, client) => {
     const sent: Promise<Response>[] = []
     const sendNext = () => sent.push(service.send(`/v1/pets?limit=${sent.length + 1}`))
     for (let busy = 1; busy <= pool.options.max; busy++) {
       sendNext()
-      await waitUntil(async () => (await countBlockedPages(client)) >= busy)
+      await waitUntil(async () => (await countBlocked(client, '%AS page%')) >= busy)
     }
     for (let waiting = 1; waiting <= queueLength + 1; waiting++) {
       sendNext()
@@ -37,9 +28,9 @@ async function whileQueueFull(service: TestService, queueLength: number, work: (
     }
     await work()
     expect(waitingCount()).toBeGreaterThan(queueLength) // no request obtained a connection
-    await client.query('ROLLBACK')
+    await unlock()
     expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 200))
-  }, databaseOf(service))
+  })
 }
 
 const neverShed = ['/livez', '/readyz', '/metrics']
@@ -61,7 +52,7 @@ describe('with more requests waiting for the database than the limit', () => {
         expect((await bounded.send(path, { headers: html })).status, path).toBe(200),
       )
       await Promise.all(served) // at once, before the wait for the lock ends
-      expect(await (await bounded.send('/metrics')).text()).toMatch(/^petstore_shed_total\{reason="queue"\} 4$/m)
+      expect(await bounded.metric('petstore_shed_total{reason="queue"}')).toBe(4)
     })
     expect((await bounded.send('/v1/pets')).status).toBe(200)
   })
@@ -92,7 +83,7 @@ test('a new request is 503 while the oldest waiter exceeds the maximum wait, and
 
 test('under event-loop lag both APIs and the pages are 503, health and metrics are 200', async ({ service }) => {
   const delayMs = 200
-  const { port, base, key } = await service.startPeer({ limits: { shedLagMs: delayMs } })
+  const { port, base, key, metric } = await service.startPeer({ limits: { shedLagMs: delayMs } })
   const paths = ['/v1/pets', '/graphql?query={__typename}', ...pages, ...neverShed]
   const clients = await Promise.all(paths.map(() => connectTo(port)))
   for (const [n, path] of paths.entries()) {
@@ -109,6 +100,5 @@ test('under event-loop lag both APIs and the pages are 503, health and metrics a
   }
   for (const path of ['/v1/pets', ...pages])
     await waitFor(async () => expect((await fetch(base + path, { headers: html })).status).not.toBe(503))
-  const metrics = await (await fetch(`${base}/metrics`, { headers: { Authorization: `Bearer ${key}` } })).text()
-  expect(metrics).toMatch(/^petstore_shed_total\{reason="queue"\} 0$/m)
+  expect(await metric('petstore_shed_total{reason="queue"}')).toBe(0)
 })

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MAX_IN_FLIGHT } from '../../src/http/connection/connection.ts'
 import { testWithSharedService } from '../support/harness.ts'
-import { collect, sendRaw, statusesIn } from '../support/raw-http.ts'
+import { collect, rawPost, sendRaw, statusesIn } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
 import { NO_TIMEOUTS, startServerOfFile } from './short-timeouts.ts'
 
@@ -30,21 +30,19 @@ const none = 'GET /none HTTP/1.1\r\nHost: x\r\n\r\n'
 const last = 'GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
 
 describe('every pipelined request of a client that reads has a response, in order', () => {
-  const create = (key: string, lines: string, body: string) =>
-    `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n${lines}\r\nID\r\n${body}`
   const pet = '{"name":"x","categoryId":1}'
   const chunks = `8\r\n{\r\n\r\n\r\n\n\r\n1a\r\n${pet.slice(1)}\r\n0\r\nTrailer: x\r\n\r\n`
   const kinds: { status: number; bytes(key: string): string }[] = [
     {
       status: 200,
-      bytes: (key) => `GET /v1/pets?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nID\r\n`,
+      bytes: (key) => `GET /v1/pets?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nID\r\n\r\n`,
     },
-    { status: 200, bytes: () => 'HEAD /livez HTTP/1.1\r\nHost: x\r\nID\r\n' },
-    { status: 404, bytes: () => '\r\n\r\nGET /none HTTP/1.1\r\nHost: x\r\nID\r\n' },
-    { status: 201, bytes: (key) => create(key, 'Content-Length: 27', pet) },
-    { status: 201, bytes: (key) => create(key, 'Content-Length: 27\r\nExpect: 100-continue', pet) },
-    { status: 201, bytes: (key) => create(key, 'Transfer-Encoding: chunked', chunks) },
-    { status: 401, bytes: () => 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nID\r\n' },
+    { status: 200, bytes: () => 'HEAD /livez HTTP/1.1\r\nHost: x\r\nID\r\n\r\n' },
+    { status: 404, bytes: () => '\r\n\r\nGET /none HTTP/1.1\r\nHost: x\r\nID\r\n\r\n' },
+    { status: 201, bytes: (key) => rawPost({ key, body: pet, lines: ['ID'] }) },
+    { status: 201, bytes: (key) => rawPost({ key, body: pet, lines: ['Expect: 100-continue', 'ID'] }) },
+    { status: 201, bytes: (key) => rawPost({ key, lines: ['Transfer-Encoding: chunked', 'ID'] }) + chunks },
+    { status: 401, bytes: () => 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nID\r\n\r\n' },
   ]
 
   testWithSharedService.for([
@@ -52,7 +50,7 @@ describe('every pipelined request of a client that reads has a response, in orde
     { title: 'in pieces of 97 bytes', pieceLength: 97 },
     { title: 'byte by byte', pieceLength: 1 },
   ])('$title', { timeout: 20_000 }, async ({ pieceLength }, { service }) => {
-    const bytes = kinds.map((request, n) => request.bytes(service.key).replace('ID', `X-Request-Id: n${n}\r\n`))
+    const bytes = kinds.map((request, n) => request.bytes(service.key).replace('ID', `X-Request-Id: n${n}`))
     const received = await sendInPieces(service.port, bytes.join('') + last, pieceLength)
     expect(received.match(/(?<=^X-Request-Id: n)\d+/gm)).toEqual(kinds.map((_request, n) => String(n)))
     const statuses = [...kinds.map(({ status }) => status), 404]

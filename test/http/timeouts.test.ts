@@ -2,28 +2,18 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, vi } from 'vitest'
 import { Deadline } from '../../src/http/deadline.ts'
-import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
-import { collect, parseResponse } from '../support/raw-http.ts'
+import { type TestService, testWithService as test } from '../support/harness.ts'
+import { whileLocked } from '../support/locks.ts'
+import { collect, parseResponse, rawPost } from '../support/raw-http.ts'
 
 /** Runs `work` while the tables of keys and animals are locked, until it unlocks them. */
-async function whileLocked(
+const whileBothLocked = (
   service: TestService,
   work: (unlockKeys: () => Promise<unknown>, unlockAnimals: () => Promise<unknown>) => Promise<void>,
-): Promise<void> {
-  const database = databaseOf(service)
-  await withClient(
-    (keys) =>
-      withClient(async (animals) => {
-        await keys.query('BEGIN; LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
-        await animals.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
-        await work(
-          () => keys.query('ROLLBACK'),
-          () => animals.query('ROLLBACK'),
-        )
-      }, database),
-    database,
-  )
-}
+) =>
+  whileLocked(service, (unlockKeys) => whileLocked(service, (unlockAnimals) => work(unlockKeys, unlockAnimals)), {
+    table: 'api_key',
+  })
 
 const mutation = 'mutation { createPet(input: { name: "Rex", categoryId: 1 }) { id } }'
 
@@ -31,7 +21,7 @@ test.concurrent(
   'a read is 503 and a write 504 when the waits for its key and its table together exceed the timeout',
   async ({ service }) => {
     const peer = await service.startPeer({ HANDLER_TIMEOUT_MS: 4_000 })
-    await whileLocked(service, async (unlockKeys) => {
+    await whileBothLocked(service, async (unlockKeys) => {
       const sent = [
         peer.send('/v1/pets'),
         peer.postGraphQL({ query: '{ pets { totalCount } }' }),
@@ -56,8 +46,7 @@ test.concurrent('the time in which a body arrives does not count, in both APIs',
   const bodies = { '/v1/pets': '{"name":"Rex","categoryId":1}', '/graphql': '{"query":"{ pets { totalCount } }"}' }
   const sent = Object.entries(bodies).map(async ([path, body]) => {
     const socket = connect(port, '127.0.0.1')
-    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n`)
-    socket.write(`Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`)
+    socket.write(rawPost({ path, key, lines: ['Connection: close', `Content-Length: ${body.length}`] }))
     await sleep(3_200)
     socket.write(body)
     return parseResponse(await collect(socket)).body
@@ -72,7 +61,7 @@ test.concurrent(
   'requests that share a query keep their own deadlines: the later one succeeds when the earlier one times out',
   async ({ service }) => {
     const peer = await service.startPeer({ HANDLER_TIMEOUT_MS: 5_000 })
-    await whileLocked(service, async (unlockKeys, unlockAnimals) => {
+    await whileBothLocked(service, async (unlockKeys, unlockAnimals) => {
       const send = () => peer.graphql('{ pets { totalCount } }')
       const older = send()
       await sleep(3_000)

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/store/idempotency.ts'
-import { withClient, type TestService, testWithService as test, databaseOf } from '../support/harness.ts'
+import { type TestService, testWithService as test, withClient } from '../support/harness.ts'
+import { countBlocked } from '../support/locks.ts'
 import { recordStatements } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -66,9 +67,7 @@ describe('an Idempotency-Key', () => {
         CREATE TRIGGER wait BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION wait();
         SELECT pg_advisory_lock(1)`)
       const first = service.post(pet, idempotencyKey('k'))
-      const waits = `SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
-        WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()`
-      await waitUntil(async () => (await client.query(waits)).rowCount === 1)
+      await waitUntil(async () => (await countBlocked(client)) === 1)
       for (const instance of [service, other]) {
         const repeat = await instance.post(pet, idempotencyKey('k'))
         expect(await repeat.json()).toMatchObject({ code: 'ABORTED', status: 409 })
@@ -76,7 +75,7 @@ describe('an Idempotency-Key', () => {
       }
       await client.query('SELECT pg_advisory_unlock(1)')
       expect((await first).status).toBe(201)
-    }, databaseOf(service))
+    }, service.databaseUrl)
     expect((await other.post(pet, idempotencyKey('k'))).headers.get('idempotent-replayed')).toBe('true')
   })
 

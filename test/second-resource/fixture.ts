@@ -4,9 +4,10 @@ import { serviceFixture, type TestService } from '../support/harness.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { servedOrders } from './index.ts'
 
+import { orders } from './orders.ts'
+
 /** The list of a service that serves orders, too. */
 export const WITH_ORDERS = [...RESOURCES, servedOrders]
-import { orders } from './orders.ts'
 
 const provideService = serviceFixture('ordersTemplateUrl', { resources: WITH_ORDERS })
 

@@ -1,7 +1,6 @@
 import { expect } from 'vitest'
 import { columnOf } from '../../src/store/table.ts'
-import { testWithOrders as test } from './fixture.ts'
-import { WITH_ORDERS } from './fixture.ts'
+import { testWithOrders as test, WITH_ORDERS } from './fixture.ts'
 
 test('each combination of filters that a list accepts has an index that ends with the id', async ({ service }) => {
   for (const { resource } of WITH_ORDERS) {

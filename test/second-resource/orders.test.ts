@@ -5,7 +5,7 @@ import { createCursors } from '../../src/store/cursor.ts'
 import { createStore } from '../../src/store/store.ts'
 import { paths } from '../rest/document.ts'
 import { openStream } from '../support/event-stream.ts'
-import type { TestService } from '../support/harness.ts'
+import { bearer, type TestService } from '../support/harness.ts'
 import { recordStatements } from '../support/statements.ts'
 import { testWithOrders as test, WITH_ORDERS } from './fixture.ts'
 import { orders } from './orders.ts'
@@ -131,12 +131,12 @@ describe('orders, a second resource', () => {
     expect(scopes.slice(-2)).toEqual(['orders:read', 'orders:write'])
     expect(service.keys.scopes).toEqual([...scopes, 'metrics:read'])
     const key = await service.keys.issue('pets', { scopes: ['pets:read', 'pets:write'] })
-    const headers = { Authorization: `Bearer ${key}` }
+    const headers = bearer(key)
     expect((await order(service, 1, headers)).status).toBe(403)
     expect((await service.send('/v1/orders', { headers })).status).toBe(403)
     const denied = await service.postGraphQL({ query: '{ pets { nodes { id } } orders { nodes { id } } }' }, headers)
     expect(denied.headers.get('www-authenticate')).toContain('scope="orders:read"')
-    const byDefault = { Authorization: `Bearer ${await service.keys.issue('new')}` }
+    const byDefault = bearer(await service.keys.issue('new'))
     expect((await service.send('/v1/orders', { headers: byDefault })).status).toBe(200)
   })
 

@@ -6,7 +6,8 @@ import { createStore } from '../../src/store/store.ts'
 import { createStatements } from '../../src/database/statements.ts'
 import { createToInput } from '../../src/graphql/schema/arguments.ts'
 import { Int64 } from '../../src/store/contract.ts'
-import { databaseOf, type TestService, withClient } from '../support/harness.ts'
+import { type TestService, withClient } from '../support/harness.ts'
+import { countBlocked } from '../support/locks.ts'
 import { interceptStatements, recordStatements } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
 import { clientIdOf, storeOf, testWithOrders as test } from './fixture.ts'
@@ -111,11 +112,10 @@ describe('an order of a pet that does not exist', () => {
       await withClient(async (client) => {
         await client.query('BEGIN; DELETE FROM animal')
         const rejected = expect(create({ petId: 1n, quantity: 1 }, once)).rejects.toMatchObject({ code: 'INTERNAL' })
-        const waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        await waitUntil(async () => (await pool.query(waits)).rowCount === 1)
+        await waitUntil(async () => (await countBlocked(client)) === 1)
         await client.query('COMMIT')
         await rejected
-      }, databaseOf(service))
+      }, service.databaseUrl)
       await pool.query("INSERT INTO animal (id, name, category_id) VALUES (1, 'Tom', 1)")
     }
     expect((await pool.query('SELECT id FROM "order" UNION SELECT row_id FROM idempotency_key')).rows).toEqual([])

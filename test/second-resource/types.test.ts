@@ -5,6 +5,7 @@ import { createCursors } from '../../src/store/cursor.ts'
 import type { Resource } from '../../src/store/resource.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testWithService as test } from '../support/harness.ts'
+import { clientIdOf } from './fixture.ts'
 
 const visitsWith = (day: z.ZodType) =>
   ({
@@ -27,8 +28,7 @@ test('a date is the same text in creation, replay, list and lookup, whatever Dat
   const { database } = await service.startPeer()
   const { create, get, list } = createStore(visitsWith(z.iso.date()), database.statements, database.runCount)
   const days = ['2026-12-24', '0001-01-01', '9999-12-31']
-  const { rows } = await pool.query('SELECT max(id) AS id FROM api_key')
-  const clientId = BigInt(rows[0].id)
+  const clientId = await clientIdOf(service)
   for (const [n, day] of days.entries()) {
     const once = { clientId, key: day }
     expect((await create({ day }, once)).item).toEqual({ id: BigInt(n + 1), day })

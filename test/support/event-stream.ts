@@ -1,6 +1,6 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { onTestFinished } from 'vitest'
-import type { TestService } from './harness.ts'
+import { bearer, type TestService } from './harness.ts'
 import { waitUntil } from './timeouts.ts'
 
 /** One event of a response with the media type text/event-stream. */
@@ -32,7 +32,7 @@ export async function openStream(
     method: 'POST',
     agent: false,
     headers: {
-      Authorization: `Bearer ${key}`,
+      ...bearer(key),
       'Content-Type': 'application/json',
       Accept: 'text/event-stream',
       ...headers,

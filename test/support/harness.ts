@@ -26,12 +26,18 @@ export interface TestService extends Service {
   log: Log
   /** Sends a request with the key. Expects that every REST response conforms to the OpenAPI document. */
   send(path: string, init?: RequestInit): Promise<Response>
+  /** POST /v1/pets of an animal, of which only what matters is given. Expects 201. @returns its id */
+  create(pet?: { name?: string; categoryId?: number; status?: string | undefined }): Promise<number>
   /** POST /v1/pets. Text and bytes are sent unchanged, other bodies as JSON. */
   post(body: unknown, headers?: Record<string, string>): Promise<Response>
   /** POST /graphql, as `post`. */
   postGraphQL(body: unknown, headers?: Record<string, string>): Promise<Response>
   /** POST /graphql. @returns the body of the response */
   graphql(query: string, variables?: object): Promise<GraphQLResponseBody>
+  /** GET /metrics. */
+  metrics(): Promise<string>
+  /** The value of a metric without labels, or with all of these. */
+  metric(series: string): Promise<number>
   /** Another instance with the same key, on the same database unless DATABASE_URL is another way to it. */
   startPeer(options?: TestServiceOptions): Promise<TestService>
 }
@@ -97,14 +103,17 @@ function admin(): pg.Pool {
 }
 
 /** Runs SQL on the tests' server. The default database is no template of the tests, so connections cannot block clones. */
-export async function withClient<T>(work: (client: pg.Client) => Promise<T>, database?: string): Promise<T> {
-  const url = new URL(inject('serverUrl'))
-  if (database) url.pathname = database
-  const client = new pg.Client({ connectionString: url.href })
+export async function withClient<T>(
+  work: (client: pg.Client) => Promise<T>,
+  connectionString = inject('serverUrl'),
+): Promise<T> {
+  const client = new pg.Client({ connectionString })
   client.on('error', () => {})
   await client.connect()
   return work(client).finally(() => client.end())
 }
+
+export const bearer = (key: string) => ({ Authorization: `Bearer ${key}` })
 
 /** @param defer registers what stops the service and its peers, by default after the test */
 export async function startService(
@@ -148,7 +157,7 @@ export async function startService(
   const send: TestService['send'] = async (path, init = {}) => {
     const response = await fetch(address + path, {
       ...init,
-      headers: { Authorization: `Bearer ${key}`, ...init.headers },
+      headers: { ...bearer(key), ...init.headers },
     })
     const body = await response.clone().text()
     expect(deviations(init.method ?? 'GET', path, response, body), 'deviations from the OpenAPI document').toEqual([])
@@ -165,6 +174,8 @@ export async function startService(
         body: isRaw ? (body as BodyInit) : JSON.stringify(body),
       })
     }
+  const post = postTo('/v1/pets')
+  const metrics = async () => (await send('/metrics')).text()
   return {
     ...created,
     keys,
@@ -174,9 +185,19 @@ export async function startService(
     key,
     log,
     send,
-    post: postTo('/v1/pets'),
+    post,
+    async create({ name = 'Rex', categoryId = 1, status } = {}) {
+      const response = await post({ name, categoryId, status })
+      expect(response.status).toBe(201)
+      return ((await response.json()) as { id: number }).id
+    },
     postGraphQL: postTo('/graphql'),
     graphql: async (query, variables) => (await postTo('/graphql')({ query, variables })).json(),
+    metrics,
+    async metric(series) {
+      const line = (await metrics()).split('\n').find((one) => one.startsWith(`${series} `))
+      return Number(line?.slice(series.length))
+    },
     startPeer: (overrides = {}) =>
       startService(overrides.DATABASE_URL ?? databaseUrl, { ...options, key, ...overrides }, defer),
   }

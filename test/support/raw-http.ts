@@ -40,6 +40,24 @@ export function sendRaw(
   })
 }
 
+/**
+ * The bytes of a POST of JSON. Text is sent unchanged, other bodies as JSON.
+ * @param request.lines more lines of the header. Without a body they say how long the one is that follows
+ */
+export function rawPost(request: { path?: string; key?: string; body?: unknown; lines?: string[] }): string {
+  const { path = '/v1/pets', key, body = '', lines = [] } = request
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    'Host: x',
+    ...(key === undefined ? [] : [`Authorization: Bearer ${key}`]),
+    'Content-Type: application/json',
+    ...(text ? [`Content-Length: ${Buffer.byteLength(text)}`] : []),
+    ...lines,
+  ]
+  return `${head.join('\r\n')}\r\n\r\n${text}`
+}
+
 /** @returns the text that a socket receives until the connection is closed */
 export async function collect(socket: Socket): Promise<string> {
   let received = ''

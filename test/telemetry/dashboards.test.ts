@@ -21,7 +21,7 @@ test('dashboard and alerts use only metrics, labels and values of a running serv
   await service.send('/v1/pets/1')
   await service.graphql('{ pets { totalCount } }')
   await fetch(`${service.base}/v1/pets`)
-  const text = await (await service.send('/metrics')).text()
+  const text = await service.metrics()
   const exported = namesIn(text.replace(/^#.*$/gm, ''))
   const wanted = [...namesIn(alerts + dashboardText)]
   expect(wanted.length).toBeGreaterThan(12)

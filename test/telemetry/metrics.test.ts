@@ -2,11 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { METHODS } from 'node:http'
 import { describe, expect } from 'vitest'
 import { version } from '../../src/project.ts'
-import { type TestService, testWithService as test } from '../support/harness.ts'
+import { testWithService as test } from '../support/harness.ts'
 import { hasPromtool, whySkipped } from './promtool.ts'
-import { sendMany } from '../support/raw-http.ts'
-
-const metricsOf = async ({ send }: TestService) => (await send('/metrics')).text()
+import { rawPost, sendMany } from '../support/raw-http.ts'
 
 /** The service's own time series in a text, without their values. */
 const seriesOf = (text: string) =>
@@ -33,7 +31,7 @@ describe('/metrics', () => {
     await service.send('/v1/pets/2')
     await service.graphql('{ pets { totalCount } pet(id: 3) { id } }')
     await fetch(`${service.base}/v1/pets`)
-    const text = await metricsOf(service)
+    const text = await service.metrics()
     const count = 'petstore_request_duration_seconds_count'
     expect(text.split('\n')).toEqual(
       expect.arrayContaining([
@@ -66,7 +64,7 @@ describe('/metrics', () => {
     const peer = await service.startPeer({ RATE_LIMIT_POINTS: 2, limits: { failedAuthentications: 1 } })
     for (let n = 0; n < 5; n++) await peer.send('/v1/pets')
     for (let n = 0; n < 3; n++) await peer.send('/v1/pets', { headers: { Authorization: 'Bearer wrong' } })
-    const text = await metricsOf(peer)
+    const text = await peer.metrics()
     expect(text).toContain('petstore_rate_limited_total{budget="key"} 3\n')
     expect(text).toContain('petstore_rate_limited_total{budget="wrong-keys"} 2\n')
     expect(text).toContain('petstore_errors_total{route="/v1/pets",code="RESOURCE_EXHAUSTED"} 5\n')
@@ -74,12 +72,11 @@ describe('/metrics', () => {
 
   test('has no more series after hundreds of random paths, methods and operation names', async ({ service }) => {
     const methods = METHODS.filter((method) => method !== 'CONNECT')
-    const auth = `Host: localhost\r\nAuthorization: Bearer ${service.key}\r\n`
-    const request = (method: string, path: string) => `${method} ${path} HTTP/1.1\r\n${auth}\r\n`
-    const operation = (name: string) => {
-      const body = JSON.stringify({ query: `query ${name} { __typename }`, operationName: name })
-      return `POST /graphql HTTP/1.1\r\n${auth}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-    }
+    const { key } = service
+    const request = (method: string, path: string) =>
+      `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`
+    const operation = (operationName: string) =>
+      rawPost({ path: '/graphql', key, body: { query: `query ${operationName} { __typename }`, operationName } })
     const some = (n: number) => [
       ...methods.flatMap((method) => [request(method, `/${n}`), request(method, `/v1/pets/x${n}`)]),
       ...Array.from({ length: 10 }, () => request('GET', `/v1/${random()}`)),
@@ -87,10 +84,10 @@ describe('/metrics', () => {
       request('GET', `/docs/${random()}`),
     ]
     await sendMany(service.port, some(0))
-    const before = seriesOf(await metricsOf(service))
+    const before = seriesOf(await service.metrics())
     const more = Array.from({ length: 5 }, (_, n) => some(n + 1)).flat()
     expect(await sendMany(service.port, more)).toHaveLength(more.length)
-    const after = seriesOf(await metricsOf(service))
+    const after = seriesOf(await service.metrics())
     // The first look at the metrics is a request, too.
     expect(after.filter((one) => !before.includes(one) && !one.includes('route="/metrics"'))).toEqual([])
     expect(after.length).toBeLessThan(1_000)
@@ -101,7 +98,7 @@ describe('/metrics', () => {
     async ({ service }) => {
       await service.send('/v1/pets/1')
       const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], {
-        input: await metricsOf(service),
+        input: await service.metrics(),
         encoding: 'utf8',
       })
       // prom-client defines the names of the metrics of every Node process.

@@ -4,8 +4,9 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { createRecordSpan } from '../../src/telemetry/tracing.ts'
-import { databaseOf, withClient, type TestService, testWithService as base } from '../support/harness.ts'
+import { type TestService, testWithService as base } from '../support/harness.ts'
 import { openStream } from '../support/event-stream.ts'
+import { whileLocked } from '../support/locks.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const exporter = new InMemorySpanExporter()
@@ -135,15 +136,14 @@ describe('the span of a request', () => {
   test('is an error if the client disconnects before the response', async ({ traced }) => {
     const client = startClient()
     const { pool } = traced.database
-    const [span] = await withClient(async (other) => {
-      await other.query('BEGIN; LOCK TABLE animal')
+    const [span] = await whileLocked(traced, async () => {
       const leave = new AbortController()
       const response = traced.send('/v1/pets', { headers: client.headers, signal: leave.signal })
       await waitUntil(() => pool.totalCount > pool.idleCount)
       leave.abort()
       await expect(response).rejects.toThrow('abort')
       return client.spans(1)
-    }, databaseOf(traced))
+    })
     expect(span).toMatchObject({
       name: 'GET /v1/pets',
       status: { code: SpanStatusCode.ERROR },
