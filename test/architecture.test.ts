@@ -1,16 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseAst } from 'rolldown/parseAst'
 import { describe, expect, test } from 'vitest'
+import { pathOf, read } from './support/files.ts'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const SRC = join(ROOT, 'src')
+const SRC = pathOf('src')
 
 /** Of each resource that is served. */
-const RESOURCE_FOLDERS = [
-  ...readFileSync(join(SRC, 'resources.ts'), 'utf8').matchAll(/(?<= from '\.\/)\w+\/(?=index\.ts')/g),
-].map(String)
+const RESOURCE_FOLDERS = [...read('src/resources.ts').matchAll(/(?<= from '\.\/)\w+\/(?=index\.ts')/g)].map(String)
 
 /** The layers, from top to bottom: a file may import from lower layers and from its own entry, a file or a folder. */
 const LAYERS = [
@@ -61,7 +58,7 @@ interface Import {
 const files = new Map(
   readdirSync(SRC, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !path.startsWith('database/generated/'))
-    .map((path) => [path, readFileSync(join(SRC, path), 'utf8')]),
+    .map((path) => [path, read(`src/${path}`)]),
 )
 const imports = new Map([...files].map(([path, text]) => [path, importsOf(path, text)]))
 
@@ -122,7 +119,7 @@ describe('layers', () => {
     expect(violations).toEqual([])
   })
 
-  test('a folder imports what is its concern', () => {
+  test('no folder imports what it must not', () => {
     const violations = forbiddenImports((path, name) =>
       FORBIDDEN_IMPORTS[layerOf(path)?.entry ?? '']?.some((pattern) => pattern.test(name)),
     )
@@ -176,13 +173,12 @@ test('a start loads no library before its configuration was checked, and what fe
 })
 
 test('schema.prisma has its migration: npm run migrate -- create NAME writes it', () => {
-  const read = (file: string) => readFileSync(join(ROOT, 'prisma', file), 'utf8')
-  expect(read('migrations/schema.prisma')).toBe(read('schema.prisma'))
+  expect(read('prisma/migrations/schema.prisma')).toBe(read('prisma/schema.prisma'))
 })
 
-test.for(['', 'test/clients/', 'test/bench/', 'test/nodes/'])(
+test.for(['', 'docs/shop/', 'test/clients/', 'test/bench/', 'test/nodes/'])(
   '%spackage-lock.json contains no registry address',
   (dir) => {
-    expect(readFileSync(join(ROOT, dir, 'package-lock.json'), 'utf8')).not.toContain('"resolved"')
+    expect(read(`${dir}package-lock.json`)).not.toContain('"resolved"')
   },
 )

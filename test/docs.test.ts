@@ -1,6 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { buildSchema, parse, validate } from 'graphql'
 import { format, resolveConfig } from 'prettier'
 import { describe, expect, test } from 'vitest'
@@ -10,17 +9,16 @@ import { Environment } from '../src/environment.ts'
 import { ERRORS } from '../src/errors.ts'
 import { DOCUMENT_LIMITS, MAX_COST, MAX_TOKENS } from '../src/graphql/plugins/document-limits.ts'
 import { capacityTables } from './bench/capacity.ts'
+import { pathOf, read } from './support/files.ts'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-const scriptsOf = (file: string) =>
-  (JSON.parse(readFileSync(join(root, file), 'utf8')) as { scripts: Record<string, string> }).scripts
+const scriptsOf = (file: string) => (JSON.parse(read(file)) as { scripts: Record<string, string> }).scripts
 const scripts = { ...scriptsOf('docs/shop/package.json'), ...scriptsOf('package.json') }
 
 /** Every document by its path from the root. */
 const pages = new Map(
-  ['README.md', ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map((file) => `docs/${file}`)]
+  ['README.md', ...readdirSync(pathOf('docs'), { recursive: true, encoding: 'utf8' }).map((file) => `docs/${file}`)]
     .filter((file) => file.endsWith('.md') && !file.includes('node_modules'))
-    .map((file) => [file, readFileSync(join(root, file), 'utf8')] as const),
+    .map((file) => [file, read(file)] as const),
 )
 
 /** Paths that exist only after a build or a run, and so not in a fresh clone. */
@@ -53,7 +51,7 @@ describe.for([...pages])('%s', ([file, text]) => {
 
 /** A program of dist/ exists if the source that it is compiled from does. */
 function exists(path: string): boolean {
-  return existsSync(join(root, path.replace(/^dist\/(.*)\.js$/, 'src/$1.ts')))
+  return existsSync(pathOf(path.replace(/^dist\/(.*)\.js$/, 'src/$1.ts')))
 }
 
 function targetExists(from: string, link: string): boolean {
@@ -94,8 +92,8 @@ async function expectGenerated(file: string, generated: Record<string, string>):
       text.replace(new RegExp(`(?<=<!-- ${name} -->)[^]*(?=<!-- /${name} -->)`), () => `\n\n${table}\n\n`),
     pages.get(file) ?? '',
   )
-  const options = await resolveConfig(join(root, file))
-  await expect(await format(text, { ...options, parser: 'markdown' })).toMatchFileSnapshot(join(root, file))
+  const options = await resolveConfig(pathOf(file))
+  await expect(await format(text, { ...options, parser: 'markdown' })).toMatchFileSnapshot(pathOf(file))
 }
 
 test('the table of environment variables is generated from src/environment.ts: npm run docs writes it', async () => {
@@ -112,19 +110,19 @@ const shownFile = /(?<=^<!-- (docs\/shop\/\S+) -->\n\n```\w+\n)[^]*?(?=^```$)/gm
 
 test.for(examplePages)('every file that %s shows is generated from the shop: npm run docs writes it', async (page) => {
   const text = pages.get(page) ?? ''
-  const generated = text.replace(shownFile, (_code, file: string) => readFileSync(join(root, file), 'utf8'))
-  await expect(generated).toMatchFileSnapshot(join(root, page))
+  const generated = text.replace(shownFile, (_code, file: string) => read(file))
+  await expect(generated).toMatchFileSnapshot(pathOf(page))
 })
 
 test.for(['errors.ts', 'live.ts'])(
   '%s of the examples is generated from the shop: npm run docs writes it',
   async (file) => {
-    const original = readFileSync(join(root, 'docs/shop/src', file), 'utf8')
-    await expect(original).toMatchFileSnapshot(join(root, 'test/clients/examples', file))
+    const original = read(`docs/shop/src/${file}`)
+    await expect(original).toMatchFileSnapshot(pathOf(`test/clients/examples/${file}`))
   },
 )
 
-const { dependencies } = JSON.parse(readFileSync(join(root, 'test/clients/package.json'), 'utf8')) as {
+const { dependencies } = JSON.parse(read('test/clients/package.json')) as {
   dependencies: Record<string, string>
 }
 /** The files that a section links to, and what its line `npm i` installs. */
@@ -141,7 +139,7 @@ test('the line `npm i` of an example installs what it imports, in the versions t
       const name = version.slice(0, version.lastIndexOf('@'))
       expect(version).toBe(`${name}@${dependencies[name]}`)
     }
-    const sources = files.map((file) => readFileSync(join(root, file), 'utf8'))
+    const sources = files.map((file) => read(file))
     const imported = namesIn(sources.join(), /(?<= from ')(?:@[\w-]+\/)?(?![.]|node:)[\w-]+/g)
     expect(imported.filter((name) => !installed.includes(`${name}@${dependencies[name]}`))).toEqual([])
   }
@@ -188,11 +186,11 @@ test('docs/operations.md lists every metric of the service', () => {
 
 /** The text of all TypeScript files below a folder. */
 function sourceOf(folder: string): string {
-  const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+  const files = readdirSync(pathOf(folder), { recursive: true, encoding: 'utf8' })
   const isSource = (file: string) => file.endsWith('.ts') && !/node_modules|generated/.test(file)
   return files
     .filter(isSource)
-    .map((file) => readFileSync(join(root, folder, file), 'utf8'))
+    .map((file) => read(join(folder, file)))
     .join('\n')
 }
 
@@ -201,7 +199,7 @@ function namesIn(text: string | undefined, pattern: RegExp): string[] {
 }
 
 test('the GraphQL operations of the documents are valid', () => {
-  const schema = buildSchema(readFileSync(join(root, 'schema.graphql'), 'utf8'))
+  const schema = buildSchema(read('schema.graphql'))
   const operations = [...pages.values()].flatMap((text) => [...text.matchAll(/^```graphql\n([^]*?)^```/gm)])
   expect(operations.length).toBeGreaterThan(0)
   expect(operations.flatMap(([, operation = '']) => validate(schema, parse(operation)))).toEqual([])

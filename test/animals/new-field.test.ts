@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { pathOf } from '../support/files.ts'
 import { cloneDatabase, dropDatabase, type TestService } from '../support/harness.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
+const root = pathOf('')
 
 /** Starts the service with a field `testfield`, which is added as described in docs/architecture.md, until the test ends. */
 async function startWithField(): Promise<TestService> {

@@ -1,9 +1,8 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { createRateLimiter, MAX_CLIENTS } from '../../src/auth/rate-limit.ts'
 import { bearer, type TestService, type TestServiceOptions, testWithSharedService as test } from '../support/harness.ts'
-import { rawPost } from '../support/raw-http.ts'
+import { openSocket, rawPost } from '../support/raw-http.ts'
 import { waitFor } from '../support/timeouts.ts'
 
 /** Length of the window. */
@@ -72,9 +71,7 @@ describe('the rate limit of a key', () => {
   test('is consumed before the body is received, in both APIs', async ({ service }) => {
     const { port, key, send } = await startLimited(service, 2)
     for (const path of ['/v1/pets', '/graphql']) {
-      const socket = connect(port, '127.0.0.1')
-      onTestFinished(() => void socket.destroy())
-      socket.write(rawPost({ path, key, lines: ['Expect: 100-continue', 'Content-Length: 99'] }))
+      const socket = openSocket(port, rawPost({ path, key, lines: ['Expect: 100-continue', 'Content-Length: 99'] }))
       expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 100 /)
     }
     await expectLimited(await send('/v1/pets'))

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
+import { pathOf } from '../support/files.ts'
 import { listMigrations } from '../../src/database/migrate.ts'
 import { REMOVED_VARIABLES } from '../../src/environment.ts'
 import { assets } from '../support/assets.ts'
@@ -188,7 +188,7 @@ describe('the service on an external database', { concurrent: true }, () => {
     emptyDatabase,
     onTestFinished,
   }) => {
-    const root = fileURLToPath(new URL('../..', import.meta.url))
+    const root = pathOf('')
     const filter = (path: string) => !path.startsWith(join(root, 'dist/test-')) // other tests create and delete them
     for (const name of ['dist', 'prisma', 'package.json'])
       cpSync(join(root, name), join(sandbox.dataDir, name), { recursive: true, filter })

@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
+import { pathOf } from '../support/files.ts'
 import { INHERITED, testWithProcess as test } from '../support/processes.ts'
 import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
 
-const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const main = pathOf('dist/main.js')
 const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
 
 /** Runs what `npm run dev` starts in a terminal, and presses Ctrl-C when it says so. @returns what it printed */

@@ -1,5 +1,4 @@
 import { rename } from 'node:fs/promises'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { toCursor } from '../../src/pets/animal.ts'
@@ -7,6 +6,7 @@ import { migrate } from '../../src/database/migrate.ts'
 import { inDatabase, issueKey, withApiKeys } from '../chaos/cluster.ts'
 import { createProgramFolder, postgresBin } from '../chaos/programs.ts'
 import { openStream } from '../support/event-stream.ts'
+import { codeIn } from '../support/files.ts'
 import { bearer, startService, type TestService } from '../support/harness.ts'
 import { freePort } from '../support/processes.ts'
 import { WITH_ORDERS } from '../second-resource/fixture.ts'
@@ -14,16 +14,8 @@ import { ordersMigration } from '../support/postgres.ts'
 import { grantsSql, rolesSql } from '../support/role-sql.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
-const page = readFileSync(new URL('../../docs/backup.md', import.meta.url), 'utf8')
-
-/** The code blocks of a section of the page. */
-function blocks(heading: string): string[] {
-  const [section = ''] = new RegExp(`^## ${heading}$[^]*?(?=^## |(?![^]))`, 'm').exec(page) ?? []
-  return [...section.matchAll(/^ *```\w+\n([^]*?)^ *```$/gm)].map(([, code = '']) => code)
-}
-
-const [moveSequences = ''] = blocks('Restore')
-const [listInvalidKeys = ''] = blocks('Keys')
+const [moveSequences = ''] = codeIn('docs/backup.md', 'Restore')
+const [listInvalidKeys = ''] = codeIn('docs/backup.md', 'Keys')
 
 /** The addresses of an administrator, of the owner of the tables, and of the service. */
 interface Urls {
@@ -133,7 +125,7 @@ test.skipIf(!postgresBin)(
   `a restored dump has the rights of each role, and cursors from before and after the backup miss nothing${skip}`,
   async () => {
     const { urls, shell, start, createPets } = await startServer()
-    const [dump = '', keepLost = '', restore = ''] = blocks('A dump')
+    const [dump = '', keepLost = '', restore = ''] = codeIn('docs/backup.md', 'A dump')
     await start()
     await createPets()
     const { key, revoked } = await loseAndRestore(
@@ -156,7 +148,7 @@ test.skipIf(!postgresBin)(
 
 test.skipIf(!postgresBin)(`a restored point in time: the same${skip}`, async () => {
   const { urls, data, shell, start, createPets } = await startServer()
-  const [settings = '', base = '', restore = ''] = blocks('A point in time')
+  const [settings = '', base = '', restore = ''] = codeIn('docs/backup.md', 'A point in time')
   await shell(`cat >> "$PGDATA/postgresql.conf" << 'END'\n${settings}END`)
   await start()
   await createPets()

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { listMigrations, migrate, pendingMigrations, withMigrationLock } from '../../src/database/migrate.ts'
+import { read } from '../support/files.ts'
 import { testWithService as test, withClient } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const migrations = listMigrations()
-const scriptOf = (name: string) =>
-  readFileSync(new URL(`../../prisma/migrations/${name}/migration.sql`, import.meta.url), 'utf8')
+const scriptOf = (name: string) => read(`prisma/migrations/${name}/migration.sql`)
 
 test.for(migrations)('%s only adds, so that an older version can go on, in one transaction or by one index', (name) => {
   const script = scriptOf(name)

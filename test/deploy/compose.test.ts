@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { DCLinter } from 'dclint'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { configOf, pathOf, read, secondsToStop } from './settings.ts'
+import { pathOf, read } from '../support/files.ts'
+import { configOf, secondsToStop } from './settings.ts'
 
 const hasHaproxy = spawnSync('haproxy', ['-v']).status === 0
 const whySkipped = hasHaproxy ? '' : ' (there is no haproxy on the PATH)'

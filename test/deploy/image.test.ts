@@ -1,7 +1,8 @@
 import { validate } from 'dockerfile-utils'
 import { expect, test } from 'vitest'
 import { Environment } from '../../src/environment.ts'
-import { read, start } from './settings.ts'
+import { read } from '../support/files.ts'
+import { start } from './settings.ts'
 
 const dockerfile = read('deploy/Dockerfile')
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Deployment } from 'kubernetes-types/apps/v1.d.ts'
@@ -9,17 +9,18 @@ import type { Ingress } from 'kubernetes-types/networking/v1.d.ts'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { version } from '../../src/project.ts'
-import { configOf, pathOf, read, secondsToStop } from './settings.ts'
+import { pathOf, read } from '../support/files.ts'
+import { configOf, secondsToStop } from './settings.ts'
 
 const hasKubectl = spawnSync('kubectl', ['kustomize', '--help']).status === 0
 const whySkipped = hasKubectl ? '' : ' (there is no kubectl on the PATH)'
-const base = pathOf('deploy/kubernetes/base')
+const base = 'deploy/kubernetes/base'
 
 /** The manifests that both environments share, by file. typeErrors() checks them. */
 const manifests = Object.fromEntries(
-  readdirSync(base)
+  readdirSync(pathOf(base))
     .filter((file) => file !== 'kustomization.yaml')
-    .map((file) => [file, parse(readFileSync(join(base, file), 'utf8'))]),
+    .map((file) => [file, parse(read(join(base, file)))]),
 ) as {
   'deployment.yaml': Deployment
   'ingress.yaml': Ingress

@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import { migrate } from '../../src/database/migrate.ts'
 import { createWriterReads } from '../../src/feed/settled.ts'
 import { animals } from '../../src/pets/animal.ts'
+import { codeIn } from '../support/files.ts'
 import { testWithService as test, type TestService, withClient } from '../support/harness.ts'
 
-const page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8')
-const [, sql = ''] = /^```sql\n([^]*?)^```/m.exec(page) ?? []
+const [sql = ''] = codeIn('docs/scaling.md')
 
 /** The SQL of the page, with bounds that few animals reach. */
 const partition = sql.replaceAll(/\b(\d)00000000\b/g, '$10')

@@ -1,14 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { Environment } from '../../src/environment.ts'
 import { TRACING_STOP_TIMEOUT_MS } from '../../src/telemetry/tracing.ts'
-
-export const pathOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
-
-/** The text of a file of the repository. */
-export const read = (path: string) => readFileSync(pathOf(path), 'utf8')
+import { read } from '../support/files.ts'
 
 /** What `npm start` starts. */
 export const { start } = (JSON.parse(read('package.json')) as { scripts: { start: string } }).scripts

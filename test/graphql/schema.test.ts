@@ -1,17 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { buildSchema, findBreakingChanges } from 'graphql'
 import { expect, test } from 'vitest'
 import type { Builder } from '../../src/graphql/schema/builder.ts'
 import { createSchema, printedSchema } from '../../src/graphql/schema/index.ts'
+import { pathOf, read } from '../support/files.ts'
 import { schema } from '../support/schema.ts'
 
-const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8')
-
 test('schema.graphql is the schema of the service (npm run schema updates it)', async () => {
-  await expect(printedSchema(schema)).toMatchFileSnapshot(
-    fileURLToPath(new URL('../../schema.graphql', import.meta.url)),
-  )
+  await expect(printedSchema(schema)).toMatchFileSnapshot(pathOf('schema.graphql'))
 })
 
 /**
@@ -19,13 +14,14 @@ test('schema.graphql is the schema of the service (npm run schema updates it)', 
  * and empties the list of declared changes.
  */
 test('released.graphql is the schema of the last release in the changelog', () => {
-  const [, version] = /^## ([\d.]+) - /m.exec(read('../../docs/changelog.md')) ?? []
-  expect(read('released.graphql').split('\n')[0]).toBe(`# Version ${version}`)
+  const [, version] = /^## ([\d.]+) - /m.exec(read('docs/changelog.md')) ?? []
+  expect(read('test/graphql/released.graphql').split('\n')[0]).toBe(`# Version ${version}`)
 })
 
 test('the breaking changes since the last release are those in declared-breaking-changes.json', () => {
-  const changes = findBreakingChanges(buildSchema(read('released.graphql')), schema)
-  expect(changes.map(({ description }) => description)).toEqual(JSON.parse(read('declared-breaking-changes.json')))
+  const changes = findBreakingChanges(buildSchema(read('test/graphql/released.graphql')), schema)
+  const declared = JSON.parse(read('test/graphql/declared-breaking-changes.json'))
+  expect(changes.map(({ description }) => description)).toEqual(declared)
 })
 
 test.for([

@@ -1,11 +1,10 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { toCursor } from '../../src/pets/animal.ts'
 import { DOCUMENT_LIMITS } from '../../src/graphql/plugins/document-limits.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { usedHeapBytes } from '../support/heap.ts'
-import { rawPost } from '../support/raw-http.ts'
+import { openSocket, rawPost } from '../support/raw-http.ts'
 
 const { subscriptionLength, aliases } = DOCUMENT_LIMITS
 const STREAMS = 100
@@ -46,9 +45,8 @@ test('an open stream keeps the text of its document, and neither its tree nor va
 /** Opens streams, and waits until each has begun. They are closed after the test. */
 async function openStreams({ port, key }: TestService, toBody: (n: number) => object): Promise<void> {
   for (let n = 0; n < STREAMS; n++) {
-    const socket = connect(port, '127.0.0.1')
-    onTestFinished(() => void socket.destroy())
-    socket.write(rawPost({ path: '/graphql', key, body: toBody(n), lines: ['Accept: text/event-stream'] }))
+    const lines = ['Accept: text/event-stream']
+    const socket = openSocket(port, rawPost({ path: '/graphql', key, body: toBody(n), lines }))
     expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1\.1 200 /)
   }
 }

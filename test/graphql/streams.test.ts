@@ -1,11 +1,12 @@
 import { EventEmitter, once } from 'node:events'
-import { connect, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import express, { type Response } from 'express'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { sendStream } from '../../src/graphql/subscription/send-stream.ts'
 import { createStreams, VERIFY_MS } from '../../src/graphql/subscription/streams.ts'
 import { SSE } from '../../src/graphql/subscription/transports.ts'
 import { beginRequest } from '../../src/http/request.ts'
+import { openSocket } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const CALLER = { keyId: 1n, clientId: 1n, keyPrefix: 'test', scopes: new Set<string>(), expiresAt: null }
@@ -72,10 +73,11 @@ test('a client that takes nothing is disconnected, also when its key was revoked
   const server = app.listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
-  const client = connect((server.address() as AddressInfo).port).pause() // TCP
-  onTestFinished(() => void client.destroy())
-  client.on('error', () => {}) // it is cut
-  client.write('GET / HTTP/1.1\r\nHost: test\r\nAccept: text/event-stream\r\nAuthorization: Bearer any\r\n\r\n')
+  const { port } = server.address() as AddressInfo // TCP
+  openSocket(
+    port,
+    'GET / HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer any\r\n\r\n',
+  ).pause()
   await waitUntil(() => streams.ended.unauthenticated === 1)
   expect(streams.size).toBe(0)
 })

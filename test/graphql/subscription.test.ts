@@ -1,11 +1,10 @@
-import { connect } from 'node:net'
-import { describe, expect, onTestFinished } from 'vitest'
+import { describe, expect } from 'vitest'
 import { largestAsset } from '../support/assets.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { type EventStream, openStream } from '../support/event-stream.ts'
 import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { countBlocked, whileLocked } from '../support/locks.ts'
-import { rawPost } from '../support/raw-http.ts'
+import { openSocket, rawPost } from '../support/raw-http.ts'
 import { interceptStatements, type Statement } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
@@ -394,12 +393,9 @@ describe('a client that does not read', () => {
   test('is disconnected if a response before its stream is not taken, either', async ({ service }) => {
     const limits = { writeTimeoutMs: 500, headersTimeoutMs: 500, responseSpareMs: 500 }
     const peer = await service.startPeer({ limits, REQUEST_TIMEOUT_MS: 500 })
-    const client = connect(peer.port, '127.0.0.1').pause()
-    onTestFinished(() => void client.destroy())
-    client.on('error', () => {}) // it is cut
     const lines = ['Accept: text/event-stream']
     const subscription = rawPost({ path: '/graphql', key: peer.key, body: { query: NEW }, lines })
-    client.write(`GET ${largestAsset} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(6) + subscription)
+    openSocket(peer.port, `GET ${largestAsset} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(6) + subscription).pause()
     await waitUntil(async () => (await peer.metric('petstore_streams')) === 1)
     await waitUntil(async () => (await peer.metric('petstore_streams')) === 0)
   })

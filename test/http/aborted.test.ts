@@ -1,8 +1,7 @@
-import { connect } from 'node:net'
 import { expect } from 'vitest'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { whileLocked } from '../support/locks.ts'
-import { rawPost } from '../support/raw-http.ts'
+import { openSocket, rawPost } from '../support/raw-http.ts'
 import { recordStatements } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
@@ -25,11 +24,7 @@ test('a client that disconnects is logged as 499: during its insert it leaves a 
   await whileLocked(service, async (unlock) => {
     const complete = [...createRequests(service), ...createRequests(service)]
     const incomplete = createRequests(service).map((request) => request.slice(0, -1))
-    const sockets = [...incomplete, ...complete].map((request) => {
-      const socket = connect(service.port, '127.0.0.1').on('error', () => {})
-      socket.write(request)
-      return socket
-    })
+    const sockets = [...incomplete, ...complete].map((request) => openSocket(service.port, request))
     const animalsSent = () => sent.flatMap(({ values }) => JSON.parse(String(values[0])) as object[]).length
     await waitUntil(() => animalsSent() === complete.length) // the service has read what was sent before, too
     sockets.forEach((socket, n) => (n < 4 ? socket.resetAndDestroy() : socket.destroy()))

@@ -9,7 +9,7 @@ import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import { usedHeapBytes } from '../support/heap.ts'
 import { collect, parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
-import { get, head, NO_TIMEOUTS, startServerOfFile } from './short-timeouts.ts'
+import { get, head, NO_TIMEOUTS, startServerOfFile } from './test-server.ts'
 
 const { port, routes, createServer } = await startServerOfFile()
 

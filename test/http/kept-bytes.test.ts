@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import type { Socket } from 'node:net'
+import { expect, test } from 'vitest'
 import type { Caller } from '../../src/http/request.ts'
 import { bearer, testWithService } from '../support/harness.ts'
-import { parseResponse, rawPost } from '../support/raw-http.ts'
+import { openSocket, parseResponse, rawPost } from '../support/raw-http.ts'
 import { waitFor } from '../support/timeouts.ts'
-import { NO_TIMEOUTS, startServerOfFile } from './short-timeouts.ts'
+import { NO_TIMEOUTS, startServerOfFile } from './test-server.ts'
 
 // A busy machine takes longer than the short timeouts.
 const { port, events, routes } = await startServerOfFile(NO_TIMEOUTS)
@@ -56,8 +56,7 @@ test('beyond what may wait for all clients, a response of the key for which most
 test('a response to a client that has gone does not count', async () => {
   const first = await requestAndWait('/of-key/1')
   const ended = once(events, 'ended without client')
-  const gone = connect(port, '127.0.0.1')
-  gone.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\nGET /gone HTTP/1.1\r\nHost: x\r\n\r\n')
+  const gone = openSocket(port, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\nGET /gone HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(events, 'begun')
   gone.resetAndDestroy()
   await ended
@@ -140,11 +139,8 @@ const beginPost = (key: string, path = '/', ...lines: string[]) =>
   rawPost({ path, key, lines: [...lines, `Content-Length: ${body.length + 1}`] })
 
 function upload(servicePort: number, bytes: string): Upload {
-  const socket = connect(servicePort, '127.0.0.1').setEncoding('latin1')
-  const one = { socket, received: '' }
-  onTestFinished(() => void socket.destroy())
-  socket.on('error', () => {}).on('data', (text) => (one.received += String(text)))
-  socket.write(bytes)
+  const one = { socket: openSocket(servicePort, bytes).setEncoding('latin1'), received: '' }
+  one.socket.on('data', (text) => (one.received += String(text)))
   return one
 }
 
@@ -155,10 +151,7 @@ function statuses(uploads: Upload[]): number[] {
 /** Sends a request and reads no response. @returns when the response waits */
 async function requestAndWait(path: string): Promise<Socket> {
   const waits = once(events, 'waits')
-  const socket = connect(port, '127.0.0.1').pause()
-  onTestFinished(() => void socket.destroy())
-  socket.on('error', () => {}) // reset by the server
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+  const socket = openSocket(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`).pause()
   await waits
   return socket
 }

@@ -1,14 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MAX_IN_FLIGHT } from '../../src/http/connection/connection.ts'
 import { testWithSharedService } from '../support/harness.ts'
-import { collect, rawPost, sendRaw, statusesIn } from '../support/raw-http.ts'
+import { collect, openSocket, rawPost, sendRaw, statusesIn } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
-import { NO_TIMEOUTS, startServerOfFile } from './short-timeouts.ts'
+import { NO_TIMEOUTS, startServerOfFile } from './test-server.ts'
 
 const { port, events, routes, createServer } = await startServerOfFile(NO_TIMEOUTS)
 
@@ -60,7 +60,7 @@ describe('every pipelined request of a client that reads has a response, in orde
 
 test('of a thousand pipelined requests as many as may be in flight are served, the last response says close, and only one more is parsed', async () => {
   const parsed = countParsed()
-  const received = collect(open(hold.repeat(1_000)))
+  const received = collect(openSocket(port, hold.repeat(1_000)))
   await waitUntil(() => held.mock.calls.length > 0)
   events.emit('release')
   const responses = (await received).split('"held"').slice(0, -1)
@@ -72,7 +72,7 @@ test('of a thousand pipelined requests as many as may be in flight are served, t
 })
 
 test('a connection that closes closes all of its responses, also those whose turn has not come', async () => {
-  const client = open(hold.repeat(3))
+  const client = openSocket(port, hold.repeat(3))
   await waitUntil(() => held.mock.calls.length === 3)
   const closed = held.mock.calls.map(([, res]) => once(res, 'close'))
   client.destroy()
@@ -150,15 +150,6 @@ function countParsed() {
   subscribe('http.server.request.start', parsed)
   onTestFinished(() => void unsubscribe('http.server.request.start', parsed))
   return parsed
-}
-
-/** Connects and sends bytes. The connection is closed after the test. */
-function open(bytes: string): Socket {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true }).setEncoding('latin1')
-  onTestFinished(() => void socket.destroy())
-  socket.on('error', () => {}) // the server closes the connection
-  socket.write(bytes)
-  return socket
 }
 
 /** @returns all that comes until the connection is closed */

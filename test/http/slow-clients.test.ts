@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { type ConnectionGroup, openConnections } from '../chaos/connections.ts'
 import { parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
-import { get, head, SHORT_TIMEOUTS, startServerOfFile } from './short-timeouts.ts'
+import { get, head, SHORT_TIMEOUTS, startServerOfFile } from './test-server.ts'
 
 const { port, events } = await startServerOfFile()
 

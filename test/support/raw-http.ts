@@ -1,5 +1,6 @@
 import { on, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
 
 export interface RawResponse {
   status: number
@@ -56,6 +57,14 @@ export function rawPost(request: { path?: string; key?: string; body?: unknown; 
     ...lines,
   ]
   return `${head.join('\r\n')}\r\n\r\n${text}`
+}
+
+/** Connects and sends bytes. The connection, whose errors are ignored, is closed after the test. */
+export function openSocket(port: number, bytes: string): Socket {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true }).on('error', () => {})
+  onTestFinished(() => void socket.destroy())
+  socket.write(bytes)
+  return socket
 }
 
 /** @returns the text that a socket receives until the connection is closed */

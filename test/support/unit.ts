@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { read } from './files.ts'
 
 /** The template unit of systemd, in which %i is the port of an instance. */
-export const unit = readFileSync(new URL('../../deploy/pet-store@.service', import.meta.url), 'utf8')
+export const unit = read('deploy/pet-store@.service')
 
 /** The value of a setting that the unit has once. */
 export const unitValue = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''

@@ -1,17 +1,16 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test as plain } from 'vitest'
 import { SUNSET_AT } from '../../src/pets/rest.ts'
+import { pathOf, read } from '../support/files.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { hasPromtool, whySkipped } from './promtool.ts'
 
-const alertsFile = fileURLToPath(new URL('../../deploy/prometheus/alerts.yaml', import.meta.url))
-const alerts = readFileSync(alertsFile, 'utf8')
-const dashboardText = readFileSync(new URL('../../deploy/grafana/dashboard.json', import.meta.url), 'utf8')
+const ALERTS = 'deploy/prometheus/alerts.yaml'
+const alerts = read(ALERTS)
+const dashboardText = read('deploy/grafana/dashboard.json')
 
 const dashboard = JSON.parse(dashboardText) as { panels: { targets: { expr: string }[] }[] } // of Grafana's format
 
@@ -57,7 +56,7 @@ plain('the alerts contain the sunset date of getPet', () => {
 })
 
 plain.skipIf(!hasPromtool)(`the alerts are valid according to promtool${whySkipped}`, () => {
-  expectRules(alertsFile, alerts.split('- alert:').length - 1)
+  expectRules(pathOf(ALERTS), alerts.split('- alert:').length - 1)
 })
 
 function expectRules(file: string, count: number): void {

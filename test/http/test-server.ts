@@ -63,4 +63,3 @@ export async function startServerOfFile(timeouts = SHORT_TIMEOUTS) {
 
 export const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n'
 export const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
-export const slow = 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n'
