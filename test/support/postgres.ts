@@ -32,6 +32,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const dir = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-test-'))
   const first = await useEmbeddedPostgres(join(dir, 'first'), ['fsync=off'])
   await migrate(first.url)
+  // By default each new connection hashes the password 4,096 times.
+  const { password } = new URL(first.url)
+  await query(first.url, `SET scram_iterations = 1; ALTER ROLE postgres PASSWORD '${password}'`)
   await first.release()
   const initialisedCluster = join(dir, 'first', 'postgres')
   const server = givenUrl ? { url: givenUrl, release: async () => {} } : await startServer(initialisedCluster, dir)
