@@ -5,8 +5,8 @@ import { describeEnvironment, REMOVED_VARIABLES } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
 import { createLogger } from './telemetry/logger.ts'
 
-/** In MB, with the young generation: 144 with `--max-old-space-size=96`, 112 with 64. Under load the service ran out with 40. */
-const MIN_HEAP_MB = 128
+/** In MB, with the young generation: 120 with `--max-old-space-size=96`, 88 with 64. Under load the service ran out with 40. */
+const MIN_HEAP_MB = 112
 
 await runProgram(async (env) => {
   if (process.argv.length > 2) {
