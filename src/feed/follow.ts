@@ -2,7 +2,7 @@ import { addAbortListener } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PAGE_SIZE as SIZES } from '../store/contract.ts'
 import type { List } from '../store/lists.ts'
-import { type Filter, type Item, membersOf, type Resource } from '../store/resource.ts'
+import { type Filter, type Item, type Resource, valuesOf } from '../store/resource.ts'
 import type { RecentItems } from './recent.ts'
 import { createRoundRobin } from './round-robin.ts'
 import { tooNewError } from './sequence.ts'
@@ -109,8 +109,7 @@ function isNear<R extends Resource>(feed: RecentItems<R>, position: bigint): boo
 
 function matches<R extends Resource>(resource: R, item: Item<R>, filter: Filter<R>): boolean {
   const values: Record<string, unknown> = item
-  const expected = filter as Record<string, unknown> // of the filter's members
-  return membersOf(resource, filter).every((member) => values[member] === expected[member])
+  return valuesOf(resource, filter).every(([member, value]) => values[member] === value)
 }
 
 /** @param settledId of what was read; a full page ends before */

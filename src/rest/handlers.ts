@@ -7,7 +7,7 @@ import { callerOf } from '../http/request.ts'
 import { PAGE_SIZE, PageSize } from '../store/contract.ts'
 import { createCursors } from '../store/cursor.ts'
 import { IDEMPOTENCY_HOURS, IdempotencyKey } from '../store/idempotency.ts'
-import { type Filter, type Input, membersOf, type Resource } from '../store/resource.ts'
+import { type Filter, type Input, type Resource, valuesOf } from '../store/resource.ts'
 import type { CreateHandler } from './operation.ts'
 
 const Parameter = z.string('must not be repeated')
@@ -53,7 +53,7 @@ export function handleList<R extends Resource>(resource: R, path: string, Query:
 
     function pageLink(rel: string, limit: number, filter: Filter<R>, cursor?: string): string {
       // None of the values needs percent-encoding.
-      const values = membersOf(resource, filter).map((member) => `&${member}=${filter[member as keyof Filter<R>]}`)
+      const values = valuesOf(resource, filter).map(([member, value]) => `&${member}=${String(value)}`)
       const end = cursor === undefined ? '' : `&cursor=${cursor}`
       return `<${base}${path}?limit=${limit}${values.join('')}${end}>; rel="${rel}"`
     }

@@ -1,6 +1,6 @@
 import { invalidArgumentError } from '../errors.ts'
 import { isInt64, jsonTypeOf, parseInt64 } from './contract.ts'
-import { type Filter, membersOf, type Resource } from './resource.ts'
+import { type Filter, type Resource, valuesOf } from './resource.ts'
 
 /** In a cursor, for a member by which the list is not filtered. */
 const ANY = 'all'
@@ -19,12 +19,11 @@ export function createCursors<R extends Resource>(resource: R) {
 
   /** Identifies a filter: its values, as far as there are some. */
   function filterKey(filter: Filter<R>): string {
-    const last = membersOf(resource, filter).at(-1)
-    const values = filter as Record<string, unknown> // of its members
-    const end = last === undefined ? 1 : members.indexOf(last) + 1
+    const values = new Map(valuesOf(resource, filter))
+    const end = Math.max(members.findLastIndex((member) => values.has(member)) + 1, 1)
     return members
       .slice(0, end)
-      .map((member) => String(values[member] ?? ANY))
+      .map((member) => String(values.get(member) ?? ANY))
       .join()
   }
 

@@ -1,6 +1,6 @@
 import type { RunStatement, Statements } from '../database/statements.ts'
 import { INT64_MAX, INT64_MIN, PAGE_SIZE } from './contract.ts'
-import { type Filter, type Item, membersOf, type Resource } from './resource.ts'
+import { type Filter, type Item, type Resource, valuesOf } from './resource.ts'
 import { type Arrays, columnOf, describeTable, namesOf, toJsonValue } from './table.ts'
 
 /** Selects the items of a filter between two ids (both exclusive), starting at the newest or at the oldest. */
@@ -84,10 +84,10 @@ export function createList<R extends Resource>(
     const newest = olderThan === undefined ? INT64_MAX : olderThan - 1n
     const oldest = newerThan === undefined ? INT64_MIN : newerThan + 1n
     if (oldest > newest) return [] // so both are int64 below
-    const members = membersOf(resource, query)
-    const values = query as Record<string, unknown> // of the members
+    const values = valuesOf(resource, query)
+    const members = values.map(([member]) => member)
     const page = { oldest_id: String(oldest), newest_id: String(newest), max_size: limit + 1 }
-    const filter = Object.fromEntries(members.map((member) => [member, toJsonValue(values[member])]))
+    const filter = Object.fromEntries(values.map(([member, value]) => [member, toJsonValue(value)]))
     const key = `${members.join()} ${backward}`
     const statement = statements.get(key) ?? batchPages(members, backward)
     statements.set(key, statement)
@@ -99,13 +99,12 @@ export function createList<R extends Resource>(
 export function createCount<R extends Resource>(resource: R, run: RunStatement) {
   const { name } = namesOf(resource)
   return async (filter: Filter<R>): Promise<number> => {
-    const members = membersOf(resource, filter)
-    const values = filter as Record<string, unknown> // of the members
-    const conditions = members.map((member, n) => `"${columnOf(member)}" = $${n + 1}`)
+    const values = valuesOf(resource, filter)
+    const conditions = values.map(([member], n) => `"${columnOf(member)}" = $${n + 1}`)
     const where = conditions.length ? ` WHERE ${conditions.join(' AND ')}` : ''
     const rows = await run<{ count: bigint }>(
       `SELECT count(*) FROM ${name}${where}`,
-      members.map((member) => values[member]),
+      values.map(([, value]) => value),
     )
     return Number(rows[0]?.count)
   }

@@ -42,8 +42,8 @@ export type Filter<R extends Resource> = {
   [K in keyof R['filters'] & keyof Item<R>]?: NonNullable<Item<R>[K]> | undefined
 }
 
-/** The names of the filter's members that are given. */
-export function membersOf({ filters }: Pick<Resource, 'filters'>, filter: object): string[] {
-  const given = filter as Record<string, unknown> // each is compared with undefined only
-  return Object.keys(filters).filter((member) => given[member] !== undefined)
+/** The members of the filter that are given, with their values, in the order of the resource's filters. */
+export function valuesOf<R extends Resource>({ filters }: R, filter: Filter<R>): [member: string, value: unknown][] {
+  const given: Record<string, unknown> = filter
+  return Object.keys(filters).flatMap((member) => (given[member] === undefined ? [] : [[member, given[member]]]))
 }

@@ -64,9 +64,10 @@ export function createToInput<R extends Resource>({ input: schema }: R) {
   }
 }
 
-/** @returns the schemas of the arguments of a list and of a subscription, which have the filter in common */
+/** @returns reads the arguments of a list and of a subscription, which have the filter and the cursors in common */
 export function createListArguments<R extends Resource>(resource: R) {
-  const { filterKey, parseCursor } = createCursors(resource)
+  const cursors = createCursors(resource)
+  const { filterKey, parseCursor } = cursors
   const filterShape: Record<string, z.ZodType> = {}
   for (const member of Object.keys(resource.filters)) {
     const schema = resource.item.shape[member] ?? z.never() // filters are members
@@ -78,6 +79,7 @@ export function createListArguments<R extends Resource>(resource: R) {
   const ListArgs = z.object({ ...(filterShape as object), ...pageShape }) // its other members are not known to the type
 
   return {
+    ...cursors,
     /** @throws ApiError INVALID_ARGUMENT */
     toFilter(args: object): Filter<R> {
       const { data, error } = FilterArgs.safeParse(args)

@@ -1,6 +1,5 @@
 import type { GraphQLResolveInfo } from 'graphql'
 import { lazy } from '../../lazy.ts'
-import { createCursors } from '../../store/cursor.ts'
 import type { ListQuery } from '../../store/lists.ts'
 import type { Item, Resource } from '../../store/resource.ts'
 import { selectsField } from '../fields.ts'
@@ -9,8 +8,7 @@ import type { GraphQLContext } from './builder.ts'
 import type { Connection, Edge } from './connection.ts'
 
 export function resolveList<R extends Resource>(resource: R) {
-  const { filterKey, toCursor } = createCursors(resource)
-  const { toListQuery } = createListArguments(resource)
+  const { filterKey, toCursor, toListQuery } = createListArguments(resource)
 
   async function readPage({ services, deadline }: GraphQLContext, query: ListQuery<R>) {
     const { newerThan } = query
@@ -74,8 +72,7 @@ export type CreatedEdges<R extends Resource> = Awaited<ReturnType<ReturnType<typ
 
 /** @returns begins a subscription to the new items that match its filter */
 export function subscribeToCreated<R extends Resource>(resource: R) {
-  const { filterKey, toCursor, parseCursor } = createCursors(resource)
-  const { toFilter } = createListArguments(resource)
+  const { filterKey, toCursor, parseCursor, toFilter } = createListArguments(resource)
 
   /**
    * The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. Apart,
