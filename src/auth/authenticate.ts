@@ -9,7 +9,6 @@ import type { RateLimiter } from './rate-limit.ts'
 
 const CHALLENGE = `Bearer realm="${NAMESPACE}"`
 
-// Created once: a stack trace for each request would be much of what a rejection costs.
 const missingKeyError = new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', {
   headers: { 'WWW-Authenticate': CHALLENGE },
 })

@@ -8,6 +8,11 @@ export class UsageError extends OperatorError {
   }
 }
 
+/** @param command undefined if there is none */
+export function unknownCommandError(command: string | undefined, usage: string): UsageError {
+  return new UsageError(command ? `Unknown command: ${command}.` : 'A command is missing.', usage)
+}
+
 /** @param names names of the arguments beside the options; all are required. @throws UsageError */
 export function parseArguments<Options extends NonNullable<ParseArgsConfig['options']>>(
   args: string[],

@@ -8,7 +8,7 @@ import { limitsOf } from '../limits.ts'
 import { OperatorError } from '../operator-error.ts'
 import { KEY_PREFIX } from '../project.ts'
 import { RESOURCES } from '../resources.ts'
-import { parseArguments, UsageError } from './arguments.ts'
+import { parseArguments, unknownCommandError, UsageError } from './arguments.ts'
 import { print } from './program.ts'
 
 const DEFAULT_SCOPES = clientScopes(RESOURCES.map(({ resource }) => resource))
@@ -61,7 +61,7 @@ function parse([command, ...args]: string[]): Command {
     case 'revoke':
       return revoke(toPrefix(parseArguments(args, {}, USAGE, ['PREFIX']).positionals[0]))
     default:
-      throw new UsageError(command ? `Unknown command: ${command}.` : 'A command is missing.', USAGE)
+      throw unknownCommandError(command, USAGE)
   }
 }
 

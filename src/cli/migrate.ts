@@ -6,7 +6,7 @@ import { describeEnvironment } from '../environment.ts'
 import { limitsOf } from '../limits.ts'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
-import { parseArguments, UsageError } from './arguments.ts'
+import { parseArguments, unknownCommandError } from './arguments.ts'
 import { runProgram } from './program.ts'
 
 const USAGE = `Usage: npm run migrate -- COMMAND
@@ -37,7 +37,7 @@ function parse([command, ...args]: string[]): Command {
       if (!/^[a-z0-9_]+$/.test(name)) throw new OperatorError('NAME has only the characters a-z, 0-9 and _.')
       return (server) => create(server, name)
     default:
-      throw new UsageError(command ? `Unknown command: ${command}.` : 'A command is missing.', USAGE)
+      throw unknownCommandError(command, USAGE)
   }
 }
 

@@ -20,8 +20,9 @@ interface DatabaseOptions extends PoolOptions {
 }
 
 /**
- * A pool for each use that must not wait for the others: requests, counts, and what runs in the background; also for each
- * replica, and for the primary's WAL position. They connect when they are first used.
+ * A pool for each use that must not wait for the others: requests (and jobs that run once a minute), counts, and what streams
+ * and the readiness probe wait for; also for each replica, and for the primary's WAL position. They connect when they are
+ * first used.
  */
 export function createDatabase({ replicaUrls = [], observe, ...options }: DatabaseOptions) {
   const pool = createPool(options)

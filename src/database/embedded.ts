@@ -82,7 +82,7 @@ function isRunning(pid: number): boolean {
 }
 
 /** Initialises the folder of a server under another name, so that crashes and races cannot leave a partial one. */
-export async function initialise(cluster: string): Promise<void> {
+async function initialise(cluster: string): Promise<void> {
   const fresh = `${cluster}.new-${process.pid}`
   const password = `${fresh}.password`
   try {

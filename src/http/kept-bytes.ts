@@ -7,11 +7,9 @@ import { callerOf } from './request.ts'
 const MAX_BYTES_OF_CLIENT = 8 * 1024 * 1024
 const MAX_BYTES = 64 * 1024 * 1024
 
-// Created once: a stack trace for each request would be much of what a rejection costs.
 const tooManyBytesOfClientError = new ApiError(
   'RESOURCE_EXHAUSTED',
   'Too many requests of this client are incomplete, or too many of its responses have not been read.',
-  { headers: { 'Retry-After': '1' } },
 )
 const tooManyBytesError = new ApiError(
   'UNAVAILABLE',

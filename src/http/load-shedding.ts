@@ -4,7 +4,6 @@ import type { Limits } from '../limits.ts'
 
 const TICK_MS = 20
 
-/** Created once: capturing a stack trace per rejection would cost a sixth of its time. */
 export const overloadedError = new ApiError('UNAVAILABLE', 'The service is overloaded; the request was not processed.')
 
 export type LoadShedder = ReturnType<typeof createLoadShedder>

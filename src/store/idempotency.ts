@@ -26,6 +26,9 @@ export const IdempotencyKey = z
 /** The row in `api_key` of the subjects of access tokens, which have none of their own: their keys begin with the client. */
 const SUBJECTS = -1n
 
+/** How many expired keys a statement deletes. */
+const PRUNED_AT_ONCE = 10_000
+
 const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 
 /** Citus rejects `now()` in a condition of ON CONFLICT. `excluded.created_at` has the same value. */
@@ -176,16 +179,13 @@ function clientKey({ clientId, key }: IdempotencyRequest): string {
  * Deletes expired keys by the database's clock, some at a time: a statement for all of them would exceed its timeout on a
  * busy service, and never succeed again. It skips keys that are being claimed again, because a statement
  * that waited for several of them could deadlock with this one.
- * @returns their number
  */
-export async function pruneIdempotencyKeys(prisma: PrismaClient, maxAtOnce = 10_000): Promise<number> {
-  let deleted = 0
-  for (;;) {
-    const count = await prisma.$executeRawUnsafe(`DELETE FROM "public"."idempotency_key" WHERE (api_key_id, key) IN (
-      SELECT api_key_id, key FROM "public"."idempotency_key" WHERE NOT ${IS_KEPT} LIMIT ${maxAtOnce} FOR UPDATE SKIP LOCKED)`)
-    deleted += count
-    if (count < maxAtOnce) return deleted
-  }
+export async function pruneIdempotencyKeys(prisma: PrismaClient): Promise<void> {
+  let deleted: number
+  do {
+    deleted = await prisma.$executeRawUnsafe(`DELETE FROM "public"."idempotency_key" WHERE (api_key_id, key) IN (
+      SELECT api_key_id, key FROM "public"."idempotency_key" WHERE NOT ${IS_KEPT} LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED)`)
+  } while (deleted === PRUNED_AT_ONCE)
 }
 
 /**

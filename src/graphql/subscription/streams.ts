@@ -15,7 +15,7 @@ const END_REASONS = ['client', 'slow', 'unauthenticated', 'unverified', 'shutdow
 type EndReason = (typeof END_REASONS)[number]
 
 /** The response to a subscription. */
-export class Stream extends AbortController {
+class Stream extends AbortController {
   events = 0
   /** When the response began, in milliseconds after the request. */
   beganMs = 0
@@ -110,7 +110,7 @@ async function endUnlessValid(stream: Stream, result: Promise<boolean>): Promise
 function requireRoom({ STREAM_LIMIT, streamsPerClient }: StreamLimits, size: number, own: number): void {
   if (own >= streamsPerClient) {
     const message = `This key has ${streamsPerClient} open subscriptions, the limit of one process.`
-    throw new ApiError('RESOURCE_EXHAUSTED', message, { headers: { 'Retry-After': '1' } })
+    throw new ApiError('RESOURCE_EXHAUSTED', message)
   }
   if (STREAM_LIMIT && size >= STREAM_LIMIT) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
 }
