@@ -9,14 +9,18 @@ import { createStatements } from './statements.ts'
 const BACKGROUND_POOL_SIZE = 3
 
 /** Why a replica is excluded for a while, and its host; without a host, all of them. */
-export interface ExcludedReplica {
+interface ExcludedReplica {
   reason: string
   host: string | undefined
 }
 
+/** Why the primary executes what a replica should: one or all are excluded, or the primary itself is slow. */
+export type ReplicaObservation =
+  { type: 'replica-excluded'; replica: ExcludedReplica } | { type: 'replicas-bypassed'; reason: string }
+
 interface DatabaseOptions extends PoolOptions {
   replicaUrls?: string[] | undefined
-  observe?(event: { type: 'replica-excluded'; replica: ExcludedReplica }): void
+  observe?(event: ReplicaObservation): void
 }
 
 /**
@@ -37,6 +41,7 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
     positionPool,
     onExcluded: (reason, replica) =>
       observe?.({ type: 'replica-excluded', replica: { reason, host: replica && hosts.get(replica) } }),
+    onBypassed: (reason) => observe?.({ type: 'replicas-bypassed', reason }),
   })
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
   const statements = createStatements(pool, replicas)

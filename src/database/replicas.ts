@@ -126,8 +126,10 @@ interface ReplicasOptions {
   pools: Pool[]
   /** A connection to the primary for its position only, so that it never waits behind other statements. */
   positionPool: Pool
-  /** Receives why the primary executes reads: because of one replica, or of the primary itself without a pool. */
+  /** Receives why a replica is excluded; without a pool, why all of them are. */
   onExcluded(reason: string, pool?: Pool): void
+  /** Receives why the primary executes a read although no replica is excluded for it. */
+  onBypassed(reason: string): void
 }
 
 export type Replicas = ReturnType<typeof createReplicas>
@@ -137,7 +139,7 @@ export type Replicas = ReturnType<typeof createReplicas>
  * position, and are executed where it has been replayed. Nothing is remembered of a replica: it may have been promoted, and
  * its address may lead to another server.
  */
-export function createReplicas({ pools, positionPool, onExcluded }: ReplicasOptions) {
+export function createReplicas({ pools, positionPool, onExcluded, onBypassed }: ReplicasOptions) {
   const backoff = createBackoff(pools)
   let turn = 0
   const readPosition = createPositionReader(positionPool, exclude)
@@ -185,7 +187,7 @@ export function createReplicas({ pools, positionPool, onExcluded }: ReplicasOpti
       attempt.isAbandoned = true
       if (attempt.primary) exclude(`it did not execute the read within ${MAX_READ_MS} ms`, pool)
       // The primary is slow: to exclude replicas would add to its load.
-      else onExcluded(`the primary did not report its WAL position within ${MAX_READ_MS} ms`)
+      else onBypassed(`the primary did not report its WAL position within ${MAX_READ_MS} ms`)
       return undefined
     },
   }

@@ -73,6 +73,8 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
         const message = 'replica excluded for up to a second, reading from the primary'
         return warnOnceAMinute(message, event.replica, event.replica.reason)
       }
+      case 'replicas-bypassed':
+        return warnOnceAMinute('reading from the primary, no replica excluded', { reason: event.reason })
       case 'feed-failed':
         return logFailedFeed(event.resource, event.error)
       case 'sequence-read':

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { ExcludedReplica } from '../database/database.ts'
+import type { ReplicaObservation } from '../database/database.ts'
 import type { DatabaseState } from '../database/readiness.ts'
 import type { ApiError, ErrorCode } from '../errors.ts'
 
@@ -19,7 +19,7 @@ export type Observation =
   /** The keys of OIDC_ISSUER were not read. */
   | { type: 'issuer-failed'; error: unknown }
   | ({ type: 'database-checked' } & CheckedDatabase)
-  | { type: 'replica-excluded'; replica: ExcludedReplica }
+  | ReplicaObservation
   /** New items of the resource were not read; the feed reads again. */
   | { type: 'feed-failed'; resource: string; error: unknown }
   /** For how long new items of the resource have waited for a transaction, and what an operator must repair, if anything. */

@@ -35,7 +35,8 @@ function createTestReplicas(primaryUrl = replication.primaryUrl): { replicas: Re
   const replicas = createReplicas({
     pools: [openPool(replication.standby.url)],
     positionPool: openPool(primaryUrl, 1),
-    onExcluded: (reason) => void reasons.push(reason),
+    onExcluded: (reason) => void reasons.push(`excluded: ${reason}`),
+    onBypassed: (reason) => void reasons.push(reason),
   })
   return { replicas, reasons }
 }
