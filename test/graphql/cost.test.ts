@@ -1,5 +1,13 @@
 import fc from 'fast-check'
-import { execute, type ExecutionResult, getOperationAST, getVariableValues, parse, validate } from 'graphql'
+import {
+  buildSchema,
+  execute,
+  type ExecutionResult,
+  getOperationAST,
+  getVariableValues,
+  parse,
+  validate,
+} from 'graphql'
 import { expect, test } from 'vitest'
 import type { Animal, animals, NewPet } from '../../src/pets/animal.ts'
 import { ApiError } from '../../src/errors.ts'
@@ -167,4 +175,24 @@ test('no item of a list is executed after one that makes the list null', async (
   const operation = getOperationAST(document) ?? expect.unreachable()
   const { data, errors } = await new Execution(schema, { document, operation, coerced: {} }, context).run()
   expect({ data, errors: errors?.length, reads }).toEqual({ data: null, errors: 1, reads: 2 }) // one of each list
+})
+
+test('a resolver may return a promise of another class, as those of Prisma are', async () => {
+  // oxlint-disable-next-line unicorn/no-thenable -- what the test is about
+  const thenable = (promise: Promise<number>) => ({ then: promise.then.bind(promise) })
+  const resolvers = {
+    one: () => thenable(Promise.resolve(1)),
+    none: () => thenable(Promise.reject(new Error('None.'))),
+  }
+  const built = buildSchema('type Query { one: Int! none: Int }')
+  for (const [name, resolve] of Object.entries(resolvers))
+    Object.assign(built.getQueryType()?.getFields()[name] ?? {}, { resolve })
+  const document = parse('{ one none }')
+  const operation = getOperationAST(document) ?? expect.unreachable()
+  const { context } = createStore(INTACT)
+  const { data, errors } = await new Execution(built, { document, operation, coerced: {} }, context).run()
+  expect({ data: { ...data }, errors: errors?.map(({ path, message }) => ({ path, message })) }).toEqual({
+    data: { one: 1, none: null },
+    errors: [{ path: ['none'], message: 'None.' }],
+  })
 })

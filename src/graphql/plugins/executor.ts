@@ -109,10 +109,10 @@ export class Execution {
     try {
       const args = definition.args.length > 0 ? getArgumentValues(definition, nodes[0], this.#coerced.coerced) : {}
       const value = (definition.resolve ?? defaultFieldResolver)(source, args, this.#context, info)
-      if (!(value instanceof Promise)) return this.#complete(value, field, slot)
+      if (!isThenable(value)) return this.#complete(value, field, slot)
       values[name] = undefined // members have the order of the document
       const complete = (resolved: unknown) => this.#complete(resolved, field, slot)
-      this.#pending.push(value.then(complete, (error: unknown) => this.#fail(error, slot, nodes)))
+      this.#pending.push(Promise.resolve(value).then(complete, (error: unknown) => this.#fail(error, slot, nodes)))
     } catch (error) {
       this.#fail(error, slot, nodes)
     }
@@ -164,4 +164,9 @@ export class Execution {
       nulled.values[nulled.key] = null // so that a list inside sees that it is lost
     }
   }
+}
+
+/** Also for a promise of another class, such as Prisma's. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
