@@ -24,6 +24,19 @@ test('the breaking changes since the last release are those in declared-breaking
   expect(changes.map(({ description }) => description)).toEqual(declared)
 })
 
+test('a field that has a cost and no description is described by its cost', () => {
+  const extensions = { scope: 'pets:read', cost: 1 }
+  const addToSchema = (builder: Builder) => {
+    builder.queryFields((t) => ({ known: t.int({ extensions, resolve: () => 1 }) }))
+    builder.mutationFields((t) => ({ changed: t.int({ extensions, resolve: () => 1 }) }))
+    builder.subscriptionFields((t) => ({
+      added: t.int({ extensions, subscribe: async function* () {}, resolve: () => 1 }),
+    }))
+  }
+  const fields = createSchema([{ addToSchema }]).getQueryType()?.getFields()
+  expect(fields?.['known']?.description).toBe('Costs 1.')
+})
+
 test.for([
   ['a scope', { cost: 1 }],
   ['a cost', { scope: 'pets:read' }],

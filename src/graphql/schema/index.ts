@@ -35,7 +35,7 @@ function describeCosts(schema: GraphQLSchema): void {
   for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
     for (const field of Object.values(type.getFields())) {
       const { cost } = field.extensions
-      if (typeof cost === 'number') field.description += ` Costs ${cost}.`
+      if (typeof cost === 'number') field.description = `${field.description ?? ''} Costs ${cost}.`.trimStart()
     }
   }
 }
