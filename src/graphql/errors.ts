@@ -51,6 +51,6 @@ export function toErrors(error: ApiError, observe: Observe, req: Request) {
     return error.errors.map((each) => toGraphQLError(each, error.code, observe, req))
   }
   recordError(observe, error, req)
-  const { code, message, status } = error
-  return [{ message, extensions: { code, status } }]
+  const { code, message, status, fields } = error
+  return [{ message, extensions: { code, status, fields } }]
 }

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { z } from 'zod'
-import { ApiError } from '../errors.ts'
+import { invalidArgumentError } from '../errors.ts'
 import { parseJson } from '../http/json.ts'
 
 const text = z.string('must be a string').nullish()
@@ -46,5 +46,5 @@ function parseParameter(name: string, json: unknown): unknown {
   } catch {
     // rejected below
   }
-  throw new ApiError('INVALID_ARGUMENT', `${name}: must be a JSON object`)
+  throw invalidArgumentError([{ path: [name], message: 'must be a JSON object' }])
 }

@@ -32,7 +32,8 @@ test('a cursor above every id that the database has assigned is rejected where a
 
   const event = /data: (.*)/.exec(await rejected(service, { after: tooNew }))?.[1] ?? ''
   expect(JSON.parse(event)).toMatchObject({ errors: [{ extensions: after }] })
-  expect(await rejected(service, {}, { 'Last-Event-ID': tooNew })).toContain(`Last-Event-ID: is newer than every`)
+  const resumed = JSON.parse(await rejected(service, {}, { 'Last-Event-ID': tooNew }))
+  expect(resumed).toMatchObject({ errors: [{ extensions: { fields: [field('Last-Event-ID')] } }] })
   for (const size of ['first: 2', 'last: 2']) {
     const page = (cursor: string) => service.graphql(`{ pets(${size}, before: "${cursor}") { nodes { id } } }`)
     expect(await page(tooNew)).toMatchObject({ data: null, errors: [{ extensions: before }] })
@@ -102,7 +103,9 @@ test('a stream that is open while the database goes back to an older state ends,
     return opened
   }, service.databaseUrl)
   await waitUntil(() => stream.ended)
-  expect(stream.text).toContain('begin with a new page')
+  const last = JSON.parse(stream.events().at(-2)?.data ?? '') // before `complete`
+  const fields = [{ path: ['after'], message: expect.stringContaining('begin with a new page') }]
+  expect(last).toMatchObject({ errors: [{ extensions: { code: 'INVALID_ARGUMENT', fields } }] })
   expect(await rejected(service, { after: stream.events()[4]?.id })).toContain('begin with a new page')
   await create(service)
   await next.received(2)

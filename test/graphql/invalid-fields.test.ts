@@ -40,6 +40,18 @@ describe('every field that breaks a rule of the contract is named', () => {
   })
 })
 
+test('every parameter of the request that is wrong is named', async ({ service }) => {
+  const { errors } = await service.graphql(5 as unknown as string, [] as object)
+  expect(errors?.[0]?.extensions).toEqual({
+    code: 'INVALID_ARGUMENT',
+    status: 400,
+    fields: [
+      { path: ['query'], message: 'must be a string' },
+      { path: ['variables'], message: 'must be an object' },
+    ],
+  })
+})
+
 describe('a value that is not of its type has the error of GraphQL.js, without fields', () => {
   test.for<[query: string, variables: object, messages: RegExp[]]>([
     [

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalidArgumentError } from '../../errors.ts'
 import { OperatorError } from '../../operator-error.ts'
 import type { Plugin } from '../context.ts'
 import type { RequestParams } from '../params.ts'
@@ -63,15 +63,15 @@ function resolveDocument(trusted: TrustedDocuments | undefined, { query, documen
     const textHash = withoutPrefix(id)
     if (trusted.mode === 'allow' && query != null) {
       if (hash('sha256', query) === textHash) return query
-      throw new ApiError('INVALID_ARGUMENT', 'documentId: is not the SHA-256 of query')
+      throw invalidArgumentError([{ path: ['documentId'], message: 'is not the SHA-256 of query' }])
     }
     const text = trusted.byHash.get(textHash)
-    if (text === undefined) throw new ApiError('INVALID_ARGUMENT', 'documentId: unknown trusted document')
+    if (text === undefined) throw invalidArgumentError([{ path: ['documentId'], message: 'unknown trusted document' }])
     return text
   }
   if (trusted?.mode === 'only') {
     throw new ApiError('INVALID_ARGUMENT', 'Only trusted documents are accepted: send a documentId.')
   }
-  if (query == null) throw new ApiError('INVALID_ARGUMENT', 'query: must be a string')
+  if (query == null) throw invalidArgumentError([{ path: ['query'], message: 'must be a string' }])
   return query
 }
