@@ -29,17 +29,13 @@ describe('behind a proxy that strips a path prefix', () => {
       expect(linkTarget(await prefixed.send(path), 'successor-version', path), path).toBe('/v1/pets')
   })
 
-  test('next links traverse the whole list, and first is its first page', async ({ prefixed }) => {
-    for (let n = 1; n <= 5; n++) await prefixed.post(pet)
-    const seen: number[] = []
-    const first = '/v1/pets?limit=2&status=sold'
-    for (let path: string | undefined = first; path;) {
-      const page: Response = await prefixed.send(path)
-      seen.push(...((await page.json()) as { id: number }[]).map(({ id }) => id))
-      expect(linkTarget(page, 'first', path)).toBe(first)
-      path = linkTarget(page, 'next', path)
-    }
-    expect(seen).toEqual([5, 4, 3, 2, 1])
+  test('the next link leads to the next page, and first to the first one', async ({ prefixed }) => {
+    for (let n = 1; n <= 3; n++) await prefixed.post(pet)
+    const first = '/v1/pets?limit=1&status=sold'
+    const next = linkTarget(await prefixed.send(first), 'next', first) ?? ''
+    const page = await prefixed.send(next)
+    expect(await page.json()).toMatchObject([{ id: 2 }])
+    expect(linkTarget(page, 'first', next)).toBe(first)
   })
 })
 

@@ -1,7 +1,6 @@
 import { describe, expect } from 'vitest'
 import { clientScopes } from '../../src/auth/api-keys.ts'
 import { animals } from '../../src/pets/animal.ts'
-import { createCursors } from '../../src/store/cursor.ts'
 import { createStore } from '../../src/store/store.ts'
 import { paths } from '../rest/document.ts'
 import { openStream } from '../support/event-stream.ts'
@@ -62,13 +61,6 @@ describe('orders, a second resource', () => {
     expect(await ready()).toEqual([200, expect.any(String)])
     await service.database.pool.query('ALTER TABLE "order" RENAME TO renamed')
     expect(await ready()).toEqual([503, expect.stringContaining('the table order')])
-  })
-
-  test('a cursor of pets is 400 in both APIs', async ({ service }) => {
-    const cursor = createCursors(animals).toCursor(1n)
-    expect((await service.send(`/v1/orders?cursor=${cursor}`)).status).toBe(400)
-    const { errors } = await service.graphql(`{ orders(after: "${cursor}") { nodes { id } } }`)
-    expect(errors).toMatchObject([{ extensions: { code: 'INVALID_ARGUMENT' } }])
   })
 
   test('invalid orders name the same fields in both APIs', async ({ service }) => {

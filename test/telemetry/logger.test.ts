@@ -1,10 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 
 /** The logger as a module for other programs, below dist/, which git ignores. */
 const module = new URL(`../../dist/test-logger-${randomUUID()}.mjs`, import.meta.url)
@@ -17,15 +16,10 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(module))
 
-/** The arguments of Node for a program in which `log` writes to stdout. */
-function argumentsFor(program: string): string[] {
-  const text = `import { createLogger } from '${module.href}'\nconst log = createLogger('info')\n${program}`
-  return ['--input-type=module', '-e', text]
-}
-
-/** @returns what the program wrote */
+/** Runs a program in which `log` writes to stdout. @returns what it wrote */
 function run(program: string): string {
-  return spawnSync(process.execPath, argumentsFor(program), { encoding: 'utf8', timeout: 30_000 }).stdout
+  const text = `import { createLogger } from '${module.href}'\nconst log = createLogger('info')\n${program}`
+  return spawnSync(process.execPath, ['--input-type=module', '-e', text], { encoding: 'utf8', timeout: 30_000 }).stdout
 }
 
 const messagesIn = (text: string) => [...text.matchAll(/"msg":"(.*)"/g)].map(([, message]) => message)
@@ -36,17 +30,6 @@ test.for(['process.exit(0)', "throw new Error('x')", ''])('no line is lost when 
     'two',
     'three',
   ])
-})
-
-test('a process that logs its last line when the reader of its log has gone exits with its own code', async () => {
-  const program = `
-    import fs from 'node:fs'
-    try { for (;;) fs.writeSync(1, 'x') } catch { log.info('last') }
-    process.exit(7)`
-  const child = spawn(process.execPath, argumentsFor(program), { stdio: ['ignore', 'pipe', 'inherit'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  child.stdout.destroy()
-  expect(await once(child, 'exit')).toEqual([7, null])
 })
 
 test('a line about repetitions has the message and the details of the same event', () => {
