@@ -3,19 +3,13 @@ import { describe, expect } from 'vitest'
 import { clientScopes, type KeyInfo, mintKey } from '../../src/auth/api-keys.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { bearer, serviceFixture, type TestService } from '../support/harness.ts'
-import { runKeysCommand } from '../support/keys-command.ts'
+import { keys, runKeysCommand } from '../support/keys-command.ts'
 import { testWithProcess, unreachableDatabaseUrl } from '../support/processes.ts'
 
 const test = testWithProcess.extend<{ service: TestService; keys: (...args: string[]) => Promise<string> }>({
   service: serviceFixture(),
   /** Executes the keys command on the database of the running service. @returns its stdout */
-  keys: async ({ service }, use) => {
-    await use(async (...args) => {
-      const { code, stdout, stderr } = await runKeysCommand(args, service.databaseUrl)
-      expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: expect.stringMatching(/^([^\n]+\n)?$/) })
-      return stdout.trim()
-    })
-  },
+  keys: async ({ service }, use) => use((...args) => keys(service.databaseUrl, ...args)),
 })
 
 const hourMs = 3_600_000

@@ -10,7 +10,7 @@ import { startService } from '../support/harness.ts'
 import { startOwnServer } from '../support/own-server.ts'
 import { storeOf, WITH_ORDERS } from '../second-resource/fixture.ts'
 import { ordersMigration, query } from '../support/postgres.ts'
-import { runKeysCommand } from '../support/keys-command.ts'
+import { keys, runKeysCommand } from '../support/keys-command.ts'
 import { testWithProcess } from '../support/processes.ts'
 import { grantsSql, rolesSql } from '../support/role-sql.ts'
 
@@ -54,12 +54,6 @@ function urlsOf(server: string, pathname: string): Fixtures['urls'] {
   const urlOf = (role: object) => Object.assign(new URL(server), { pathname, ...role }).href
   const [owner, service] = ['petstore_owner', 'petstore'].map((username) => urlOf({ username, password: 'secret' }))
   return { administrator: urlOf({}), owner: owner ?? '', service: service ?? '' }
-}
-
-async function keys(url: string, ...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await runKeysCommand(args, url)
-  expect({ code, stderr }).toMatchObject({ code: 0 })
-  return stdout.trim()
 }
 
 test('the SQL of the page gives the rights for migrations, keys, operations and background jobs', async ({ urls }) => {

@@ -7,7 +7,7 @@ import { type Certificate, createCertificate } from '../support/certificates.ts'
 import { bearer } from '../support/harness.ts'
 import { startOwnServer } from '../support/own-server.ts'
 import { query } from '../support/postgres.ts'
-import { runKeysCommand } from '../support/keys-command.ts'
+import { keys, runKeysCommand } from '../support/keys-command.ts'
 import { testWithProcess } from '../support/processes.ts'
 import { waitFor } from '../support/timeouts.ts'
 
@@ -116,8 +116,7 @@ describe('a connection that TLS prevents is a line of a command with the reason,
     expect(await Promise.all(ends)).toEqual(commands.map(() => ({ code: 1, stdout: '', stderr: lineWith(reason) })))
     const { base, until } = await sandbox.start({ ...env, MIGRATE_ON_START: 'true' })
     await until((log) => log.includes(`"reason":"${reason}`) && log.includes('trying again every second'))
-    const { stdout: key } = await runKeysCommand(['create', '--name', 'tls'], server.url(''))
-    const headers = bearer(key.trim())
+    const headers = bearer(await keys(server.url(''), 'create', '--name', 'tls'))
     for (const path of ['/readyz', '/v1/pets']) expect((await fetch(base + path, { headers })).status, path).toBe(503)
   })
 

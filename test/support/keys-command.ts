@@ -1,4 +1,4 @@
-import { vi } from 'vitest'
+import { expect, vi } from 'vitest'
 import { keysHelp, runKeys } from '../../src/cli/keys-command.ts'
 import { execute } from '../../src/cli/program.ts'
 import { recordOutput } from './output.ts'
@@ -20,4 +20,11 @@ export async function runKeysCommand(args: string[], databaseUrl: string): Promi
   for (const spy of spies) spy.mockRestore()
   recordOutput(withoutPrintedKey(stdout) + stderr)
   return { code: succeeded ? 0 : 1, stdout, stderr }
+}
+
+/** Executes the keys command, which succeeds with at most one line on stderr. @returns its stdout */
+export async function keys(databaseUrl: string, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runKeysCommand(args, databaseUrl)
+  expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: expect.stringMatching(/^([^\n]+\n)?$/) })
+  return stdout.trim()
 }
