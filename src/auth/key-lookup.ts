@@ -5,7 +5,7 @@ import type { Caller } from '../http/request.ts'
 import { hashKey } from './api-keys.ts'
 
 /** Cache TTL in milliseconds. A stream that begins with a cached key is verified VERIFY_MS later: both are < 5 s together. */
-export const KEY_CACHE_MS = 2_500
+export const KEY_CACHE_MS = 2_000
 const KEY_CACHE_SIZE = 10_000
 
 /** One statement for all lookups that wait: thousands of streams and clients begin when an instance starts. */

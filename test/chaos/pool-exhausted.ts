@@ -39,7 +39,7 @@ export const poolExhausted = definePart({ atOnce: 20 }, async (defer, { atOnce }
   for (let from = 0; from < cases.length; from += atOnce) {
     const key = await issueKey(url)
     const client = createClient(service.port, key)
-    await client.send('GET', '/v1/pets') // from now on the service caches the key, for 2.5 seconds
+    await client.send('GET', '/v1/pets') // from now on the service caches the key, for two seconds
     const work = () =>
       Promise.all(cases.slice(from, from + atOnce).map(async (row) => times.push(await sendCase(row, key))))
     leastBlocked = Math.min(leastBlocked, await whilePoolBlocked(url, client, work))

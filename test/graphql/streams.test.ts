@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import express, { type Response } from 'express'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import { sendStream } from '../../src/graphql/subscription/send-stream.ts'
 import { createStreams, VERIFY_MS } from '../../src/graphql/subscription/streams.ts'
 import { SSE } from '../../src/graphql/subscription/transports.ts'
@@ -9,12 +10,13 @@ import { beginRequest } from '../../src/http/request.ts'
 import { openSocket } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
+const LIMITS = { STREAM_LIMIT: 0, streamsPerClient: Infinity, verifyTimeoutMs: 500 }
 const CALLER = { keyId: 1n, clientId: 1n, keyPrefix: 'test', scopes: new Set<string>(), expiresAt: null }
 
 test('a drain ends all streams at different moments within its time, new ones too', () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
-  const streams = createStreams({ STREAM_LIMIT: 0, streamsPerClient: Infinity }, async () => true)
+  const streams = createStreams(LIMITS, async () => true)
   const open = () => streams.open(new EventEmitter() as Response, CALLER, '') // all that it uses of a response
   const all = Array.from({ length: 100 }, open)
   streams.drain(1_000)
@@ -36,9 +38,8 @@ test('a stream ends when its key, which was cached before, may not be verified w
   onTestFinished(() => void vi.useRealTimers())
   const results = [true, false, false]
   const verifyKey = () => (results.shift() ? Promise.resolve(true) : Promise.reject(new Error('not in time')))
-  const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity }
-  const verified = createStreams(limits, verifyKey)
-  const neverVerified = createStreams(limits, () => Promise.reject(new Error('not in time')))
+  const verified = createStreams(LIMITS, verifyKey)
+  const neverVerified = createStreams(LIMITS, () => Promise.reject(new Error('not in time')))
   const open = ({ open }: typeof verified) => open(new EventEmitter() as Response, CALLER, '') // as above
   const [first, second] = [open(verified), open(neverVerified)]
   for (const expected of [undefined, undefined, 'unverified']) {
@@ -49,8 +50,21 @@ test('a stream ends when its key, which was cached before, may not be verified w
   }
 })
 
+test('a stream ends within 5 seconds when the verification of its key, which was cached before, does not end', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const streams = createStreams(LIMITS, () => new Promise(() => {}))
+  const stream = streams.open(new EventEmitter() as Response, CALLER, '') // as above
+  await vi.advanceTimersByTimeAsync(VERIFY_MS)
+  streams.verifyAll()
+  await vi.advanceTimersByTimeAsync(500)
+  expect(stream.endReason).toBeUndefined() // a verification has its time
+  await vi.advanceTimersByTimeAsync(4_999 - KEY_CACHE_MS - VERIFY_MS - 500)
+  expect(stream.endReason).toBe('unverified')
+})
+
 test('a stream of a client that has gone is not counted', () => {
-  const streams = createStreams({ STREAM_LIMIT: 1, streamsPerClient: 1 }, async () => true)
+  const streams = createStreams({ ...LIMITS, STREAM_LIMIT: 1, streamsPerClient: 1 }, async () => true)
   const gone = Object.assign(new EventEmitter(), { destroyed: true, req: {} }) as Response // as above
   for (let n = 0; n < 2; n++) expect(streams.open(gone, CALLER, '').endReason).toBe('client')
   expect(streams.size).toBe(0)
@@ -60,7 +74,7 @@ test('a stream of a client that has gone is not counted', () => {
 const LARGE = Buffer.from(SSE.result(JSON.stringify('x'.repeat(30_000_000))))
 
 test('a client that takes nothing is disconnected, also when its key was revoked before', async () => {
-  const streams = createStreams({ STREAM_LIMIT: 0, streamsPerClient: Infinity }, async () => true)
+  const streams = createStreams(LIMITS, async () => true)
   const nextPart = async () => ({ data: LARGE, events: 1 })
   const app = express().use(async (req, res) => {
     beginRequest(req, res, 60_000)

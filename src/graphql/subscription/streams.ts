@@ -8,8 +8,8 @@ import type { Limits } from '../../limits.ts'
 /** How often the keys and tokens of streams are verified, in milliseconds: with KEY_CACHE_MS less than 5 seconds. */
 export const VERIFY_MS = 2_000
 
-/** A stream ends before its key was not verified for so long, in milliseconds. */
-const MAX_UNVERIFIED_MS = 5_000
+/** A stream ends when its key was not verified for so long, in milliseconds: less than 5 seconds, because timers are late. */
+const MAX_UNVERIFIED_MS = 4_900
 
 const END_REASONS = ['client', 'slow', 'unauthenticated', 'unverified', 'shutdown', 'error'] as const
 type EndReason = (typeof END_REASONS)[number]
@@ -34,7 +34,7 @@ class Stream extends AbortController {
 
 export type Streams = ReturnType<typeof createStreams>
 
-type StreamLimits = Pick<Config, 'STREAM_LIMIT'> & Pick<Limits, 'streamsPerClient'>
+type StreamLimits = Pick<Config, 'STREAM_LIMIT'> & Pick<Limits, 'streamsPerClient' | 'verifyTimeoutMs'>
 
 /** @param verifyKey whether the key or token of a caller is still valid; rejects if that cannot be found out */
 export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash, caller: Caller) => Promise<boolean>) {
@@ -74,7 +74,7 @@ export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash
     for (const [stream, { keyHash, caller }] of all) {
       const result = results.get(keyHash) ?? verifyKey(keyHash, caller)
       results.set(keyHash, result)
-      void endUnlessValid(stream, result)
+      void endUnlessValid(stream, result, limits.verifyTimeoutMs)
     }
   }
 
@@ -96,13 +96,22 @@ export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash
   }
 }
 
-/** @param result of the verification. After one that failed, the next one may be too late */
-async function endUnlessValid(stream: Stream, result: Promise<boolean>): Promise<void> {
+/**
+ * @param result of the verification. After one that failed, the next one may be too late. One that timed out waits for the
+ *   state of the database, which may take seconds
+ * @param minMs how long the verification may take after a pause of the process
+ */
+async function endUnlessValid(stream: Stream, result: Promise<boolean>, minMs: number): Promise<void> {
+  const beganAtMs = performance.now()
+  const leftMs = Math.max(stream.verifiedAtMs + MAX_UNVERIFIED_MS - beganAtMs, minMs)
+  const timer = setTimeout(() => stream.end('unverified'), leftMs).unref()
   try {
-    if (await result) stream.verifiedAtMs = performance.now()
+    if (await result) stream.verifiedAtMs = beganAtMs
     else stream.end('unauthenticated')
   } catch {
     if (performance.now() + VERIFY_MS - stream.verifiedAtMs > MAX_UNVERIFIED_MS) stream.end('unverified')
+  } finally {
+    clearTimeout(timer)
   }
 }
 

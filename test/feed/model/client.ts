@@ -50,7 +50,7 @@ export function startInstance({ clock, database: { pool }, revokedAtMs }: World)
     feedPageStatements: statements,
   }
   const services = createResourceServices([animals], database, { maxWaitMs: TIMEOUT_MS, observe() {} })
-  const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity }
+  const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity, verifyTimeoutMs: TIMEOUT_MS }
   const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))
   const verify = () => {
     streams.verifyAll()
