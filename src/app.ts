@@ -47,7 +47,7 @@ const ROUTES = [
   ...['/livez', '/readyz', '/metrics'],
 ]
 
-/** Once for each list: tests start hundreds of services. */
+/** Creates the schema once for each list of resources: tests start hundreds of services. */
 const schemaOf = lazyFor(createSchema)
 
 /** The steps of each request and the routes, in the order in which a request passes them. */
@@ -64,14 +64,14 @@ export function createApp(deps: AppDependencies): Express {
     next()
   }
 
-  // Its paths are exact: neither another case nor a slash at the end.
+  // The app's paths are exact: they match neither another case nor a slash at the end.
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
     .enable('strict routing')
     .enable('case sensitive routing')
   app.set('trust proxy', config.TRUSTED_PROXIES ?? false)
-  // Without Node's limit of 1,000 parameters, which would hide an invalid one. The request line is limited to 16 KiB.
+  // Node's limit of 1,000 parameters is off, because it would hide an invalid one. The request line has at most 16 KiB.
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
   addCommonSteps(app, operations, deps)
 
@@ -94,7 +94,7 @@ export function createApp(deps: AppDependencies): Express {
   app.get('/', forBrowsers(staticPage('home.html', "style-src 'self'; img-src data:")))
   addAssetRoutes(app)
   addDocsRoutes(app, apis, config)
-  // For code generators, which need no key and no introspection.
+  // Code generators read the schema here, without a key and without introspection.
   const schemaText = staticText('text/plain', () => printedSchema(schema))
   addReadRoute(app, '/schema.graphql', schemaText)
   return app.use(notFound, errorHandler(observe))

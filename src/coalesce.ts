@@ -10,9 +10,9 @@ export const MAX_WAIT_MS = 100
  * instances. Nothing is cached: an error reaches the callers of that read and no others.
  */
 export function createCoalescer<T>() {
-  /** By key: the read that has not started. */
+  /** The read of each key that has not started. */
   const next = new Map<string, Promise<T>>()
-  /** By key: settles when the read that started last ends, with or without an error. */
+  /** For each key, a promise that settles when the read that started last ends, with or without an error. */
   const current = new Map<string, Promise<unknown>>()
 
   function start(key: string, read: () => Promise<T>): Promise<T> {

@@ -60,7 +60,7 @@ const issuer = z
   )
   .optional()
 
-/** As a browser sends it in `Origin`: scheme, host and port, lower case, without the scheme's default port. */
+/** Whether a browser sends the text in `Origin`: scheme, host and port, lower case, without the scheme's default port. */
 const isOrigin = (text: string) => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
 const origins = list
   .refine((all) => all.join() === '*' || all.every((origin) => isOrigin(origin) && !origin.includes('*')), {

@@ -70,7 +70,7 @@ export class ApiError extends Error {
     this.headers = options.headers ?? (RETRYABLE.has(code) ? { 'Retry-After': '1' } : {})
   }
 
-  /** These three members and nothing else (specification §7). */
+  /** The body of REST: these three members and nothing else (specification §7). */
   get body() {
     return { code: this.code, message: this.message, status: this.status }
   }

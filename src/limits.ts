@@ -37,8 +37,8 @@ export type DatabaseTimeouts = Record<
 export type Limits = typeof LIMITS & DatabaseTimeouts
 
 /**
- * Those of the database are shares of HANDLER_TIMEOUT_MS, and inner ones expire before outer ones, so that the layer that
- * knows the cause sends the response. @param changed other limits, for tests
+ * The timeouts of the database are shares of HANDLER_TIMEOUT_MS, and inner ones expire before outer ones, so that the
+ * layer that knows the cause sends the response. @param changed other limits, for tests
  */
 export function limitsOf(config: Pick<Config, 'HANDLER_TIMEOUT_MS'>, changed: Partial<Limits> = {}): Limits {
   const fifthMs = Math.floor(config.HANDLER_TIMEOUT_MS / 5)

@@ -31,7 +31,7 @@ export function createResourceServices(resources: Resource[], database: Database
     },
     lagMs: max(({ reader }) => reader.lagMs()),
     gapWaits: () => feeds.reduce((sum, { reader }) => sum + reader.gapWaits(), 0),
-    /** By how much ids are above their sequence. */
+    /** By how much the largest id of a resource is above the last one of its sequence. */
     sequenceBehind: max(({ sequence }) => Number(sequence.highest - sequence.last)),
     sequenceCacheSize: max(({ sequence }) => Number(sequence.cacheSize)),
     checkSequences: () => feeds.forEach((feed) => feed.checkSequence()),

@@ -9,7 +9,7 @@ import type { Caller } from '../http/request.ts'
 import type { Observe } from '../telemetry/observation.ts'
 import { METRICS_SCOPE } from './api-keys.ts'
 
-/** Only asymmetric ones: with HS256 the issuer's public key would be the secret (RFC 8725 §2.1). */
+/** All of them are asymmetric: with HS256 the issuer's public key would be the secret (RFC 8725 §2.1). */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 
 /** Issuers name it `at+jwt` (RFC 9068 §2.1), `JWT` or not at all. Other types of tokens have other rules (RFC 8725 §3.12). */

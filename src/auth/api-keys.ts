@@ -11,7 +11,7 @@ import { KEY_PREFIX } from '../project.ts'
 const KEY_PATTERN = new RegExp(`^${KEY_PREFIX}[0-9a-z]{57}$`)
 const CHECKSUM_LENGTH = 7
 
-/** For operators: metrics show the key prefixes of all clients. No access token has it. */
+/** Only operators get this scope, since metrics show the key prefixes of all clients. No access token has it. */
 export const METRICS_SCOPE = 'metrics:read'
 
 /** The scopes of a client of the APIs, which a new key gets by default. */

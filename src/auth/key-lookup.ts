@@ -8,7 +8,7 @@ import { hashKey } from './api-keys.ts'
 export const KEY_CACHE_MS = 2_000
 const KEY_CACHE_SIZE = 10_000
 
-/** One statement for all lookups that wait: thousands of streams and clients begin when an instance starts. */
+/** Finds all keys that wait with one statement: thousands of streams and clients begin when an instance starts. */
 const FIND_KEYS = `
   SELECT hash, id AS "keyId", coalesce(client_id, id) AS "clientId", prefix AS "keyPrefix", scopes,
     expires_at AS "expiresAt"
@@ -81,7 +81,7 @@ export function createKeyLookup(
     },
     /** Looks a key up in the database. @returns the caller; undefined for a key that is unknown, expired or revoked */
     find: (keyHash: KeyHash) => remember(keyHash, query(keyHash)),
-    /** As `find`, for an access token. Undefined if none are accepted. */
+    /** Finds the caller of an access token by its signature. It is undefined if no access tokens are accepted. */
     findByToken: verifyToken && ((keyHash: KeyHash, token: string) => remember(keyHash, verifyToken(token))),
     /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */
     wasRecentlyValid: (keyHash: KeyHash) => recentlyValidKeys.has(keyHash),
@@ -120,7 +120,7 @@ async function failAfter(timeoutMs: number): Promise<never> {
   throw new Error('The key was not verified in time')
 }
 
-/** The expiry of a token may be no date, which is later than nothing. */
+/** A token may expire at a time that is no valid date. No comparison with it is true, so it counts as expired. */
 function hasExpired({ expiresAt }: Caller, now: Date): boolean {
   return expiresAt !== null && !(expiresAt > now)
 }

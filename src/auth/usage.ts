@@ -15,7 +15,7 @@ export function createUsage(prisma: PrismaClient, now: () => Date) {
       const uses = pending
       pending = new Map()
       try {
-        // Not in the future, where it would stay after the clock of an instance was ahead.
+        // At most now(): a time in the future, from an instance whose clock was ahead, would stay.
         await prisma.$executeRaw`
           UPDATE "public"."api_key" SET last_used_at = least(greatest(last_used_at, recorded.at), now())
           FROM unnest(${[...uses.keys()]}::bigint[], ${[...uses.values()]}::timestamptz[]) AS recorded (id, at)

@@ -26,7 +26,7 @@ const { bundle, bundleAndRun } = await import('./bundle.mjs')
 if (process.argv.includes('--watch')) await bundleAndRun(programs, 'dist', 'dist/main.js')
 else await bundle(programs, 'dist')
 
-/** One line for files of another user: after a build by root, no other user can replace dist/. Rethrows any other error. */
+/** Prints one line for files of another user, such as those of a build by root. @throws any other error */
 function explainAccess(error) {
   if (!error.path || !['EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error
   const path = relative(root, error.path)

@@ -39,7 +39,7 @@ export async function execute(run: Run, help: () => string, env: NodeJS.ProcessE
   }
 }
 
-/** One line for what an operator can act on; the stack of any other error. */
+/** @returns one line for what an operator can act on; the stack of any other error */
 function explain(error: unknown): string {
   if (error instanceof OperatorError) return error.message
   if (!(error instanceof Error)) return String(error)

@@ -31,7 +31,7 @@ interface DatabaseOptions extends PoolOptions {
 export function createDatabase({ replicaUrls = [], observe, ...options }: DatabaseOptions) {
   const pool = createPool(options)
   const backgroundPool = createPool({ ...options, size: BACKGROUND_POOL_SIZE })
-  /** One connection, because counts may take long. */
+  /** The pool has one connection, because counts may take long. */
   const countTimeouts = { ...options.timeouts, checkoutTimeoutMs: options.timeouts.countCheckoutTimeoutMs }
   const countPool = createPool({ ...options, size: 1, timeouts: countTimeouts })
   const hosts = new Map(replicaUrls.map((url) => [createPool({ ...options, url }), new URL(url).host]))
@@ -65,7 +65,7 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
   }
 }
 
-/** One connection of a pool at a time, which leaves the others to what uses the pool itself. */
+/** Uses one connection of a pool at a time, which leaves the others to what uses the pool itself. */
 export function oneAtATime(pool: ConnectionSource): ConnectionSource {
   let last: Promise<unknown> = Promise.resolve()
   return {

@@ -148,7 +148,7 @@ async function release(lock: pg.Client, cluster: string): Promise<void> {
   }
 }
 
-/** Without pg_ctl, which a second Ctrl-C would end, too. @throws if the server is not running */
+/** Stops the server without pg_ctl, which a second Ctrl-C would end, too. @throws if the server is not running */
 async function stop(cluster: string): Promise<void> {
   const pidFile = join(cluster, 'postmaster.pid')
   const pid = Number.parseInt(await readFile(pidFile, 'utf8'), 10)

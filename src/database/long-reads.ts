@@ -17,7 +17,7 @@ const BEGIN =
  * @param pool its size is the number of reads that are executed at the same time
  */
 export function createLongReads(pool: ConnectionSource): RunStatement {
-  /** By text and values, the rows of each read that waits for a connection. */
+  /** The rows of each read that waits for a connection, by its text and values. */
   const waiting = new Map<string, Promise<unknown[]>>()
 
   function read(key: string, query: pg.QueryConfig): Promise<unknown[]> {
@@ -29,7 +29,7 @@ export function createLongReads(pool: ConnectionSource): RunStatement {
       return result.rows
     })
     waiting.set(key, rows)
-    // Without a connection, too. By then an equal read may wait that began later.
+    // A read that got no connection is not removed above. An equal one that began later may wait by then.
     rows.catch(() => waiting.get(key) === rows && waiting.delete(key))
     return rows
   }

@@ -35,8 +35,8 @@ export class Pool extends pg.Pool {
   constructor(config: pg.PoolConfig) {
     super(config)
     this.on('connect', (client) => {
-      // A lost connection also rejects its query, or the next one. From the start: the first read of a connection may
-      // bring its end, too, before the code that waits for it has run.
+      // Without a listener, a lost connection would end the process; its query, or the next one, is rejected anyway. The
+      // listener is added here, because the end may come with the first bytes, before the code that waits for them runs.
       client.on('error', () => {})
       client.on('notice', ({ routine }) => routine === SYNC_WAIT && this.#unreplicated.add(client))
     })

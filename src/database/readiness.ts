@@ -23,7 +23,7 @@ const MISSING_RIGHTS = `
     WHEN 'S' THEN has_sequence_privilege(pg_class.oid, privilege) ELSE has_table_privilege(pg_class.oid, privilege) END
   ORDER BY relation, privilege`
 
-/** Of resources whose migration was not written. */
+/** Selects the tables that no migration creates: a resource was added without its migration. */
 const MISSING_TABLES = `
   SELECT name FROM unnest($1::text[]) AS name
   WHERE name NOT IN (

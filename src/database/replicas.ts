@@ -35,14 +35,14 @@ const READ_REPLICA = `
     (pg_control_system()).system_identifier::text AS system, pg_is_in_recovery() AS is_standby`
 
 interface Position {
-  /** As text: it may exceed what a number holds. */
+  /** Text, because the position may exceed what a number holds. */
   position: string
   timeline: number
   system: string
   database: string
-  /** Of the primary only. */
+  /** Whether a commit is on disk when it is acknowledged. Only the primary reports it. */
   is_durable?: boolean
-  /** Of a replica only. */
+  /** Whether the server replays the WAL of another one. Only a replica reports it. */
   is_standby?: boolean
 }
 

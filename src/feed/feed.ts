@@ -19,9 +19,9 @@ const WAKE_MS = 2
 const CHECK_MS = 1_000
 
 export interface FeedStatements {
-  /** For the loops of all feeds, which take turns, and for the state of their sequences. */
+  /** The loops of all feeds use these, in turns, also for the state of their sequences. */
   feedLoopStatements: Statements
-  /** For settled ids, and for pages of streams that are far behind. */
+  /** Settled ids are found with these, and pages read of streams that are far behind. */
   feedPageStatements: Statements
 }
 
@@ -38,7 +38,7 @@ export interface FeedOptions {
 export class Feed<R extends Resource> {
   readonly follow: ReturnType<typeof createFollow<R>>
   readonly reader: ReturnType<typeof createGapReader<R>>
-  /** As it was read last. */
+  /** The state of the sequence, as it was read last. */
   sequence: SequenceState = { last: 0n, highest: 0n, cacheSize: 1n, history: '' }
   readonly #resource: R
   readonly #readSequence: ReturnType<typeof createReadSequence>
@@ -47,7 +47,7 @@ export class Feed<R extends Resource> {
   readonly #followers = new Set<() => void>()
   #state: FeedState<R> = { newestPosition: 0n }
   #loop: Promise<void> | undefined
-  /** Since a read failed, the database may have gone back. */
+  /** Whether the last read failed: since then, the database may have gone back to an older state. */
   #hasFailed = false
   #history = '' // known after the first read
   #waker = new AbortController()
@@ -158,7 +158,7 @@ export class Feed<R extends Resource> {
     while (this.#followers.size > 0 && performance.now() < checkAtMs) {
       let wakeMs = 0
       const pauseMs = await this.reader.read(recent).finally(async () => {
-        // It may have read some before it failed.
+        // The reader may have read some items before it failed.
         if (recent.end !== recent.announced) wakeMs = await wakeAll(this.#followers)
         recent.announced = recent.end
       })

@@ -7,7 +7,7 @@ import type { RecentItems } from './recent.ts'
 import { createRoundRobin } from './round-robin.ts'
 import { tooNewError } from './sequence.ts'
 
-/** In items: the most that a list reads. */
+/** The size of a page, in items: the most that a list reads. */
 const PAGE_SIZE = SIZES.max
 
 /** Pause after a failed read, in milliseconds. */
@@ -102,7 +102,7 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
   }
 }
 
-/** Whether memory has all that is newer, and it is less than a page. */
+/** Whether memory has all items above the position, and they are less than a page. */
 function isNear<R extends Resource>(feed: RecentItems<R>, position: bigint): boolean {
   return (feed.after(position, PAGE_SIZE)?.length ?? PAGE_SIZE) < PAGE_SIZE
 }
@@ -112,7 +112,7 @@ function matches<R extends Resource>(resource: R, item: Item<R>, filter: Filter<
   return valuesOf(resource, filter).every(([member, value]) => values[member] === value)
 }
 
-/** @param settledId of what was read; a full page ends before */
+/** @returns the id up to which a page is complete: a full one ends before the settled id of what was read */
 function endOf(items: { id: bigint }[], settledId: bigint): bigint {
   return items.length < PAGE_SIZE ? settledId : (items.at(-1)?.id ?? settledId)
 }

@@ -4,19 +4,19 @@ import type { Resource } from '../store/resource.ts'
 import { namesOf } from '../store/table.ts'
 
 /**
- * SQL: the id that the sequence has given last; if it has given none since it was set, the one before the next. It is read
- * after the snapshot of its statement was taken, so an id above it is not of the sequence: the row was imported, and the
- * sequence not moved. Such rows are not read before the sequence has passed them, because all ids until then would be
- * skipped.
+ * SQL that selects the id that the sequence has given last; if it has given none since it was set, the one before the
+ * next. It is read after the snapshot of its statement was taken, so an id above it is not of the sequence: the row was
+ * imported, and the sequence not moved. Such rows are not read before the sequence has passed them, because all ids until
+ * then would be skipped.
  */
 export function selectLastId(resource: Resource): string {
   return `(SELECT last_value - (NOT is_called)::int FROM ${namesOf(resource).sequence})`
 }
 
 /**
- * SQL: the text is another one when the server was started, or the table or its sequence got a new file (TRUNCATE, ALTER
- * SEQUENCE, VACUUM FULL). With the same text, a database goes back to an older state only by statements such as DELETE and
- * `setval`, or by a crash that loses commits of `synchronous_commit = off`.
+ * SQL that selects a text. It is another one when the server was started, or the table or its sequence got a new file
+ * (TRUNCATE, ALTER SEQUENCE, VACUUM FULL). With the same text, a database goes back to an older state only by statements
+ * such as DELETE and `setval`, or by a crash that loses commits of `synchronous_commit = off`.
  */
 export function selectHistory(resource: Resource): string {
   const { name, sequence } = namesOf(resource)
@@ -33,13 +33,13 @@ function selectSequence(resource: Resource): string {
     FROM pg_sequence, ${selectLastId(resource)} AS given (last) WHERE seqrelid = '${sequence}'::regclass`
 }
 
-/** What the feed assumes of the sequence: no row has an id above `last`, and `cacheSize` is 1. */
+/** The state of a sequence. The feed assumes that no row has an id above `last`, and that `cacheSize` is 1. */
 export interface SequenceState {
   last: bigint
   /** Every id that the database has assigned is at most this one: a crash or a failover skips a few. */
   highest: bigint
   cacheSize: bigint
-  /** As `selectHistory`. */
+  /** A text that changes when the database may have gone back to an older state: see `selectHistory`. */
   history: string
 }
 

@@ -28,7 +28,7 @@ export function createWriterReads(resource: Resource, run: RunStatement) {
       WHERE locktype = 'relation' AND relation = '${name}'::regclass AND mode = 'RowExclusiveLock' AND granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     ) AS writers, pg_is_in_recovery() AS "isStandby"`
-  // In one statement: the locks are read after its snapshot was taken.
+  // The newest id and the locks are read in one statement: the locks are read after its snapshot was taken.
   const selectNewest = `
     SELECT coalesce((SELECT max(id) FROM ${name} WHERE id <= ${selectLastId(resource)}), 0) AS newest, ${selectWriters},
       ${selectHistory(resource)}`

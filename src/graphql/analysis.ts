@@ -8,7 +8,7 @@ import type { DocumentStats } from './plugins/document-limits.ts'
 
 const INTROSPECTION_FIELDS = new Set([SchemaMetaFieldDef.name, TypeMetaFieldDef.name])
 
-/** Of each of them, which cannot declare it. */
+/** The cost of `__schema` and of `__type`, which cannot declare one. */
 const INTROSPECTION_COST = 10
 
 /** @param variables coerced @returns points */

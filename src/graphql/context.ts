@@ -21,9 +21,9 @@ export interface GraphQLDependencies {
   turns: Turns
   limits: Pick<Limits, 'writeTimeoutMs'>
   trusted?: TrustedDocuments | undefined
-  /** Of callers: it has consumed the first point of the request before. */
+  /** The rate limiter of callers. It has consumed the first point of the request before. */
   clientLimiter?: RateLimiter | undefined
-  /** Plugins of Yoga or envelop, after the service's own. Of any type, as Yoga takes them. */
+  /** Plugins of Yoga or envelop, which run after the service's own. Yoga takes them of any type. */
   plugins?: object[] | undefined
   observe: Observe
 }
@@ -36,7 +36,7 @@ export interface PipelineContext extends GraphQLContext {
   resolved?: GraphQLParams
   /** Set by useOperation, which runs before all that follows the parser. */
   operation: OperationDefinitionNode
-  /** In points; the limit is the largest cost that this caller's operations may have. Set by useCost. */
+  /** The cost of the operation, and the largest one that this caller's operations may have, in points. Set by useCost. */
   cost?: { requested: number; limit: number } | undefined
   /** Set by useSharedExecution. */
   shared?: SharedOutcome
@@ -51,5 +51,5 @@ export interface CoercedOperation {
   coerced: Record<string, unknown>
 }
 
-/** A plugin of the pipeline: any of Yoga's or envelop's is one, too. */
+/** A plugin of the pipeline. Every plugin of Yoga or envelop is one. */
 export type Plugin = YogaPlugin<PipelineContext, PipelineContext>

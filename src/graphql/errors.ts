@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { recordError } from '../http/error-handler.ts'
 import type { Observe } from '../telemetry/observation.ts'
 
-/** In characters. A message of graphql-js may repeat a value of any length. */
+/** The longest message, in characters: one of graphql-js may repeat a value of any length. */
 const MAX_MESSAGE_LENGTH = 500
 
 /** The codes of Yoga that are this service's, too. */

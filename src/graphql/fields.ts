@@ -9,7 +9,9 @@ type Variables = Record<string, unknown>
 /** The fields with one response name: they are the same field, and differ in their subfields. */
 export type FieldNodes = [FieldNode, ...FieldNode[]]
 
-/** Of a document that may be invalid: a fragment may have the name of a member that objects inherit. */
+/**
+ * The fragments of a document by name. It may be invalid: a fragment may have the name of a member that objects inherit.
+ */
 export const fragmentsOf = lazyFor(({ definitions }: DocumentNode): Fragments => {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
   return Object.assign(Object.create(null), Object.fromEntries(fragments.map((one) => [one.name.value, one])))

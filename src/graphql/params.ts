@@ -4,7 +4,7 @@ import { invalidArgumentError } from '../errors.ts'
 import { parseJson } from '../http/json.ts'
 
 const text = z.string('must be a string').nullish()
-/** Not copied: a copy would lose a variable named `__proto__`. */
+/** The object is not copied: a copy would lose a variable named `__proto__`. */
 const map = z
   .custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value), 'must be an object')
   .nullish()

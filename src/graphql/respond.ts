@@ -13,16 +13,16 @@ const JSON_TYPE = 'application/json'
 const GRAPHQL_TYPE = 'application/graphql-response+json'
 const EVENT_STREAM_TYPE = 'text/event-stream'
 
-/** As they are sent, since `Accept` may name the encoding. The first one suits a wildcard. */
+/** The types are written as they are sent, since `Accept` may name the encoding. A wildcard gets the first one. */
 const RESULT_TYPES = [JSON_TYPE, GRAPHQL_TYPE].map((type) => `${type}; charset=utf-8`)
 
-/** Data beside errors. The edition defines the code, for its own media type only. */
+/** The status of data beside errors. The edition defines it, for its own media type only. */
 const PARTIAL_SUCCESS = 294
 
 /** A request that was read, and is none of GraphQL or not a valid one. Other errors have the status of their code. */
 const UNPROCESSABLE = new Set<ErrorCode>(['INVALID_ARGUMENT', 'GRAPHQL_VALIDATION_FAILED'])
 
-/** Of a request that was read. */
+/** The statuses with which the error of a request that was read has GraphQL's own media type. */
 const GRAPHQL_STATUSES = new Set([400, 403, 422])
 
 /** The negotiated type of a result, as soon as the body is known to be JSON: what fails from then on is a GraphQL request. */

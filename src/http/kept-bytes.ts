@@ -58,7 +58,7 @@ export class KeptBytes {
 
   /** Counts a response that was ended, unless the system has taken all of it. Cuts its connection, or others. */
   holdUnread(res: ServerResponse): void {
-    const req = res.req as Request // those of the app are Express's
+    const req = res.req as Request // the app's requests are Express's
     if (!req.caller || res.writableLength === 0) return
     const bytes = Number(res.getHeader('Content-Length') ?? res.writableLength) // a string's length is not in bytes
     this.#open(res, bytes, true, () => {
@@ -68,7 +68,7 @@ export class KeptBytes {
   }
 
   #open(res: ServerResponse, bytes: number, isResponse: boolean, onDrop: Entry['onDrop']): Hold {
-    const { clientId } = callerOf(res.req as Request) // those of the app are Express's
+    const { clientId } = callerOf(res.req as Request) // the app's requests are Express's
     const client = this.#clients.get(clientId) ?? { id: clientId, bytes: 0, entries: new Set() }
     const entry = { bytes: 0, client, isResponse, onDrop }
     const release = () => this.#release(entry)

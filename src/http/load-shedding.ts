@@ -24,13 +24,13 @@ export function createLoadShedder(
 
   const shedIfLate = () => shedIf(lag.ms() > shedLagMs, 'event_loop')
 
-  /** For requests that use the database. @throws ApiError UNAVAILABLE */
+  /** Sheds a request that uses the database. @throws ApiError UNAVAILABLE */
   function shed(): void {
     shedIf(waitingCount() > shedQueueLength || pool.longestWaitMs > shedQueueMs, 'queue')
     shedIfLate()
   }
 
-  /** A handler for requests that do not use the database: its queue says nothing about them. */
+  /** Sheds a request that does not use the database, whose queue says nothing about it. */
   const shedForLag: RequestHandler = (_req, _res, next) => {
     shedIfLate()
     next()

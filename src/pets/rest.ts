@@ -8,7 +8,7 @@ import type { Operation, RestApi } from '../rest/operation.ts'
 import { Int64, PAGE_SIZE } from '../store/contract.ts'
 import { Animal, animals, filterKey, NewPet, PetStatus, toCursor } from './animal.ts'
 
-/** With the example of PetStatus as its filter, so that all examples of listPets work together. */
+/** The example of a cursor. Its filter is the example of PetStatus, so that all examples of listPets work together. */
 const CURSOR = toCursor(42n, filterKey({ status: 'available' }))
 
 const NEW_REX = { name: 'Rex', categoryId: 7, status: 'available' }
@@ -80,7 +80,7 @@ const getHeaders = {
   Link: header('The `successor-version` (RFC 5829).', '</v1/pets>; rel="successor-version"'),
 }
 
-/** It responds 410 from the sunset date on (specification §4.3). */
+/** The deprecated operation: it responds 410 from the sunset date on (specification §4.3). */
 const getPet: Operation = {
   method: 'get',
   path: '/pets/{petId}',

@@ -100,7 +100,7 @@ export function handleCreate<R extends Resource>(resource: R, path: string): Cre
   }
 }
 
-/** One item by the id in the path. */
+/** Sends one item, by the id in the path. */
 export function handleGet<R extends Resource>(resource: R, parameter: string): CreateHandler {
   return ({ services }) => {
     const { get } = services.of(resource)

@@ -19,7 +19,7 @@ export interface OperationDependencies {
 export interface RestApi {
   /** A fixed path stands before one with a parameter that it would match. */
   operations: Operation[]
-  /** Of the OpenAPI document, named like the first segment of the paths. */
+  /** The tag of its operations in the OpenAPI document. It is named like the first segment of their paths. */
   tag: { name: string; description: string }
   /** The schemas to which the document refers: each has an `id` in its metadata. */
   schemas: z.ZodType[]
@@ -34,14 +34,14 @@ export interface Operation {
   parameters: { path?: z.ZodObject; query?: z.ZodObject; header?: z.ZodObject }
   /** The codes of its own errors, beside those that any operation may have. */
   errors: ErrorCode[]
-  /** Headers of every response of its route, whatever the status: of an operation that is deprecated. */
+  /** The headers of every response of its route, whatever the status. A deprecated operation announces its end in them. */
   toHeaders?(base: string): Record<string, string>
   document: {
     operationId: string
     summary: string
     description: string
     deprecated?: true
-    /** With it the handler gets the JSON of the body in `req.body`. */
+    /** An operation that has one gets the JSON of the body in `req.body`. */
     requestBody?: Json
     responses: Json
   }
@@ -54,4 +54,5 @@ export type CreateHandler = (
   base: string,
 ) => (req: Request, res: Response) => Promise<void>
 
+/** What the OpenAPI document and links in responses show of the configuration. */
 export type PublicConfig = Pick<Config, 'PRODUCTION_URL' | 'STAGING_URL' | 'OIDC_ISSUER'>

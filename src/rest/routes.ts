@@ -6,7 +6,7 @@ import { staticPage, staticText } from '../http/static.ts'
 import { openapi } from './openapi/document.ts'
 import type { Operation, OperationDependencies, PublicConfig, RestApi } from './operation.ts'
 
-/** By route, the headers of all of its responses. */
+/** @returns the headers that all responses of a route have, by route */
 export function toRouteHeaders(operations: Operation[], config: PublicConfig): Map<string, Map<string, string>> {
   const routes = new Map<string, Map<string, string>>()
   for (const { path, toHeaders } of operations) {

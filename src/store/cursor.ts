@@ -2,7 +2,7 @@ import { invalidArgumentError } from '../errors.ts'
 import { isInt64, jsonTypeOf, parseInt64 } from './contract.ts'
 import { type Filter, type Resource, valuesOf } from './resource.ts'
 
-/** In a cursor, for a member by which the list is not filtered. */
+/** What a cursor has for a member by which the list is not filtered. */
 const ANY = 'all'
 
 /** The parameters of lists in both APIs, and the members of ListQuery. */

@@ -101,7 +101,7 @@ interface Claim extends Record<string, unknown> {
   claimant_n: number
   id: bigint | null
   used_fingerprint: Buffer | null
-  /** Those that refer to no row. */
+  /** The members of the input that refer to no row. */
   absent_members?: string[]
 }
 
@@ -170,7 +170,7 @@ function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
   })
 }
 
-/** The same key of two clients is two keys. */
+/** Identifies a key with its client: the keys of two clients are different, even with the same text. */
 function clientKey({ clientId, key }: IdempotencyRequest): string {
   return `${clientId} ${key}`
 }

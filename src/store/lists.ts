@@ -9,7 +9,7 @@ export type ListQuery<R extends Resource> = Filter<R> & {
   olderThan?: bigint | undefined
   newerThan?: bigint | undefined
   backward?: boolean
-  /** With a `liveCursor`, which is of the primary: a replica may lack commits that are not on disk. */
+  /** Set beside a `liveCursor`, which is of the primary: a replica may lack commits that are not on disk. */
   onPrimary?: boolean
 }
 
@@ -20,7 +20,7 @@ function selectPages({ filters }: Resource, table: PageTable, members: string[],
   const { name, selectArrays } = table
   const columns = [...members, 'id'].map((member) => `"${columnOf(member)}"`)
   const [first, last] = backward ? (['oldest', 'newest'] as const) : (['newest', 'oldest'] as const)
-  // Columns of a page with an underscore are no members.
+  // `page_n`, `newest_id` and the like have an underscore, so no member (camelCase) collides with them.
   const compare = (operator: string, bound: string) =>
     `(${columns.join(', ')}) ${operator} (${[...members.map((member) => `page."${member}"`), `page.${bound}_id`].join(', ')})`
   const direction = backward ? 'ASC' : 'DESC'
@@ -50,7 +50,7 @@ function selectPages({ filters }: Resource, table: PageTable, members: string[],
     ) AS items`
 }
 
-/** An element of the parameter of selectPages, with the filter. In JSON, int64 is text. */
+/** An element of the parameter of selectPages, which also has the filter. In JSON, int64 is text. */
 interface PageQuery {
   oldest_id: string
   newest_id: string

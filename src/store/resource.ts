@@ -2,11 +2,11 @@ import type { z } from 'zod'
 
 /** What the kits need of a resource. Its table has the columns of `item` in snake_case, and ids of a sequence. */
 export interface Resource {
-  /** In messages, cursors and idempotency keys. */
+  /** The name that messages, cursors and idempotency keys use. */
   name: string
-  /** One of them, in messages. */
+  /** The noun for one item, in messages. */
   noun: string
-  /** In the schema `public`. */
+  /** The name of its table in the schema `public`. */
   table: string
   /** What is stored: the id, the members of `input`, and what PostgreSQL adds. `z.iso.datetime()` is a column TIMESTAMPTZ. */
   item: Schema
@@ -14,14 +14,14 @@ export interface Resource {
   input: Schema
   /**
    * The members by which lists are filtered, with their SQL types. Each combination has an index of these columns, in this
-   * order, and the id. One that may be NULL is first: behind another one, a scan would read all rows without it.
+   * order, and the id. A column that may be NULL is first: behind another one, a scan would read all rows without it.
    */
   filters: Record<string, string>
   /** The members of `input` that are ids of rows in other tables, with these tables. A foreign key guards each of them. */
   references?: Record<string, string>
   /** What an API key needs to read it, and to create it. */
   scopes: { read: string; write: string }
-  /** Of the only resource of version 1: its cursors and idempotency keys have no name, and are those of version 1. */
+  /** Set for the only resource of version 1. Its cursors and idempotency keys have no name, and are those of version 1. */
   version1?: true
 }
 

@@ -26,7 +26,7 @@ export function createStore<R extends Resource>(
   const insert = createInsert(resource, statements)
   const insertOnce = createIdempotentInsert(resource, statements)
 
-  /** One page, newest first in both directions. `hasMore` is in the direction of the query. */
+  /** Reads one page, newest first in both directions. `hasMore` is in the direction of the query. */
   async function list(query: ListQuery<R>): Promise<{ items: Item<R>[]; hasMore: boolean }> {
     const found = await (query.onPrimary ? readListOnPrimary : readList)(query)
     const items = found.slice(0, query.limit)

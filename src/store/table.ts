@@ -12,7 +12,10 @@ const SELECT_AS_TEXT: Record<string, (column: string) => string> = {
   date: (column) => `to_char(${column}, 'YYYY-MM-DD')`,
 }
 
-/** Those that lists, lookups, inserts and events read alike. Others, such as NUMERIC, pg reads in another way than JSON. */
+/**
+ * The types of JSON that lists, lookups, inserts and events read alike. pg reads others, such as NUMERIC, in another way than
+ * JSON.
+ */
 const TYPES = new Set<unknown>(['string', 'integer', 'boolean'])
 
 /** How SQL names the table of a resource and the sequence of its ids. */
@@ -29,15 +32,15 @@ export function describeTable<R extends Resource>(resource: R) {
 
   return {
     ...namesOf(resource),
-    /** Of an item, for SELECT. */
+    /** The members of an item, for SELECT. */
     selectList: select(columns),
     /** Selects items as one row with an array for every member: to read a row for every item would take twice the time. */
     selectArrays: columns
       .map(({ member, selected, isInt64 }) => `json_agg(${selected}${isInt64 ? '::text' : ''}) AS "${member}"`)
       .join(', '),
-    /** For RETURNING. */
+    /** What PostgreSQL adds or changes in an insert, for RETURNING. */
     returned: select(columns.filter(({ isReturned }) => isReturned)),
-    /** Of what was returned, or else of a used key's row. */
+    /** The members of the item that was created, or else of the one that a used key has. */
     createdOrUsed: columns
       .map(({ member, isReturned }) =>
         isReturned ? `coalesce(created."${member}", used."${member}") AS "${member}"` : `used."${member}"`,
@@ -85,7 +88,7 @@ function toColumn(member: string, schema: z.ZodType, isInput: boolean) {
     isInput,
     /** After an insert: what clients do not send, and what is not stored as they have sent it. */
     isReturned: !isInput || toText !== undefined,
-    /** In JSON, int64 is text, because JSON.parse rounds numbers. */
+    /** Whether it is text in JSON, because JSON.parse rounds numbers. */
     isInt64: isBig,
     selected: toText ? toText(`item."${column}"`) : `item."${column}"`,
   }

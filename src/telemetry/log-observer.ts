@@ -9,7 +9,7 @@ import { type RecordSpan, TRACEPARENT } from './tracing.ts'
 /** An outage fails every request: one line for all failures with the same message in this time, in milliseconds. */
 const FAILURE_INTERVAL_MS = 1_000
 
-/** The same for what lasts longer. */
+/** What lasts longer, such as an excluded replica, has at most one line with the same reason in this time, in milliseconds. */
 const INTERVAL_MS = 60_000
 
 /** How long new items may wait for a transaction before it is logged, in seconds. */
@@ -24,7 +24,7 @@ type Observed<Type> = Extract<Observation, { type: Type }>
 
 interface LogObserverOptions {
   log: Logger
-  /** Only its host is logged. */
+  /** Only the host of this URL is logged. */
   databaseUrl: string
   recordSpan?: RecordSpan | undefined
 }

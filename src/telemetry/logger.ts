@@ -24,12 +24,12 @@ export function createLogger(level: Config['LOG_LEVEL'], stream: DestinationStre
 const MAX_KEYS = 1_000
 
 /**
- * For what may fail again and again: the first time is logged at once, then at most one line in each interval, with the
- * latest message and details, and the number of times.
+ * Logs what may fail again and again: the first time at once, then at most one line in each interval, with the latest
+ * message and details, and the number of times.
  * @returns logs a line of this level. Each key has lines of its own
  */
 export function createThrottledLog(log: Logger, intervalMs: number, level: 'warn' | 'info' = 'warn') {
-  /** By key: what has happened since its last line. */
+  /** What has happened since the last line of a key, by key. */
   const repeats = new Map<string, { message: string; details: object; count: number }>()
 
   function write(message: string, details: object, key: string, count: number): void {
@@ -52,7 +52,7 @@ export function createThrottledLog(log: Logger, intervalMs: number, level: 'warn
 
 const KEY = new RegExp(`(${KEY_PREFIX}[0-9a-z]{8})[0-9a-z]{20,}`, 'gi')
 
-/** Of a name that a client has chosen, in characters. */
+/** Maximum length of a name that a client has chosen, in characters. */
 const MAX_NAME_LENGTH = 100
 
 /** Reduces every API key in a text to its prefix. */

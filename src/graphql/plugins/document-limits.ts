@@ -3,10 +3,10 @@ import { GraphQLError, NoFragmentCyclesRule, parse, UniqueFragmentNamesRule, val
 import type { Analyze } from '../analysis.ts'
 import type { Plugin } from '../context.ts'
 
-/** In tokens: validation compares fragments in pairs. Introspection queries of common clients need 190. */
+/** How many tokens a document may have: validation compares fragments in pairs. Common introspection queries need 190. */
 export const MAX_TOKENS = 800
 
-/** In points, of an operation. */
+/** How much an operation may cost, in points. */
 export const MAX_COST = 1_000
 
 /** Limits of a document before its validation, and how an error names what they limit. */
@@ -42,7 +42,10 @@ export function useLimits(analyze: Analyze): Plugin {
   }
 }
 
-/** The GraphQL specification rejects it. graphql-js 16 has no rule, and throws in validation or execution. */
+/**
+ * Rejects a subscription whose root field has `@skip` or `@include`, as the GraphQL specification does. graphql-js 16 has no
+ * rule, and throws in validation or execution.
+ */
 function noConditionalSubscription(context: ValidationContext): ASTVisitor {
   const type = context.getSchema().getSubscriptionType()
   const enter = (nodes: SelectionNode) => {
@@ -53,7 +56,10 @@ function noConditionalSubscription(context: ValidationContext): ASTVisitor {
   return { Field: enter, FragmentSpread: enter, InlineFragment: enter }
 }
 
-/** With fragments in a cycle, other rules take unbounded time. NoFragmentCyclesRule skips fragments with the same name. */
+/**
+ * These rules are first: with fragments in a cycle, others take unbounded time. NoFragmentCyclesRule skips fragments with
+ * the same name.
+ */
 const FIRST_RULES = [UniqueFragmentNamesRule, NoFragmentCyclesRule, noConditionalSubscription]
 
 /** Validates a document once, as long as it is kept. Yoga's cache joins the names of all rules for each request. */

@@ -166,7 +166,7 @@ export class Execution {
   }
 }
 
-/** Also for a promise of another class, such as Prisma's. */
+/** Whether a value is a promise, of any class: Prisma's are no instances of Promise. */
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

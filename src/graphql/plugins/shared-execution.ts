@@ -53,7 +53,7 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
         return { result, dataJson: lazy(() => JSON.stringify(result.data)), databaseMs: deadline.databaseMs }
       }
       setExecuteFn(async () => {
-        let isInTurn = true // of its client
+        let isInTurn = true // the turn of its client, which ends with the synchronous part
         const text = req.bodyText ?? req.originalUrl
         const outcome = req.deadline.runShared(() => coalesce(text, () => execute(isInTurn), isLong))
         isInTurn = false

@@ -17,7 +17,7 @@ declare module 'graphql' {
 
 export interface GraphQLContext {
   services: Pick<ResourceServices, 'of'>
-  /** Only in a mutation: requests of several callers may share the execution of a query. */
+  /** A mutation has one. Requests of several callers may share the execution of a query, which has none. */
   caller: Caller | undefined
   /** Every wait for the database goes through it. */
   deadline: Deadline

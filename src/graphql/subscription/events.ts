@@ -12,7 +12,7 @@ const EVENT_CACHE_MAX_CHARS = 4_000_000
 /** What a stream keeps of its request. With the same text and options, events are the same. */
 export type Selection = ReturnType<typeof toSelection>
 
-/** Of the variables, only those of directives change an event, whose fields have no arguments. */
+/** Keeps the variables of directives apart: no others change an event, since its fields have no arguments. */
 export function toSelection({ document, operation, coerced: variables }: CoercedOperation) {
   const operationName = operation.name?.value
   const ofDirectives = new Set<string>()
@@ -41,7 +41,7 @@ export function createFormat(schema: GraphQLSchema) {
 
   return (selection: Selection, transport: Transport, edge: Edge<Item<Resource>>, toJson: ToJson): string => {
     const { text: document, options, operationName, variables } = selection
-    const cursor = edge.cursor() // of the same list
+    const cursor = edge.cursor()
     const key = transport.contentType + cursor + options + document
     const event = events.get(key)
     if (event?.node === edge.node) return event.text // after a restore, another item may have the same id

@@ -58,7 +58,7 @@ export async function sendStream(
   if (failure && failure.code !== 'INVALID_ARGUMENT') recordError(observe, failure, req)
   if (res.destroyed) return
   closeWhenIdle(req, res, limits.writeTimeoutMs) // the end must be taken, too: until then the stream counts as open
-  // Without `complete`, so that clients reconnect, unless they cannot continue.
+  // `complete` is sent only to clients that cannot continue: others reconnect.
   if (stream.endReason === 'unauthenticated')
     res.end(lastResult(noLongerValidError(callerOf(req))) + transport.complete)
   else if (stream.endReason === 'unverified') res.end(lastResult(notVerifiedError))

@@ -19,7 +19,7 @@ class Stream extends AbortController {
   events = 0
   /** When the response began, in milliseconds after the request. */
   beganMs = 0
-  /** When its key or token was known to be valid: it may have been cached for so long. */
+  /** When its key or token was last known to be valid. At the start it may have been cached for KEY_CACHE_MS. */
   verifiedAtMs = performance.now() - KEY_CACHE_MS
 
   get endReason(): EndReason | undefined {

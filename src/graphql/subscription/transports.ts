@@ -35,7 +35,7 @@ function part(json: string): string {
   return `\r\nContent-Type: application/json\r\n\r\n${json}\r\n--graphql`
 }
 
-/** By media type, in the order of the service's preference. */
+/** The transports by media type, in the order of the service's preference. */
 const TRANSPORTS: Record<string, Transport> = {
   'text/event-stream': SSE,
   'multipart/mixed; subscriptionSpec=1.0; boundary=graphql': MULTIPART, // Apollo Client sends both parameters

@@ -55,7 +55,7 @@ export class ClientConnection {
   /** Node serves a request with `Upgrade` (RFC 9110 §7.8) as any other, but loses what arrives with it behind its end. */
   #isFollowed({ headers }: IncomingMessage): boolean {
     if (headers.upgrade === undefined) return false
-    const { parser } = this.socket as { parser?: { getCurrentBuffer?(): Buffer } | null } // of Node, not documented
+    const { parser } = this.socket as { parser?: { getCurrentBuffer?(): Buffer } | null } // not documented by Node
     const bytes = parser?.getCurrentBuffer?.() ?? Buffer.alloc(0) // without: as if more followed
     const end = bytes.indexOf('\r\n\r\n') + 4 + Number(headers['content-length'] ?? 0)
     return 'transfer-encoding' in headers || end !== bytes.length
@@ -123,7 +123,7 @@ export class ClientConnection {
     this.#isReading = false
     const { socket } = this
     // Node would parse all requests that it has read with this one, a thousand or more: 2 ends that, as for an upgrade.
-    const { parser } = socket as { parser?: { onIncoming: () => number } | null } // of Node, not documented
+    const { parser } = socket as { parser?: { onIncoming: () => number } | null } // not documented by Node
     if (parser) parser.onIncoming = () => 2
     let discarded = 0
     socket.removeAllListeners('data').on('data', (bytes: Buffer) => {

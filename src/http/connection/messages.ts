@@ -17,11 +17,11 @@ export function messageClasses(
     /** A response before the end of its request's body ends the connection, and says so (RFC 9112 §9.6). */
     override writeHead(...args: unknown[]): this {
       if (!this.req.complete && hasBody(this.req)) this.shouldKeepAlive = false
-      return super.writeHead(...(args as [number])) // those of one of its overloads
+      return super.writeHead(...(args as [number])) // the arguments of one of its overloads
     }
 
     override end(...args: unknown[]): this {
-      super.end(...(args as [])) // those of one of its overloads
+      super.end(...(args as [])) // the arguments of one of its overloads
       // The response may wait behind one that is a stream.
       if (hasBody(this.req)) Object.assign(this.req, { body: undefined, bodyText: undefined })
       onEnd(this)

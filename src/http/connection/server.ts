@@ -17,7 +17,7 @@ import { messageClasses } from './messages.ts'
 type ClientTimeouts = Pick<Config, 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS'> &
   Pick<Limits, 'headersTimeoutMs' | 'writeTimeoutMs' | 'responseSpareMs'>
 
-/** Of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
+/** The backlog of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
 const LISTEN_BACKLOG = 4_096
 
 /** A turn of the event loop that takes less, in milliseconds, is short. */

@@ -54,7 +54,7 @@ function toPaths(operations: Operation[]): Json {
   return paths
 }
 
-/** By status: 401, the errors of the operation's own, and `default` for those that any operation may have. */
+/** The error responses of an operation by status: 401, its own errors, and `default` for what any operation may have. */
 function toErrorResponses(errors: ErrorCode[]): Json {
   const own = ['UNAUTHENTICATED' as const, ...errors].map((code) => [ERRORS[code].status, toResponse(code)])
   const others = 'Any other error: 403, 408, 417, 429, 431, 500 or 503; `code` says which.'
