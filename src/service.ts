@@ -63,7 +63,7 @@ export function createService(options: ServiceOptions) {
   let stopping: Promise<void> | undefined
 
   const keyLookup = createKeyLookup(statements, now, createVerifyToken(config, observe, now))
-  const usage = createUsage(prisma, now)
+  const { recordUse, flush: flushUsage } = createUsage(prisma, now)
   const loadShedder = createLoadShedder(limits, database)
   const keptBytes = new KeptBytes()
   const turns = new Turns(keptBytes, limits)
@@ -74,19 +74,19 @@ export function createService(options: ServiceOptions) {
   const isDatabaseAway = () => health.databaseProblem().then(Boolean, () => true)
   const verifyKey = createVerifyKey(database.backgroundStatements, limits.verifyTimeoutMs, now, isDatabaseAway)
   const streams = createStreams({ ...config, ...limits }, (keyHash, caller) => {
-    usage.recordUse(caller)
+    recordUse(caller)
     return verifyKey(keyHash, caller)
   })
   const limiters = createRateLimiters(config, limits)
-  const measured = { config, database, keyLookup, loadShedder, turns, streams, services, ...limiters }
-  metrics.addSources(measured)
-  const forRequests = { limits, keptBytes, health, metrics, observe, now, recordUse: usage.recordUse }
-  const app = createApp({ ...options, ...measured, ...forRequests })
+  // The app uses these, and metrics read them.
+  const sources = { config, database, keyLookup, loadShedder, turns, streams, services, ...limiters }
+  metrics.addSources(sources)
+  const app = createApp({ ...options, ...sources, limits, keptBytes, health, metrics, observe, now, recordUse })
   const server = createHttpServer(app, { ...config, ...limits }, keptBytes, observe)
   const checkDatabase = () => health.databaseProblem().catch(() => {}) // the log has the reason
   const stopJobs = startJobs(observe, [
     [DATABASE_CHECK_MS, checkDatabase],
-    [USAGE_FLUSH_MS, usage.flush],
+    [USAGE_FLUSH_MS, flushUsage],
     [VERIFY_MS, async () => streams.verifyAll()],
     [60_000, () => pruneIdempotencyKeys(prisma)],
   ])
@@ -96,7 +96,7 @@ export function createService(options: ServiceOptions) {
     await server.close(drainDelayMs, drainTimeoutMs)
     loadShedder.stop()
     stopJobs()
-    const flushed = usage.flush().catch((error: unknown) => observe({ type: 'job-failed', error }))
+    const flushed = flushUsage().catch((error: unknown) => observe({ type: 'job-failed', error }))
     await Promise.all([flushed, services.stop()])
     await database.close()
   }
