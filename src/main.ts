@@ -5,7 +5,10 @@ import { describeEnvironment, REMOVED_VARIABLES } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
 import { createLogger } from './telemetry/logger.ts'
 
-/** In MB, with the young generation: 120 with `--max-old-space-size=96`, 88 with 64. Under load the service ran out with 40. */
+/**
+ * A start warns below this limit of the heap, in MB, with the young generation: `--max-old-space-size=96` makes it 120.
+ * Under load the service ran out with 40.
+ */
 const MIN_HEAP_MB = 112
 
 await runProgram(async (env) => {
