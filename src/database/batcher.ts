@@ -94,7 +94,7 @@ export class Batcher<Input, Output> {
     }
     try {
       const outputs = await this.#execute(take)
-      batch?.forEach(({ resolve }, n) => resolve(outputs[n] as Output)) // as long as the batch
+      batch?.forEach(({ resolve }, n) => resolve(outputs[n] as Output)) // there is one for each waiter
       return []
     } catch (error) {
       batch ??= takeWaiters(false)

@@ -37,6 +37,6 @@ export function createLongReads(pool: ConnectionSource): RunStatement {
   return async <Row>(text: string, values: unknown[]) => {
     const key = `${text} ${values.join()}`
     const rows = await (waiting.get(key) ?? read(key, toPreparedStatement(text, values)))
-    return rows as Row[] // as the text selects them
+    return rows as Row[] // the caller names what the text selects
   }
 }

@@ -25,8 +25,8 @@ const READ_PRIMARY = `
     (pg_control_system()).system_identifier::text AS system, current_setting('synchronous_commit') <> 'off' AS is_durable`
 
 /**
- * Not part of the read: functions are evaluated after its snapshot was taken, so the position could be newer than what
- * is read. The timeline that a standby receives is a secret without the role pg_read_all_stats; that of its last
+ * Selects the position of a replica, apart from the read: functions are evaluated after its snapshot was taken, so the
+ * position could be newer than what is read. The timeline that a standby receives is a secret without the role pg_read_all_stats; that of its last
  * restartpoint may be an older one.
  */
 const READ_REPLICA = `

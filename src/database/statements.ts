@@ -34,7 +34,7 @@ export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
   const run: RunStatement = async <Row>(text: string, values: unknown[]) => {
     const execute = (client: pg.PoolClient) => client.query(toPreparedStatement(text, values))
     const { rows } = await retryOnce(() => pool.withConnection(execute))
-    return rows as Row[] // as the text selects them
+    return rows as Row[] // the caller names what the text selects
   }
 
   return {

@@ -57,7 +57,7 @@ export function waitForWriters(initial: string[]) {
     update(current: string[]): void {
       const gone = awaited.filter((writer) => !current.includes(writer))
       awaited = awaited.filter((writer) => current.includes(writer))
-      // One that is gone may be a prepared transaction, which has another id since the server was restarted.
+      // A transaction that is gone may be a prepared one, which has another id since the server was restarted.
       if (gone.some((writer) => !isPrepared(writer))) {
         awaited.push(...current.filter((writer) => isPrepared(writer) && !previous.includes(writer)))
       }

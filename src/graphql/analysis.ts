@@ -52,8 +52,8 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
     /** Whether it selects `__schema` or `__type`. */
     introspects: measured.some(({ introspects }) => introspects),
     /**
-     * In points, at least 1, for a valid document within the limits. Fields under `@skip` and `@include` count, and those of all
-     * type conditions.
+     * The cost in points, at least 1, of an operation of a valid document within the limits. Fields under `@skip` and
+     * `@include` count, and those of all type conditions.
      */
     costOf: (operation: OperationDefinitionNode, variables: Record<string, unknown>) =>
       Math.max(1, measure(operation).cost(variables)),

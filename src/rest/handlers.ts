@@ -60,7 +60,7 @@ export function handleList<R extends Resource>(resource: R, path: string, Query:
 
     async function read(parameters: Request['query']): Promise<CacheableResponse> {
       const { limit, cursor, ...rest } = Query.parse(parameters)
-      const filter = rest as Filter<R> // of its members
+      const filter = rest as Filter<R> // the schema has the members of the filter
       const key = filterKey(filter)
       const olderThan = cursor === undefined ? undefined : parseCursor(cursor, key, 'cursor')
       const page = await list({ limit, ...filter, olderThan })
@@ -91,7 +91,7 @@ export function handleCreate<R extends Resource>(resource: R, path: string): Cre
     return async (req, res) => {
       const key = req.headers['idempotency-key']
       const once = key === undefined ? undefined : { clientId: callerOf(req).clientId, key: String(key) }
-      const input = resource.input.parse(req.body) as Input<R> // of this schema
+      const input = resource.input.parse(req.body) as Input<R> // the schema is that of the input
       const { item, replayed } = await req.deadline.run(() => create(input, once), { mayHaveExecuted: true })
       if (replayed) res.setHeader('Idempotent-Replayed', 'true')
       res.status(201).setHeader('Location', `${base}${path}/${item.id}`)

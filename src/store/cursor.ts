@@ -27,7 +27,7 @@ export function createCursors<R extends Resource>(resource: R) {
       .join()
   }
 
-  /** It contains the resource and the filter of the list, and is valid only with those. */
+  /** A cursor contains the resource and the filter of the list, and is valid only with those. */
   function toCursor(id: bigint, key = filterKey({})): string {
     return Buffer.from(`${prefix}${key}:${id}`).toString('base64url')
   }

@@ -55,12 +55,12 @@ function createToContract(schema: z.ZodType): (value: unknown) => unknown {
 export function createToInput<R extends Resource>({ input: schema }: R) {
   const members = Object.entries(schema.shape).map(([member, type]) => [member, createToContract(type)] as const)
   return (input: object): Input<R> => {
-    const values = input as Record<string, unknown> // of any type
+    const values = input as Record<string, unknown> // the contract checks their types
     const { data, error } = schema.safeParse(
       Object.fromEntries(members.map(([member, toContract]) => [member, toContract(values[member])])),
     )
     if (error) throw invalidArgumentError(error.issues, ['input'])
-    return data as Input<R> // of the same schema
+    return data as Input<R> // the schema is that of the input
   }
 }
 
@@ -84,7 +84,7 @@ export function createListArguments<R extends Resource>(resource: R) {
     toFilter(args: object): Filter<R> {
       const { data, error } = FilterArgs.safeParse(args)
       if (error) throw invalidArgumentError(error.issues)
-      return data as Filter<R> // of its members
+      return data as Filter<R> // the schema has the members of the filter
     },
     /** @throws ZodError, ApiError INVALID_ARGUMENT */
     toListQuery(args: object): ListQuery<R> {
@@ -93,7 +93,7 @@ export function createListArguments<R extends Resource>(resource: R) {
         const fields = [{ path: ['last'], message: 'must not be sent together with first' }]
         throw new ApiError('INVALID_ARGUMENT', 'Provide either first or last, not both.', { fields })
       }
-      const filter = rest as Filter<R> // of its members
+      const filter = rest as Filter<R> // the schema has the members of the filter
       return {
         ...filter,
         limit: pageSizeOf({ first, last }),

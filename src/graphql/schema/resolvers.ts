@@ -31,7 +31,7 @@ export function resolveList<R extends Resource>(resource: R) {
     const settledId = lazy(() => deadline.run(() => feed.settledId()))
     return {
       page: lazy(async () => {
-        // It is read before the page, so that no item is between them. The field `liveCursor` has its error.
+        // The cursor is read before the page, so that no item is between them. The field `liveCursor` has its error.
         const onPrimary = selectsField(info, 'liveCursor')
         if (onPrimary) await settledId().catch(() => {})
         return readPage(context, { ...query, onPrimary })

@@ -124,7 +124,7 @@ export function toSchema(schema: z.ZodType, io: 'input' | 'output' = 'input'): J
       delete jsonSchema.id
     },
   })
-  return JSON.parse(JSON.stringify(result).replaceAll('#/$defs/', '#/components/schemas/')) as Json // of an object
+  return JSON.parse(JSON.stringify(result).replaceAll('#/$defs/', '#/components/schemas/')) as Json // an object before
 }
 
 /** What a creation may reject, beside what any operation may. */
