@@ -52,17 +52,18 @@ function receiveSignal(): Promise<string> {
 async function start({ config, env, log, limits }: InstanceOptions, wait: LockOptions): Promise<() => Promise<void>> {
   const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
   const trusted = mode === 'off' || !file ? undefined : { mode, byHash: await readManifest(file) }
-  const tracing = await startTracing(env, log)
   const databaseServer = await resolveDatabaseServer(config, () =>
     log.error('the embedded PostgreSQL has stopped: start the service again'),
   )
   const { url, embedded } = databaseServer
   let service: Service | undefined
+  let tracing: Awaited<ReturnType<typeof startTracing>>
   const stop = async (drainDelayMs: number, drainTimeoutMs: number) => {
     await service?.stop(drainDelayMs, drainTimeoutMs)
     await Promise.all([databaseServer.release(), tracing?.stop()])
   }
   try {
+    tracing = await startTracing(env, log)
     const { recordSpan } = tracing ?? {}
     service = createService({ resources: RESOURCES, config, limits, databaseUrl: url, log, trusted, recordSpan })
     const devKey = embedded ? await prepareDevelopmentDatabase(url, service, config, wait) : undefined

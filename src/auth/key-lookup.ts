@@ -67,7 +67,7 @@ export function createKeyLookup(
         if (!keyId && expiresAt) callerCache.set(keyHash, found, { ttl: expiresAt.getTime() - now().getTime() })
         return recentlyValidKeys.set(keyHash, true)
       },
-      () => callerCache.delete(keyHash),
+      () => callerCache.peek(keyHash) === found && callerCache.delete(keyHash), // another lookup may have begun
     )
     return valid
   }

@@ -36,8 +36,9 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
     const rows = await readBetween(recent.end, INT64_MAX)
     const firstGap = rows.findIndex(({ id }, n) => id !== recent.end + BigInt(n) + 1n)
     recent.append(firstGap < 0 ? rows : rows.slice(0, firstGap))
-    if (gap && gap.newest <= recent.end) gap = undefined // everything has come
-    if (firstGap < 0) return rows.length === READ_SIZE ? 0 : POLL_MS
+    const isComplete = firstGap < 0 && rows.length < READ_SIZE // the newest may have been deleted
+    if (gap && (isComplete || gap.newest <= recent.end)) gap = undefined
+    if (firstGap < 0) return isComplete ? POLL_MS : 0
 
     if (gap) gap.wait.update(await readWriters())
     else {

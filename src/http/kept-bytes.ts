@@ -60,9 +60,10 @@ export class KeptBytes {
   holdUnread(res: ServerResponse): void {
     const req = res.req as Request // the app's requests are Express's
     if (!req.caller || res.writableLength === 0) return
-    const bytes = Number(res.getHeader('Content-Length') ?? res.writableLength) // a string's length is not in bytes
-    this.#open(res, bytes, true, () => {
-      req.errorCode ??= 'RESOURCE_EXHAUSTED'
+    // A string's length is not in bytes. The response to HEAD has no body.
+    const length = req.method === 'HEAD' ? undefined : res.getHeader('Content-Length')
+    this.#open(res, Number(length ?? res.writableLength), true, ({ code }) => {
+      req.errorCode ??= code
       req.socket.destroy()
     })
   }

@@ -43,7 +43,7 @@ export class Turns {
 
   /**
    * Begins the work of a request when its client has a turn. What the work does before its first wait is charged to the
-   * client. The work of a client that has closed the connection is not begun.
+   * client. Work that waits is not begun when the client closes the connection.
    * @param bodyBytes the size of its body, which is kept while it waits
    * @throws ApiError UNAVAILABLE, with the work not begun, if its deadline has passed or others of the client wait too long;
    * RESOURCE_EXHAUSTED or UNAVAILABLE if too many bytes are kept

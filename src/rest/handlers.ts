@@ -35,7 +35,7 @@ export function listQuery(
     cursor: Parameter.optional().meta({
       description: `Start of the page: from a \`next\` link, opaque${sameFilter}.`,
       pattern: '^[A-Za-z0-9_-]+$',
-      maxLength: 64,
+      maxLength: 512,
       examples: [cursorExample],
     }),
   })

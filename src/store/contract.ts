@@ -30,8 +30,8 @@ export function text(max: number) {
 }
 
 /** Whether it is `Int64`, also with `optional()` and with rules, which may reject the value but not its type. */
-export function isInt64(schema: z.ZodType): boolean {
-  const { error } = schema.safeParse(0n)
+export function isInt64(schema: z.core.$ZodType): boolean {
+  const { error } = z.safeParse(schema, 0n)
   return !error?.issues.some(({ code }) => code.startsWith('invalid_'))
 }
 

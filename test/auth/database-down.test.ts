@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
-import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
+import { createKeyLookup, KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
+import type { Statements } from '../../src/database/statements.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { bearer, testWithService as test } from '../support/harness.ts'
 import { recordStatements } from '../support/statements.ts'
@@ -32,6 +33,21 @@ test('while the database is down, an uncached key is 503, not 401, and a cached 
   expect(await sendWithKey(service.key)).toBe(503)
   await proxy.up()
   expect([await sendWithKey(service.key), await sendWithKey(mintKey())]).toEqual([400, 401])
+})
+
+test('a lookup that fails does not remove a later one of the same key from the cache', async () => {
+  const clock = stopClock()
+  const fail: ((error: Error) => void)[] = []
+  const query = () => new Promise((_resolve, reject) => fail.push(reject))
+  const keyLookup = createKeyLookup({ batch: () => query } as unknown as Statements, () => new Date()) // all that it uses
+  const first = keyLookup.find('hash')
+  clock.advance(KEY_CACHE_MS + 1)
+  await sleep(2) // as above
+  expect(keyLookup.cached('hash')).toBeUndefined()
+  void keyLookup.find('hash')
+  fail[0]?.(new Error('lost'))
+  await expect(first).rejects.toThrow('lost')
+  expect(keyLookup.cached('hash')).toBeDefined()
 })
 
 test('invalid keys cost no query if the checksum is wrong, and one lookup each otherwise', async ({ service }) => {

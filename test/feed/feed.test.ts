@@ -132,6 +132,15 @@ describe('an animal whose transaction is open holds back later ones', () => {
   })
 })
 
+test('nothing is held back any more when the later animal is deleted', async ({ tools }) => {
+  const { feed, animals, client, admin } = await startHeldBack(tools)
+  await admin.query("DELETE FROM animal WHERE name = 'later'")
+  await client.query('COMMIT')
+  await waitUntil(() => animals.length > 0)
+  await waitUntil(() => feed.reader.lagMs() === 0)
+  expect(namesOf(animals)).toEqual(['held'])
+})
+
 test('a wait is for the transactions that were open when the gap was seen, not for later ones', async ({ tools }) => {
   const { animals, client } = await startHeldBack(tools)
   const later = await tools.connect()

@@ -21,10 +21,15 @@ const body = JSON.stringify({ ...pet, query: '{ __typename }' })
   .padEnd(64 * 1024 - 1)
 const MAX_BODIES = 128
 
+/** Why responses were cut, in order. */
+const cut: string[] = []
+
 routes.get('/of-key/:id', (req, res) => {
+  res.once('close', () => req.errorCode && cut.push(req.errorCode))
   const caller: Pick<Caller, 'clientId'> = { clientId: BigInt(req.params.id) }
   req.caller = caller as Caller // only its client counts
-  res.end('x'.repeat(req.params.id === '0' ? SIZE : SIZE + 1_000_000))
+  const body = 'x'.repeat(req.params.id === '0' ? SIZE : SIZE + 1_000_000)
+  res.set('Content-Length', String(body.length)).end(body)
   events.emit('waits')
 })
 
@@ -44,6 +49,7 @@ test('beyond what may wait for the clients of a key, the response that has waite
   expect(await receive(first)).toBeLessThan(SIZE)
   expect(await receive(other)).toBeGreaterThan(SIZE)
   expect(await receive(second)).toBeGreaterThan(SIZE)
+  expect(cut.splice(0)).toEqual(['RESOURCE_EXHAUSTED'])
 })
 
 test('beyond what may wait for all clients, a response of the key for which most bytes wait is cut, and no other', async () => {
@@ -51,6 +57,20 @@ test('beyond what may wait for all clients, a response of the key for which most
   for (let n = 0; n < 12; n++) clients.push(await requestAndWait(`/of-key/${n}`))
   const received = await Promise.all(clients.map(receive))
   expect(received.map((bytes) => bytes > SIZE)).toEqual(clients.map((_client, n) => n !== 1))
+  expect(cut.splice(0)).toEqual(['UNAVAILABLE'])
+})
+
+test('a response to HEAD, which has no body, does not count with the length of one', async () => {
+  const first = await requestAndWait('/of-key/1')
+  const waits = once(events, 'waits')
+  const pipelined = openSocket(
+    port,
+    'GET /slow HTTP/1.1\r\nHost: x\r\n\r\nHEAD /of-key/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+  )
+  await waits
+  expect(await receive(first)).toBeGreaterThan(SIZE)
+  expect(await receive(pipelined)).toBeLessThan(SIZE)
+  expect(cut).toEqual([])
 })
 
 test('a response to a client that has gone does not count', async () => {

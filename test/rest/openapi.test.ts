@@ -1,8 +1,16 @@
 import { describe, expect } from 'vitest'
+import { toSchema } from '../../src/rest/openapi/components.ts'
+import { Int64 } from '../../src/store/contract.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { deviations, exampleOf, paths } from './document.ts'
+
+test('an int64 is documented as one with rules of its own, too', () => {
+  const rules = Int64.refine((n) => n > 0n).meta({ description: 'A number.' })
+  expect(toSchema(rules)).toMatchObject({ type: 'integer', format: 'int64', description: 'A number.' })
+  expect(toSchema(rules)).not.toHaveProperty('anyOf')
+})
 
 describe('the examples of the OpenAPI document', () => {
   const examples = Object.entries(paths).flatMap(([path, methods]) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ErrorCode } from '../../errors.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
-import { Int64 } from '../../store/contract.ts'
+import { isInt64 } from '../../store/contract.ts'
 import type { Resource } from '../../store/resource.ts'
 
 export type Json = { [member: string]: unknown }
@@ -116,8 +116,7 @@ export function toSchema(schema: z.ZodType, io: 'input' | 'output' = 'input'): J
     io,
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema }) {
-      // `.meta` returns a copy with the same definition.
-      if (zodSchema._zod.def === Int64._zod.def) {
+      if (isInt64(zodSchema)) {
         delete jsonSchema.anyOf
         Object.assign(jsonSchema, { type: 'integer', format: 'int64' })
       }
