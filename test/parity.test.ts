@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect } from 'vitest'
+import { expect } from 'vitest'
 import { type TestService, testWithSharedService as test } from './support/harness.ts'
 import { VALID_NAMES } from './support/cases/new-pet.ts'
 
@@ -44,21 +44,21 @@ const newPet = fc
   .map(([text, n, status]): NewPetInput => ({ name: text, categoryId: n.toString(), ...(status && { status }) }))
 
 // What both APIs reject is in test/catalogue/, and integers in test/int64.test.ts.
-describe('both APIs have the same outcome', () => {
-  test('any name, integer and status have the same outcome; a name is stored byte for byte', async ({ service }) => {
-    await fc.assert(
-      fc.asyncProperty(newPet, async (pet) => {
-        const [rest, graphql] = await Promise.all([createByRest(service, pet), createByGraphQL(service, pet)])
-        // GraphQL rejects what is not of its type before the rest, with a message of its own.
-        const message = pet.status === 'lost' ? expect.stringMatching(/Value "lost"/) : undefined
-        expect(graphql).toEqual(message ? { ...rest, message } : rest)
-        if (!('animal' in rest)) return
-        expect(rest.animal).toEqual({ status: null, ...pet })
-        const sql = 'SELECT convert_to(name, $$UTF8$$) AS bytes FROM animal ORDER BY id DESC LIMIT 2'
-        const { rows } = await service.database.pool.query(sql)
-        expect(rows).toEqual([{ bytes: Buffer.from(pet.name) }, { bytes: Buffer.from(pet.name) }])
-      }),
-      { numRuns: 300, examples: VALID_NAMES.map(({ name }) => [{ name, categoryId: '1' }]) },
-    )
-  })
+test('any name, integer and status have the same outcome in both APIs; a name is stored byte for byte', async ({
+  service,
+}) => {
+  await fc.assert(
+    fc.asyncProperty(newPet, async (pet) => {
+      const [rest, graphql] = await Promise.all([createByRest(service, pet), createByGraphQL(service, pet)])
+      // GraphQL rejects what is not of its type before the rest, with a message of its own.
+      const message = pet.status === 'lost' ? expect.stringMatching(/Value "lost"/) : undefined
+      expect(graphql).toEqual(message ? { ...rest, message } : rest)
+      if (!('animal' in rest)) return
+      expect(rest.animal).toEqual({ status: null, ...pet })
+      const sql = 'SELECT convert_to(name, $$UTF8$$) AS bytes FROM animal ORDER BY id DESC LIMIT 2'
+      const { rows } = await service.database.pool.query(sql)
+      expect(rows).toEqual([{ bytes: Buffer.from(pet.name) }, { bytes: Buffer.from(pet.name) }])
+    }),
+    { numRuns: 300, examples: VALID_NAMES.map(({ name }) => [{ name, categoryId: '1' }]) },
+  )
 })

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { describe, expect } from 'vitest'
+import { expect } from 'vitest'
 import { pathOf } from '../support/files.ts'
 import { INHERITED, testWithProcess as test } from '../support/processes.ts'
 import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
@@ -23,11 +23,9 @@ async function runUntilCtrlC(env: Record<string, string>): Promise<string> {
   return printed
 }
 
-describe.skipIf(!hasTerminal)('in a terminal', { concurrent: true }, () => {
-  // The terminal signals every process of its foreground group, and `node --watch` signals its child again.
-  test('Ctrl-C stops the service and PostgreSQL', async ({ sandbox }) => {
-    await sandbox.initialise()
-    expect(await runUntilCtrlC({ DATA_DIR: sandbox.dataDir })).toContain('"msg":"stopped"')
-    expect(await sandbox.postgresPid()).toBeUndefined()
-  })
+// The terminal signals every process of its foreground group, and `node --watch` signals its child again.
+test.skipIf(!hasTerminal)('Ctrl-C in a terminal stops the service and PostgreSQL', async ({ sandbox }) => {
+  await sandbox.initialise()
+  expect(await runUntilCtrlC({ DATA_DIR: sandbox.dataDir })).toContain('"msg":"stopped"')
+  expect(await sandbox.postgresPid()).toBeUndefined()
 })

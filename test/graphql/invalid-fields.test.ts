@@ -26,19 +26,20 @@ const LIST =
 const PAGE_SIZE = 'must be an integer from 1 to 100'
 const pet = { name: 'Rex', categoryId: '7' }
 
-describe('every field that breaks a rule of the contract is named', () => {
-  test.for<[query: string, variables: object, fields: string[]]>([
-    [SINGLE_MEMBERS, { n: '', c: 'x' }, [`input.name: ${NAME}`, `input.categoryId: ${INT64}`]],
-    [`mutation { createPet(input: { name: "", categoryId: "7" }) { id } }`, {}, [`input.name: ${NAME}`]],
-    [CREATE, { input: pet, key: 'a b' }, ['idempotencyKey: must be 1 to 255 visible ASCII characters']],
-    [LIST, { size: 0, last: 101 }, [`first: ${PAGE_SIZE}`, `last: ${PAGE_SIZE}`]],
-    [LIST, { size: 1, last: 1 }, ['last: must not be sent together with first']],
-    [LIST, { after: 'x' }, [`after: ${CURSOR}`]],
-    ['{ pets(categoryId: "x", first: 0) { nodes { id } } }', {}, [`categoryId: ${INT64}`, `first: ${PAGE_SIZE}`]],
-  ])('%s with %j', async ([query, variables, fields], { service }) => {
+test.for<[query: string, variables: object, fields: string[]]>([
+  [SINGLE_MEMBERS, { n: '', c: 'x' }, [`input.name: ${NAME}`, `input.categoryId: ${INT64}`]],
+  [`mutation { createPet(input: { name: "", categoryId: "7" }) { id } }`, {}, [`input.name: ${NAME}`]],
+  [CREATE, { input: pet, key: 'a b' }, ['idempotencyKey: must be 1 to 255 visible ASCII characters']],
+  [LIST, { size: 0, last: 101 }, [`first: ${PAGE_SIZE}`, `last: ${PAGE_SIZE}`]],
+  [LIST, { size: 1, last: 1 }, ['last: must not be sent together with first']],
+  [LIST, { after: 'x' }, [`after: ${CURSOR}`]],
+  ['{ pets(categoryId: "x", first: 0) { nodes { id } } }', {}, [`categoryId: ${INT64}`, `first: ${PAGE_SIZE}`]],
+])(
+  'every field that breaks a rule of the contract is named: %s with %j',
+  async ([query, variables, fields], { service }) => {
     expect((await reject(service, query, variables)).map((error) => error.fields)).toEqual([fields])
-  })
-})
+  },
+)
 
 test('every parameter of the request that is wrong is named', async ({ service }) => {
   const { errors } = await service.graphql(5 as unknown as string, [] as object)

@@ -24,23 +24,24 @@ describe('/', () => {
   })
 })
 
-describe('a slash at the end', () => {
-  const cases = [
-    ['/docs/', '../docs'],
-    ['/graphql/', '../graphql'],
-    ['/graphql/?query=%7B__typename%7D', '../graphql?query=%7B__typename%7D'],
-    ['/v1/pets/?limit=1', '../pets?limit=1'],
-    ['/openapi.json/', '../openapi.json'],
-    ['/livez/', '../livez'],
-  ]
-  test.for(cases)('%s leads to %s, with the same method', async ([path = '', location = ''], { service }) => {
+const SLASHES = [
+  ['/docs/', '../docs'],
+  ['/graphql/', '../graphql'],
+  ['/graphql/?query=%7B__typename%7D', '../graphql?query=%7B__typename%7D'],
+  ['/v1/pets/?limit=1', '../pets?limit=1'],
+  ['/openapi.json/', '../openapi.json'],
+  ['/livez/', '../livez'],
+]
+test.for(SLASHES)(
+  'a slash at the end is redirected: %s leads to %s, with the same method',
+  async ([path = '', location = ''], { service }) => {
     for (const method of ['GET', 'POST', 'HEAD']) {
       const response = await fetch(service.base + path, { method, redirect: 'manual' })
       expect([method, response.status, response.headers.get('location')]).toEqual([method, 308, location])
     }
     expect((await service.send(path, { headers: BROWSER })).status).toBe(200)
-  })
-})
+  },
+)
 
 test('Range and If-Match are ignored where nothing supports them', async ({ service }) => {
   for (const path of ['/livez', '/readyz', '/docs', '/openapi.json', docsScript])

@@ -29,16 +29,16 @@ const addresses = ['/v1/pets', '/v1/pets/1', '/graphql', '/openapi.json', '/docs
 /** Also for addresses whose slash a redirect removes: browsers follow it after the preflight. */
 const preflightAddresses = [...addresses, '/graphql/', '/v1/pets/']
 
-describe('without CORS_ORIGINS', () => {
-  test('no response has a CORS header, and a preflight is an OPTIONS request like any other', async ({ service }) => {
-    for (const path of addresses) {
-      const response = await service.send(path, { headers: { Origin: SHOP } })
-      expect(Object.keys(corsHeaders(response)).join(), path).not.toContain('access-control')
-      expect(response.headers.get('vary') ?? '', path).not.toContain('Origin')
-    }
-    const response = await preflight(service, '/v1/pets')
-    expect([response.status, corsHeaders(response)]).toEqual([401, {}])
-  })
+test('without CORS_ORIGINS no response has a CORS header, and a preflight is like any other OPTIONS', async ({
+  service,
+}) => {
+  for (const path of addresses) {
+    const response = await service.send(path, { headers: { Origin: SHOP } })
+    expect(Object.keys(corsHeaders(response)).join(), path).not.toContain('access-control')
+    expect(response.headers.get('vary') ?? '', path).not.toContain('Origin')
+  }
+  const response = await preflight(service, '/v1/pets')
+  expect([response.status, corsHeaders(response)]).toEqual([401, {}])
 })
 
 describe('with listed origins', () => {

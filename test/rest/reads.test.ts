@@ -101,17 +101,15 @@ async function idsOf(service: TestService, status?: string): Promise<number[]> {
   return rows.filter((row) => !status || row.status === status).map(({ id }) => Number(id))
 }
 
-describe('the deprecated getPet', () => {
-  const at = (date: string) => ({ now: () => new Date(date) })
+const at = (date: string) => ({ now: () => new Date(date) })
 
-  test('is 200 until 5 December 2030, and from then on 410 with a link to its successor', async ({ service }) => {
-    await service.post(pet)
-    const before = await service.startPeer(at('2030-12-04T23:59:59.999Z'))
-    const after = await service.startPeer(at('2030-12-05T00:00:00Z'))
-    expect((await before.send('/v1/pets/1')).status).toBe(200)
-    const gone = await after.send('/v1/pets/1')
-    expect(await gone.json()).toEqual({ code: 'GONE', status: 410, message: expect.stringContaining('GET /v1/pets') })
-    expect(gone.headers.get('link')).toBe('</v1/pets>; rel="successor-version"')
-    expect((await after.send('/v1/pets')).status).toBe(200)
-  })
+test('getPet is 200 until 5 December 2030, and from then on 410 with a link to its successor', async ({ service }) => {
+  await service.post(pet)
+  const before = await service.startPeer(at('2030-12-04T23:59:59.999Z'))
+  const after = await service.startPeer(at('2030-12-05T00:00:00Z'))
+  expect((await before.send('/v1/pets/1')).status).toBe(200)
+  const gone = await after.send('/v1/pets/1')
+  expect(await gone.json()).toEqual({ code: 'GONE', status: 410, message: expect.stringContaining('GET /v1/pets') })
+  expect(gone.headers.get('link')).toBe('</v1/pets>; rel="successor-version"')
+  expect((await after.send('/v1/pets')).status).toBe(200)
 })

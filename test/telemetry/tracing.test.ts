@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { diag } from '@opentelemetry/api'
 import { pino } from 'pino'
-import { describe, expect, onTestFinished, vi } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { startTracing } from '../../src/telemetry/tracing.ts'
 import { type TestService, testWithSharedService as test } from '../support/harness.ts'
 import { collectLog } from '../support/output.ts'
@@ -20,24 +20,22 @@ async function start(env: NodeJS.ProcessEnv) {
   return { tracing: await startTracing(env, pino({}, log)), log }
 }
 
-describe('the standard OTEL_* variables enable tracing', () => {
-  test.for([
-    [{}, false],
-    [endpoint, true],
-    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:1/v1/traces' }, true],
-    [{ OTEL_TRACES_EXPORTER: 'otlp' }, true],
-    [{ OTEL_TRACES_EXPORTER: 'console, otlp' }, true],
-    [{ ...endpoint, OTEL_TRACES_EXPORTER: 'none' }, false],
-    [{ ...endpoint, OTEL_SDK_DISABLED: 'TRUE' }, false],
-    [{ ...endpoint, OTEL_SDK_DISABLED: '' }, true],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_EXPORTER: ' ' }, false],
-    [{ OTEL_SERVICE_NAME: 'pets', OTEL_TRACES_SAMPLER: 'always_on' }, false],
-    [{ OTEL_TRACES_EXPORTER: 'zipkin,otlp' }, true, 'OTEL_TRACES_EXPORTER: zipkin is not supported'],
-  ] as const)('%j: %j', async ([env, isOn, ...messages]) => {
-    const { tracing, log } = await start(env)
-    await tracing?.stop()
-    expect([tracing !== undefined, log.lines.map(({ msg }) => msg)]).toEqual([isOn, messages])
-  })
+test.for([
+  [{}, false],
+  [endpoint, true],
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:1/v1/traces' }, true],
+  [{ OTEL_TRACES_EXPORTER: 'otlp' }, true],
+  [{ OTEL_TRACES_EXPORTER: 'console, otlp' }, true],
+  [{ ...endpoint, OTEL_TRACES_EXPORTER: 'none' }, false],
+  [{ ...endpoint, OTEL_SDK_DISABLED: 'TRUE' }, false],
+  [{ ...endpoint, OTEL_SDK_DISABLED: '' }, true],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_TRACES_EXPORTER: ' ' }, false],
+  [{ OTEL_SERVICE_NAME: 'pets', OTEL_TRACES_SAMPLER: 'always_on' }, false],
+  [{ OTEL_TRACES_EXPORTER: 'zipkin,otlp' }, true, 'OTEL_TRACES_EXPORTER: zipkin is not supported'],
+] as const)('the standard OTEL_* variables enable tracing: %j: %j', async ([env, isOn, ...messages]) => {
+  const { tracing, log } = await start(env)
+  await tracing?.stop()
+  expect([tracing !== undefined, log.lines.map(({ msg }) => msg)]).toEqual([isOn, messages])
 })
 
 /** Starts a collector, which never responds without a status. @returns its URL, and all that it receives, as Latin-1 */
