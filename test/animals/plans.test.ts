@@ -65,10 +65,7 @@ test('a page reads few blocks of a large table, whatever the filter, the bounds 
       await client.query(`SET plan_cache_mode = ${mode}`)
       for (const [n, { text, values }] of pages.entries()) {
         await client.query(`PREPARE page_${n} AS ${text}`)
-        const execution = `EXECUTE page_${n}(${client.escapeLiteral(String(values[0]))})`
-        const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${execution}`)
-        const [{ Plan: plan }] = rows[0]['QUERY PLAN']
-        const blocks = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+        const { blocks } = await execute(client, `page_${n}`, values)
         expect(blocks, `${mode} ${text}\n${String(values)}`).toBeLessThan(MAX_BLOCKS)
       }
       await client.query('DEALLOCATE ALL')
@@ -98,12 +95,10 @@ test('a count of a category without animals reads few blocks, and is not compile
       await client.query(prepare)
       for (const { text, values } of counts) {
         await client.query(`${sent[0]?.text}; PREPARE count AS ${text}`)
-        const execution = `EXECUTE count(${values.map((value) => `'${String(value)}'`).join()})`
-        const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${execution}`)
+        const { blocks, plan } = await execute(client, 'count', values)
         await client.query('ROLLBACK; DEALLOCATE count')
-        const [{ Plan: plan, JIT: jit }] = rows[0]['QUERY PLAN']
-        expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], JSON.stringify(plan)).toBeLessThan(MAX_BLOCKS)
-        expect(jit).toBeUndefined()
+        expect(blocks, plan).toBeLessThan(MAX_BLOCKS)
+        expect(plan).not.toContain('"JIT"')
       }
     }
   }, service.databaseUrl)
@@ -201,6 +196,15 @@ async function explain(client: pg.Client, text: string, values?: unknown[]): Pro
   const { rows } = await client.query(`EXPLAIN (FORMAT JSON) ${text}`, values)
   const [{ Plan: plan }] = rows[0]['QUERY PLAN']
   return { cost: plan['Total Cost'], plan: JSON.stringify(rows[0]['QUERY PLAN']) }
+}
+
+/** Executes a prepared statement. @returns how many blocks it has read, and the plan as JSON */
+async function execute(client: pg.Client, name: string, values: unknown[]): Promise<{ blocks: number; plan: string }> {
+  const parameters = values.map((value) => client.escapeLiteral(String(value)))
+  const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE ${name}(${parameters.join()})`)
+  const [{ Plan: plan }] = rows[0]['QUERY PLAN']
+  const blocks = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+  return { blocks, plan: JSON.stringify(rows[0]['QUERY PLAN']) }
 }
 
 /** The plan that does not depend on the parameters' values, as PostgreSQL keeps it for a prepared statement. */
