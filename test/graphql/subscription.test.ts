@@ -166,7 +166,8 @@ describe('the response', () => {
     expect(await open(writer)).toEqual([403, { code: 'PERMISSION_DENIED', status: 403 }])
     for (const cursor of ['nonsense', 'c29sZDox']) {
       const headers = { 'Last-Event-ID': cursor }
-      expect(await open(service.key, headers)).toEqual([422, { code: 'INVALID_ARGUMENT', status: 400 }])
+      const fields = [{ path: ['Last-Event-ID'], message: 'must be a cursor from a list with the same filter' }]
+      expect(await open(service.key, headers)).toEqual([422, { code: 'INVALID_ARGUMENT', status: 400, fields }])
     }
     const get = await service.send(`/graphql?query=${encodeURIComponent(NEW)}`, {
       headers: { Accept: 'text/event-stream' },
