@@ -79,10 +79,10 @@ async function createIndex(client: pg.Client, name: string, script: string): Pro
   await client.query(script)
 }
 
-export type Database = { query: pg.Pool['query'] }
+export type Queryable = { query: pg.Pool['query'] }
 
 /** @returns the names of the migrations in the folder that are not applied, oldest first; empty for a current schema */
-export async function pendingMigrations(database: Database): Promise<string[]> {
+export async function pendingMigrations(database: Queryable): Promise<string[]> {
   const migrations = listMigrations()
   try {
     const { rows } = await database.query<{ migration_name: string }>(

@@ -1,5 +1,5 @@
 import { createCoalescer } from '../coalesce.ts'
-import { type Database, pendingMigrations } from './migrate.ts'
+import { type Queryable, pendingMigrations } from './migrate.ts'
 
 /** What a database that responds says of itself. */
 export interface DatabaseState {
@@ -43,12 +43,12 @@ type SettingsRow = DatabaseState & { readOnly: boolean; missingRights: string[];
  * @param tables of the resources
  * @returns reads the state of the database, once for all callers that wait. Rejects when it is not available
  */
-export function createReadState(database: Database, tables: string[]): () => Promise<DatabaseState> {
+export function createReadState(database: Queryable, tables: string[]): () => Promise<DatabaseState> {
   const coalesce = createCoalescer<DatabaseState>()
   return () => coalesce('state', () => readDatabaseState(database, tables))
 }
 
-async function readDatabaseState(database: Database, tables: string[]): Promise<DatabaseState> {
+async function readDatabaseState(database: Queryable, tables: string[]): Promise<DatabaseState> {
   const { rows } = await database.query(READ_SETTINGS, [tables])
   const [{ readOnly, missingRights, missingTables, ...settings }] = rows as [SettingsRow] // a SELECT without FROM has one row
   if (missingRights.length) {

@@ -7,8 +7,8 @@ import type { Plugin } from '../context.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 
 /**
- * Executions that took no longer the last time begin together, so that they share statements. One that may take longer
- * begins in the turn of its client, which it is charged to. In milliseconds.
+ * Executions that took no longer than this the last time, in milliseconds, begin together, so that they share statements. One
+ * that may take longer begins in the turn of its client, which it is charged to.
  */
 const LONG_EXECUTION_MS = 1
 
@@ -29,7 +29,7 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
   const coalesce = createCoalescer<SharedOutcome>()
   /** What the last execution of an operation took until it waited for the database, in milliseconds. */
   const lastMs = new WeakMap<OperationDefinitionNode, number>()
-  /** The turn of the event loop for the last long execution that begins later than its request: each has its own. */
+  /** Each long execution that begins later than its request has a turn of the event loop; this is that of the last one. */
   let lastTurn: Promise<void> = Promise.resolve()
 
   return {
