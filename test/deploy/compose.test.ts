@@ -3,10 +3,10 @@ import { DCLinter } from 'dclint'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { pathOf, read } from '../support/files.ts'
+import { findProgram } from '../support/shell.ts'
 import { configOf, secondsToStop } from './settings.ts'
 
-const hasHaproxy = spawnSync('haproxy', ['-v']).status === 0
-const whySkipped = hasHaproxy ? '' : ' (there is no haproxy on the PATH)'
+const { installed, whySkipped } = findProgram('haproxy', '-v')
 
 const haproxy = read('deploy/haproxy.cfg')
 
@@ -31,7 +31,7 @@ describe('compose.yaml', () => {
 })
 
 describe('haproxy.cfg', () => {
-  test.skipIf(!hasHaproxy)(`is valid, without a warning, with and without Compose${whySkipped}`, () => {
+  test.skipIf(!installed)(`is valid, without a warning, with and without Compose${whySkipped}`, () => {
     for (const env of [{}, services.proxy?.environment]) {
       const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', pathOf('deploy/haproxy.cfg')], {
         encoding: 'utf8',

@@ -10,10 +10,10 @@ import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { version } from '../../src/project.ts'
 import { pathOf, read } from '../support/files.ts'
+import { findProgram } from '../support/shell.ts'
 import { configOf, secondsToStop } from './settings.ts'
 
-const hasKubectl = spawnSync('kubectl', ['kustomize', '--help']).status === 0
-const whySkipped = hasKubectl ? '' : ' (there is no kubectl on the PATH)'
+const { installed, whySkipped } = findProgram('kubectl', 'kustomize', '--help')
 const base = 'deploy/kubernetes/base'
 
 /** The manifests that both environments share, by file. typeErrors() checks them. */
@@ -86,7 +86,7 @@ describe.for(['staging', 'production'] as const)('%s', (environment) => {
     expect(text).toContain(`path: /spec/rules/0/host, value: ${host} }`)
   })
 
-  test.skipIf(!hasKubectl)(`is rendered by kubectl${whySkipped}`, () => {
+  test.skipIf(!installed)(`is rendered by kubectl${whySkipped}`, () => {
     const path = pathOf(`deploy/kubernetes/${environment}`)
     const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', path], { encoding: 'utf8' })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })

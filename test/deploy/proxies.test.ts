@@ -20,9 +20,7 @@ function writes(errorCode: ErrorCode): [path: string, body: string, expected: ob
   ]
 }
 
-describe.for(proxyPrograms)('behind $name', ({ name, installed }) => {
-  const whySkipped = installed ? '' : ` (there is no ${name} on the PATH)`
-
+describe.for(proxyPrograms)('behind $name', ({ name, installed, whySkipped }) => {
   /** Starts the proxy in front of a service. Each request has a connection of its own. */
   async function startProxy(port: number, key: string) {
     const proxy = await startProxyProgram(onTestFinished, name, [port])

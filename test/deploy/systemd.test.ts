@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { findProgram } from '../support/shell.ts'
 import { unit, unitEnvironment, unitValue } from '../support/unit.ts'
 import { configOf, secondsToStop, start } from './settings.ts'
 
-const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
-const whySkipped = hasSystemd ? '' : ' (there is no systemd-analyze on the PATH)'
+const { installed, whySkipped } = findProgram('systemd-analyze', '--version')
 
 test('the unit starts what npm start starts, and gives it the time that it needs to drain', () => {
   expect(unitValue('ExecStart')).toBe(start)
@@ -17,7 +17,7 @@ test('the unit starts what npm start starts, and gives it the time that it needs
   expect(unitValue('TimeoutStopSec')).toBe(`${secondsToStop(config)}s`)
 })
 
-test.skipIf(!hasSystemd)(`systemd accepts the unit, without a warning, and rates it below 2 of 10${whySkipped}`, () => {
+test.skipIf(!installed)(`systemd accepts the unit, without a warning, and rates it below 2 of 10${whySkipped}`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'pet-store-unit-'))
   const file = join(folder, 'pet-store@.service')
   writeFileSync(file, unit.replaceAll('=node ', `=${process.execPath} `)) // systemd does not search the PATH

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -6,6 +5,7 @@ import { join } from 'node:path'
 import type { Defer } from '../chaos/assertions.ts'
 import { createProgramFolder, poll, type ProgramFolder } from '../chaos/programs.ts'
 import { freePort } from './processes.ts'
+import { findProgram } from './shell.ts'
 
 interface ProxyProgram {
   /** The file in deploy/ with the settings. */
@@ -43,10 +43,7 @@ const programs: Record<string, ProxyProgram> = {
 }
 
 /** The proxies whose settings are in deploy/, and whether each is installed. */
-export const proxyPrograms = Object.keys(programs).map((name) => ({
-  name,
-  installed: spawnSync(name, ['-v']).status === 0,
-}))
+export const proxyPrograms = Object.keys(programs).map((name) => ({ name, ...findProgram(name, '-v') }))
 
 /**
  * Starts a proxy in front of instances, with its settings in deploy/ and other addresses.

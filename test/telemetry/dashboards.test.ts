@@ -6,7 +6,7 @@ import { expect, test as plain } from 'vitest'
 import { SUNSET_AT } from '../../src/pets/rest.ts'
 import { pathOf, read } from '../support/files.ts'
 import { testWithService as test } from '../support/harness.ts'
-import { hasPromtool, whySkipped } from './promtool.ts'
+import { hasPromtool, whyNoPromtool } from '../support/shell.ts'
 
 const ALERTS = 'deploy/prometheus/alerts.yaml'
 const alerts = read(ALERTS)
@@ -37,7 +37,7 @@ test('dashboard and alerts use only metrics, labels and values of a running serv
   }
 })
 
-plain.skipIf(!hasPromtool)(`the dashboard has valid Prometheus queries${whySkipped}`, async ({ onTestFinished }) => {
+plain.skipIf(!hasPromtool)(`the dashboard has valid Prometheus queries${whyNoPromtool}`, async ({ onTestFinished }) => {
   const queries = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
   expect(queries.length).toBeGreaterThan(12)
   const rules = queries.map((query, n) => ({
@@ -55,7 +55,7 @@ plain('the alerts contain the sunset date of getPet', () => {
   expect(alerts).toContain(`vector(${SUNSET_AT.getTime() / 1000}) - time()`)
 })
 
-plain.skipIf(!hasPromtool)(`the alerts are valid according to promtool${whySkipped}`, () => {
+plain.skipIf(!hasPromtool)(`the alerts are valid according to promtool${whyNoPromtool}`, () => {
   expectRules(pathOf(ALERTS), alerts.split('- alert:').length - 1)
 })
 

@@ -3,7 +3,7 @@ import { METHODS } from 'node:http'
 import { describe, expect } from 'vitest'
 import { version } from '../../src/project.ts'
 import { testWithService as test } from '../support/harness.ts'
-import { hasPromtool, whySkipped } from './promtool.ts'
+import { hasPromtool, whyNoPromtool } from '../support/shell.ts'
 import { rawPost, sendMany } from '../support/raw-http.ts'
 
 /** The service's own time series in a text, without their values. */
@@ -94,7 +94,7 @@ describe('/metrics', () => {
   })
 
   test.skipIf(!hasPromtool)(
-    `is what promtool takes for metrics without complaint${whySkipped}`,
+    `is what promtool takes for metrics without complaint${whyNoPromtool}`,
     async ({ service }) => {
       await service.send('/v1/pets/1')
       const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], {
