@@ -5,9 +5,6 @@ import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
 import type { Limits } from '../limits.ts'
 
-/** A fixed window: it begins with a client's first request, and ends at a time of the monotonic clock. */
-type Window = { consumed: number; endsAtMs: number }
-
 /** Bounds the memory that a limiter takes: an attacker may have any number of addresses. */
 export const MAX_CLIENTS = 50_000
 
@@ -15,24 +12,24 @@ export type RateLimiter = ReturnType<typeof createRateLimiter>
 
 /** Limits how many points each client may consume in a window. Each process counts for itself, in memory. */
 export function createRateLimiter(name: string, points: number, windowSeconds: number, message: string) {
-  const windows = new LRUCache<string, Window>({
+  /** By client: its window, which begins with its first request, and ends by the monotonic clock. */
+  const windows = new LRUCache<string, { consumed: number }>({
     maxSize: MAX_CLIENTS, // `max` would allocate arrays of that length at once
     sizeCalculation: () => 1,
+    ttl: windowSeconds * 1_000,
+    ttlResolution: 0, // without a timer for each request
+    noUpdateTTL: true,
   })
   /** Requests that got 429 since the start. */
   const counts = { rejected: 0 }
 
-  function currentWindow(client: string): Window {
-    const nowMs = performance.now()
-    const window = windows.get(client)
-    return window && window.endsAtMs > nowMs ? window : { consumed: 0, endsAtMs: nowMs + windowSeconds * 1_000 }
-  }
+  const secondsLeft = (client: string) => Math.max(Math.ceil(windows.getRemainingTTL(client) / 1_000), 0)
 
   /** @throws ApiError RESOURCE_EXHAUSTED unless so many points are left */
-  function requirePoints({ consumed, endsAtMs }: Window, cost: number): void {
+  function requirePoints(client: string, cost: number, consumed = windows.get(client)?.consumed ?? 0): void {
     if (consumed + cost <= points) return
     counts.rejected++
-    const headers = { 'Retry-After': String(Math.max(secondsUntil(endsAtMs), 1)) }
+    const headers = { 'Retry-After': String(Math.max(secondsLeft(client), 1)) }
     throw new ApiError('RESOURCE_EXHAUSTED', message, { headers })
   }
 
@@ -40,23 +37,19 @@ export function createRateLimiter(name: string, points: number, windowSeconds: n
     points,
     counts,
     /** Consumes nothing. @throws ApiError RESOURCE_EXHAUSTED if the client has no point left */
-    requirePoint: (client: string): void => requirePoints(currentWindow(client), 1),
+    requirePoint: (client: string): void => requirePoints(client, 1),
     /** Consumes points, and sends the RateLimit headers (draft-ietf-httpapi-ratelimit-headers). @throws as `requirePoint` */
     consume(client: string, cost: number, res?: Response): void {
-      const window = currentWindow(client)
+      const window = windows.get(client) ?? { consumed: 0 }
       windows.set(client, window)
       const left = points - window.consumed
       const remaining = cost > left ? left : left - cost
       res?.setHeader('RateLimit-Policy', `"${name}";q=${points};w=${windowSeconds}`)
-      res?.setHeader('RateLimit', `"${name}";r=${remaining};t=${secondsUntil(window.endsAtMs)}`)
-      requirePoints(window, cost)
+      res?.setHeader('RateLimit', `"${name}";r=${remaining};t=${secondsLeft(client)}`)
+      requirePoints(client, cost, window.consumed)
       window.consumed += cost
     },
   }
-}
-
-function secondsUntil(timeMs: number): number {
-  return Math.max(Math.ceil((timeMs - performance.now()) / 1_000), 0)
 }
 
 /** Consumes the caller's points. A request consumes the first before its body is received, the rest when its cost is known. */
