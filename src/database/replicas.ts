@@ -26,8 +26,8 @@ const READ_PRIMARY = `
 
 /**
  * Selects the position of a replica, apart from the read: functions are evaluated after its snapshot was taken, so the
- * position could be newer than what is read. The timeline that a standby receives is a secret without the role pg_read_all_stats; that of its last
- * restartpoint may be an older one.
+ * position could be newer than what is read. The timeline that a standby receives is a secret without the role
+ * pg_read_all_stats; that of its last restartpoint may be an older one.
  */
 const READ_REPLICA = `
   SELECT coalesce(pg_last_wal_replay_lsn() - '0/0', 0) AS position, current_database() AS database,
