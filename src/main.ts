@@ -13,7 +13,7 @@ const MIN_HEAP_MB = 112
 
 await runProgram(async (env) => {
   if (process.argv.length > 2) {
-    throw new OperatorError('The service takes no arguments but --help; environment variables configure it.')
+    throw new OperatorError('The service takes no arguments except --help; environment variables configure it.')
   }
   const config = loadConfig(env)
   const log = createLogger(config.LOG_LEVEL)

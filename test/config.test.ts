@@ -138,7 +138,7 @@ describe('the program', { concurrent: true }, () => {
   })
 
   test.for([
-    ['main.js', /^The service takes no arguments but --help/],
+    ['main.js', /^The service takes no arguments except --help/],
     ['cli/keys.js', /^[^\n]+\.\n\nUsage: /],
     ['cli/migrate.js', /^[^\n]+\.\n\nUsage: /],
   ] as const)(

@@ -62,7 +62,7 @@ function toCaller(issuer: string, { sub, exp = 0, scope, scp }: JWTPayload): Cal
   const granted = [scope ?? scp ?? []].flat().join(' ').split(' ')
   return {
     keyId: undefined,
-    // Negative, unlike the ids of keys. The other 63 bits are different for all of a million subjects, but for a chance of
+    // Negative, unlike the ids of keys. The other 63 bits are different for all of a million subjects, except for a chance of
     // 1 in 18 million. Two equal ones would share a rate limit, and an Idempotency-Key that both have chosen.
     clientId: subject.readBigInt64BE() | -(2n ** 63n),
     keyPrefix: 'token',

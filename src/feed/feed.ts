@@ -84,7 +84,7 @@ export class Feed<R extends Resource> {
 
   /**
    * @param bound `highest` for a page. `last` for a stream: below a position above it, the sequence gives ids that were
-   *   perhaps given since the client has its position, so none but a new page has all of them
+   *   perhaps given since the client has its position, so only a new page has all of them
    * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above it
    */
   async requireAssigned(position: bigint, argument: string, bound: 'last' | 'highest'): Promise<void> {

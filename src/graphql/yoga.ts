@@ -70,7 +70,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
   }
 }
 
-/** What plugins read of a request, but for its body. Most read nothing, and objects of Fetch take longer to make than a query. */
+/** What plugins read of a request, except its body. Most read nothing, and objects of Fetch take longer to make than a query. */
 class FetchRequest {
   readonly #req: Request
 

@@ -7,7 +7,7 @@ export function createSchema(resources: { addToSchema: AddToSchema }[]): GraphQL
   const builder = createBuilder()
   builder.queryType({ description: 'Queries.' })
   builder.mutationType({ description: 'Mutations.' })
-  builder.subscriptionType({ description: 'Subscriptions, as Server-Sent Events.' })
+  builder.subscriptionType({ description: 'Subscriptions, as Server-Sent Events or `multipart/mixed`.' })
   addPageInfo(builder)
   for (const { addToSchema } of resources) addToSchema(builder)
   const schema = builder.toSchema()
