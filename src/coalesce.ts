@@ -1,13 +1,12 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** How long what is shared waits for what was sent before, in milliseconds: a statement that hangs delays no other. */
 export const MAX_WAIT_MS = 100
 
 /**
- * Coalesces concurrent reads with the same key (single-flight with a fresh read). Those that are requested in one turn of the
- * event loop share a read, which begins in the next turn. Callers never join a read that has started, since it may predate a
- * write that they know of: meanwhile they share the *next* one. So a result is never older than its request, on any number of
- * instances. Nothing is cached: an error reaches the callers of that read and no others.
+ * Coalesces concurrent reads with the same key (single-flight with a fresh read). Callers never join a read that has started,
+ * since it may predate a write that they know of: meanwhile they share the *next* one. So a result is never older than its
+ * request, on any number of instances. Nothing is cached: an error reaches the callers of that read and no others.
  */
 export function createCoalescer<T>() {
   /** The read of each key that has not started. */
@@ -25,17 +24,16 @@ export function createCoalescer<T>() {
     return result
   }
 
-  async function startNext(key: string, read: () => Promise<T>): Promise<T> {
-    const previous = current.get(key)
-    await (previous ? Promise.race([previous, sleep(MAX_WAIT_MS, undefined, { ref: false })]) : nextTurn())
+  async function startAfter(previous: Promise<unknown>, key: string, read: () => Promise<T>): Promise<T> {
+    await Promise.race([previous, sleep(MAX_WAIT_MS, undefined, { ref: false })])
     next.delete(key)
     return start(key, read)
   }
 
-  /** @param isImmediate whether the read begins before this returns, if none with its key is in flight or waits */
-  return (key: string, read: () => Promise<T>, isImmediate = false): Promise<T> => {
-    if (isImmediate && !current.has(key) && !next.has(key)) return start(key, read)
-    const shared = next.get(key) ?? startNext(key, read)
+  return (key: string, read: () => Promise<T>): Promise<T> => {
+    const previous = current.get(key)
+    if (!previous) return start(key, read)
+    const shared = next.get(key) ?? startAfter(previous, key, read)
     next.set(key, shared)
     return shared
   }

@@ -20,29 +20,15 @@ function createStore() {
 }
 
 describe('reads with the same key', () => {
-  test('are one if one turn requests them, and those that are requested meanwhile are one read after it', async () => {
+  test('begin at once, and those that are requested meanwhile are one read after it', async () => {
     const [coalesce, store] = [createCoalescer<number>(), createStore()]
-    const request = () => [1, 2, 3].map(() => coalesce('a', store.read))
-    const first = [...request(), coalesce('b', store.read)]
-    await store.started(2)
-    const meanwhile = request()
+    const all = [1, 2, 3].map(() => coalesce('a', store.read))
+    const other = coalesce('b', store.read)
+    expect(store.reads).toHaveLength(2)
     store.reads.forEach((read) => read.succeed())
     await store.started(3)
     store.reads[2]?.succeed()
-    expect(await Promise.all([...first, ...meanwhile])).toEqual([0, 0, 0, 0, 0, 0, 0])
-    expect(store.reads).toHaveLength(3)
-  })
-
-  test('begin before the call returns if they are immediate and none is in flight or waits', async () => {
-    const [coalesce, store] = [createCoalescer<number>(), createStore()]
-    const first = coalesce('a', store.read, true)
-    expect(store.reads).toHaveLength(1)
-    const all = [first, coalesce('a', store.read, true), coalesce('b', store.read), coalesce('b', store.read, true)]
-    expect(store.reads).toHaveLength(1)
-    store.reads[0]?.succeed()
-    await store.started(3)
-    store.reads.forEach((read) => read.succeed())
-    expect(await Promise.all(all)).toEqual([0, 0, 0, 0])
+    expect(await Promise.all([...all, other])).toEqual([0, 0, 0, 0])
     expect(store.reads).toHaveLength(3)
   })
 
@@ -61,7 +47,6 @@ describe('reads with the same key', () => {
   test('fail together, and the next request starts a new read', async () => {
     const [coalesce, store] = [createCoalescer<number>(), createStore()]
     const first = coalesce('a', store.read)
-    await store.started(1)
     const both = [coalesce('a', store.read), coalesce('a', store.read)]
     store.reads[0]?.succeed()
     await first
@@ -76,11 +61,7 @@ describe('reads with the same key', () => {
 })
 
 test('no result is older than its request, for any interleaving of reads and writes', async () => {
-  const step = fc.record({
-    kind: fc.constantFrom('read', 'immediate read', 'write'),
-    key: fc.constantFrom('a', 'b'),
-    pauseMs: fc.nat(3),
-  })
+  const step = fc.record({ kind: fc.constantFrom('read', 'write'), key: fc.constantFrom('a', 'b'), pauseMs: fc.nat(3) })
   const durations = fc.array(fc.nat(4), { minLength: 1 })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), durations, async (steps, durationsMs) => {
@@ -96,10 +77,7 @@ test('no result is older than its request, for any interleaving of reads and wri
       for (const { kind, key, pauseMs } of steps) {
         const acknowledgedBefore = acknowledged
         if (kind === 'write') acknowledged++
-        else {
-          const seen = coalesce(key, read, kind === 'immediate read')
-          results.push(seen.then((value) => expect(value).toBeGreaterThanOrEqual(acknowledgedBefore)))
-        }
+        else results.push(coalesce(key, read).then((seen) => expect(seen).toBeGreaterThanOrEqual(acknowledgedBefore)))
         if (pauseMs) await sleep(pauseMs - 1)
       }
       await Promise.all(results)

@@ -6,10 +6,7 @@ import type { Analyze } from '../analysis.ts'
 import type { Plugin } from '../context.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 
-/**
- * Executions that took no longer than this the last time, in milliseconds, begin together, so that they share statements. One
- * that may take longer begins in the turn of its client, which it is charged to.
- */
+/** Executions that took no longer the last time, in milliseconds, begin together, so that they share statements. */
 const LONG_EXECUTION_MS = 1
 
 export interface SharedOutcome {
@@ -40,8 +37,8 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
       // Introspection waits for nothing, so all of its execution is in the turn of its client.
       if (analyze(args.document).introspects) return
 
-      const isLong = (lastMs.get(operation) ?? Infinity) > LONG_EXECUTION_MS
       async function execute(isInTurn: boolean): Promise<SharedOutcome> {
+        const isLong = (lastMs.get(operation) ?? 0) > LONG_EXECUTION_MS
         // Many may begin when one statement ends.
         if (isLong && !isInTurn) await (lastTurn = lastTurn.then(() => nextTurn()))
         const deadline = req.deadline.fork()
@@ -55,7 +52,7 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
       setExecuteFn(async () => {
         let isInTurn = true // the turn of its client, which ends with the synchronous part
         const text = req.bodyText ?? req.originalUrl
-        const outcome = req.deadline.runShared(() => coalesce(text, () => execute(isInTurn), isLong))
+        const outcome = req.deadline.runShared(() => coalesce(text, () => execute(isInTurn)))
         isInTurn = false
         const shared = await outcome
         extendContext({ shared })
