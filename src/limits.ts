@@ -27,7 +27,7 @@ const LIMITS = {
 
 /**
  * The time of a statement (`lock_timeout` and `statement_timeout` of PostgreSQL), of its response, and of the wait for a
- * connection; for that of counts, as long as a request may take, because they wait for each other.
+ * connection; for that of counts four times as long, because they wait for each other.
  */
 export type DatabaseTimeouts = Record<
   `${'lock' | 'statement' | 'query' | 'checkout' | 'countCheckout'}TimeoutMs`,
@@ -48,7 +48,7 @@ export function limitsOf(config: Pick<Config, 'HANDLER_TIMEOUT_MS'>, changed: Pa
     statementTimeoutMs: 2 * fifthMs,
     queryTimeoutMs: 3 * fifthMs,
     checkoutTimeoutMs: fifthMs,
-    countCheckoutTimeoutMs: config.HANDLER_TIMEOUT_MS,
+    countCheckoutTimeoutMs: 4 * fifthMs,
     ...changed,
   }
 }

@@ -47,7 +47,11 @@ export function createKeyLookup(
   verifyToken?: (token: string) => Promise<Caller | undefined>,
 ) {
   const query = createKeyQuery(statements)
-  const callerCache = new LRUCache<string, Promise<Caller | undefined>>({ max: KEY_CACHE_SIZE, ttl: KEY_CACHE_MS })
+  const callerCache = new LRUCache<string, Promise<Caller | undefined>>({
+    max: KEY_CACHE_SIZE,
+    ttl: KEY_CACHE_MS,
+    ttlResolution: 0, // not for the rest of a long turn of the event loop besides
+  })
   const recentlyValidKeys = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
   const counts = { hit: 0, miss: 0 }
 

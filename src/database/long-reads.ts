@@ -35,7 +35,7 @@ export function createLongReads(pool: ConnectionSource): RunStatement {
   }
 
   return async <Row>(text: string, values: unknown[]) => {
-    const key = `${text} ${values.join()}`
+    const key = JSON.stringify([text, ...values.map(String)])
     const rows = await (waiting.get(key) ?? read(key, toPreparedStatement(text, values)))
     return rows as Row[] // the caller names what the text selects
   }

@@ -63,6 +63,21 @@ test('a stream ends within 5 seconds when the verification of its key, which was
   expect(stream.endReason).toBe('unverified')
 })
 
+test('a verification that does not end leaves a stream open that a later one verifies, for as long as that allows', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const results = [new Promise<boolean>(() => {}), Promise.resolve(true)]
+  const streams = createStreams(LIMITS, () => results.shift() ?? expect.unreachable())
+  const stream = streams.open(new EventEmitter() as Response, CALLER, '') // as above
+  streams.verifyAll()
+  await vi.advanceTimersByTimeAsync(VERIFY_MS)
+  streams.verifyAll()
+  await vi.advanceTimersByTimeAsync(4_800)
+  expect(stream.endReason).toBeUndefined()
+  await vi.advanceTimersByTimeAsync(199)
+  expect(stream.endReason).toBe('unverified')
+})
+
 test('a stream of a client that has gone is not counted', () => {
   const streams = createStreams({ ...LIMITS, STREAM_LIMIT: 1, streamsPerClient: 1 }, async () => true)
   const gone = Object.assign(new EventEmitter(), { destroyed: true, req: {} }) as Response // as above
