@@ -152,16 +152,9 @@ function createHealth(
   }
 }
 
-/** Runs each job in its interval, unless it still runs; one that fails runs again. @returns stops all jobs */
+/** Runs each job in its interval; one that fails runs again. @returns stops all jobs */
 function startJobs(observe: Observe, jobs: [everyMs: number, run: () => Promise<unknown>][]): () => void {
   const onError = (error: unknown) => observe({ type: 'job-failed', error })
-  const timers = jobs.map(([everyMs, run]) => {
-    let running: Promise<unknown> | undefined
-    const start = () =>
-      (running ??= run()
-        .catch(onError)
-        .finally(() => (running = undefined)))
-    return setInterval(() => void start(), everyMs).unref()
-  })
+  const timers = jobs.map(([everyMs, run]) => setInterval(() => void run().catch(onError), everyMs).unref())
   return () => timers.forEach((timer) => clearInterval(timer))
 }

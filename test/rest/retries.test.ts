@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/store/idempotency.ts'
 import { type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { countBlocked } from '../support/locks.ts'
-import { interceptStatements, recordStatements } from '../support/statements.ts'
+import { recordStatements } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const pet = { name: 'Rex', categoryId: 1, status: 'sold' }
@@ -107,27 +106,15 @@ describe('an Idempotency-Key', () => {
     expect(sent.filter(({ text }) => text.includes('DELETE'))).toHaveLength(2) // 10,000 keys at a time
   })
 
-  test('is deleted within a minute of the start when it has expired, by one job at a time', async ({ service }) => {
+  test('is deleted within a minute of the start when it has expired', async ({ service }) => {
     await service.post(pet, idempotencyKey('k'))
     const { pool } = service.database
     await pool.query("UPDATE idempotency_key SET created_at = now() - interval '25 h'")
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
-    const peer = await service.startPeer()
-    let [deletions, release] = [0, () => {}]
-    const released = new Promise<void>((resolve) => (release = resolve))
-    interceptStatements(peer, async ({ text }, send) => {
-      if (text.includes('DELETE') && ++deletions) await released
-      return send()
-    })
+    await service.startPeer()
     vi.advanceTimersByTime(60_000)
-    await waitUntil(() => deletions > 0)
-    vi.advanceTimersByTime(180_000) // the deletion takes longer than its interval
     vi.useRealTimers()
-    await sleep(100)
-    const atOnce = deletions
-    release()
-    expect(atOnce).toBe(1)
     await waitUntil(async () => (await pool.query('SELECT FROM idempotency_key')).rowCount === 0)
   })
 
