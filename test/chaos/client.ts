@@ -15,9 +15,15 @@ export interface Client {
   close(): void
 }
 
+/**
+ * As Node's own agent does. Without it, a proxy that closes an idle connection can lose a request that is just being sent
+ * (RFC 9112 §9.5).
+ */
+const IDLE_TIMEOUT_MS = 5_000
+
 /** @param connections maximum number of open connections; further requests wait */
 export function createClient(port: number, key: string, connections = 64): Client {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections, noDelay: true })
+  const agent = new Agent({ keepAlive: true, maxSockets: connections, noDelay: true, timeout: IDLE_TIMEOUT_MS })
   return {
     close: () => agent.destroy(),
     send(method, path, body, extraHeaders = {}) {
