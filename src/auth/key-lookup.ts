@@ -23,6 +23,11 @@ export function toKeyHash(key: string): KeyHash {
   return hashKey(key).toString('base64')
 }
 
+interface Lookup {
+  found: Promise<Caller | undefined>
+  isPending: boolean
+}
+
 export type KeyLookup = ReturnType<typeof createKeyLookup>
 
 /** @returns reads the caller of a key from the database; undefined for a key that is unknown or revoked */
@@ -47,10 +52,10 @@ export function createKeyLookup(
   verifyToken?: (token: string) => Promise<Caller | undefined>,
 ) {
   const query = createKeyQuery(statements)
-  const callerCache = new LRUCache<string, Promise<Caller | undefined>>({
+  const lookups = new LRUCache<KeyHash, Lookup>({
     max: KEY_CACHE_SIZE,
     ttl: KEY_CACHE_MS,
-    ttlResolution: 0, // not for the rest of a long turn of the event loop besides
+    ttlResolution: 0, // by default lru-cache caches the time, so an entry would live on in a long turn of the event loop
   })
   const recentlyValidKeys = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
   const counts = { hit: 0, miss: 0 }
@@ -58,35 +63,43 @@ export function createKeyLookup(
   /** A key may expire while its caller is cached. */
   const unlessExpired = (caller: Caller | undefined) => (caller && !hasExpired(caller, now()) ? caller : undefined)
 
-  /** Requests with the same key share the lookup while it is cached. */
-  function remember(keyHash: KeyHash, found: Promise<Caller | undefined>): Promise<Caller | undefined> {
+  /** Joins the lookup of the key that is in flight, or begins one. */
+  function lookUp(keyHash: KeyHash, find: () => Promise<Caller | undefined>): Promise<Caller | undefined> {
+    const inFlight = lookups.get(keyHash)
+    if (inFlight) {
+      counts.hit++
+      return inFlight.found.then(unlessExpired)
+    }
     counts.miss++
-    callerCache.set(keyHash, found) // the TTL begins with the query, not with its result
-    const valid = found.then(unlessExpired)
+    const lookup: Lookup = { found: find(), isPending: true }
+    lookups.set(keyHash, lookup) // the TTL begins with the query, not with its result
+    const valid = lookup.found.then(unlessExpired)
     valid.then(
       (caller) => {
+        lookup.isPending = false
         if (!caller) return recentlyValidKeys.delete(keyHash)
         // Nothing revokes a token before it expires.
         const { keyId, expiresAt } = caller
-        if (!keyId && expiresAt) callerCache.set(keyHash, found, { ttl: expiresAt.getTime() - now().getTime() })
+        if (!keyId && expiresAt) lookups.set(keyHash, lookup, { ttl: expiresAt.getTime() - now().getTime() })
         return recentlyValidKeys.set(keyHash, true)
       },
-      () => callerCache.peek(keyHash) === found && callerCache.delete(keyHash), // another lookup may have begun
+      () => lookups.peek(keyHash) === lookup && lookups.delete(keyHash), // another lookup may have begun
     )
     return valid
   }
 
   return {
-    /** The caller of a key that was looked up within KEY_CACHE_MS, or of a token; undefined when it must be looked up. */
+    /** The caller of a key that was looked up within KEY_CACHE_MS, or of a token; undefined when that takes a wait. */
     cached(keyHash: KeyHash) {
-      const found = callerCache.get(keyHash)
-      if (found) counts.hit++
-      return found?.then(unlessExpired)
+      const lookup = lookups.get(keyHash)
+      if (!lookup || lookup.isPending) return undefined
+      counts.hit++
+      return lookup.found.then(unlessExpired)
     },
     /** Looks a key up in the database. @returns the caller; undefined for a key that is unknown, expired or revoked */
-    find: (keyHash: KeyHash) => remember(keyHash, query(keyHash)),
+    find: (keyHash: KeyHash) => lookUp(keyHash, () => query(keyHash)),
     /** Finds the caller of an access token by its signature. It is undefined if no access tokens are accepted. */
-    findByToken: verifyToken && ((keyHash: KeyHash, token: string) => remember(keyHash, verifyToken(token))),
+    findByToken: verifyToken && ((keyHash: KeyHash, token: string) => lookUp(keyHash, () => verifyToken(token))),
     /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */
     wasRecentlyValid: (keyHash: KeyHash) => recentlyValidKeys.has(keyHash),
     counts,
