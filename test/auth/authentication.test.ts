@@ -19,7 +19,7 @@ async function status(service: TestService, key: string): Promise<number> {
 }
 
 testWithSharedService(
-  'a request without a valid key is 401 in both APIs, before its path, method and body are validated',
+  'a request without a valid key is 401 in both APIs, before its path, method and body are validated [W4]',
   async ({ service }) => {
     const requests: { path: string; init?: RequestInit }[] = [
       { path: '/v1/nothing' },

@@ -9,7 +9,7 @@ import { recordStatements } from '../support/statements.ts'
 import { sendMany } from '../support/raw-http.ts'
 import { stopClock } from '../support/timeouts.ts'
 
-test('while the database is down, an uncached key is 503, not 401, and a cached key is valid until its lookup expires', async ({
+test('while the database is down, an uncached key is 503, not 401, and a cached key is valid until its lookup expires [W4]', async ({
   service,
 }) => {
   const clock = stopClock() // of the key cache

@@ -26,7 +26,7 @@ const sendInvalid = async (service: TestService, times: number, forwardedFor: st
 const countKeyQueries = ({ metric }: TestService) => metric('petstore_key_lookups_total{result="miss"}')
 
 describe('failed authentications of an IP address', () => {
-  test('beyond the limit are 429 with Retry-After, in both APIs; other addresses are not affected', async ({
+  test('beyond the limit are 429 with Retry-After, in both APIs; other addresses are not affected [W4]', async ({
     service,
   }) => {
     const peer = await service.startPeer({ ...limit, TRUSTED_PROXIES: ['loopback'] })

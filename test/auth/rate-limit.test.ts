@@ -52,7 +52,7 @@ describe('the rate limit of a key', () => {
     for (const { headers } of responses) expect(headers.get('ratelimit-policy')).toBe(`"key";q=100;w=${WINDOW_S}`)
   })
 
-  test('once exhausted, is 429 with Retry-After in both APIs, before path and body are validated', async ({
+  test('once exhausted, is 429 with Retry-After in both APIs, before path and body are validated [W5]', async ({
     service,
   }) => {
     const { send, postGraphQL, post } = await startLimited(service, 3)

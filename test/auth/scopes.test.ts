@@ -71,7 +71,7 @@ describe('a key without the scope is 403 insufficient_scope', () => {
     await expectDenied(await service.post(pet, headers), 'pets:write')
   })
 
-  test('before 100 Continue is sent and before the body is read or parsed', async ({ service }) => {
+  test('before 100 Continue is sent and before the body is read or parsed [W6]', async ({ service }) => {
     const key = await service.keys.issue('reader', { scopes: ['pets:read'] })
     for (const body of ['', '{', 'x'.repeat(100_000)]) {
       await expectDenied(await service.post(body, bearer(key)), 'pets:write')

@@ -16,7 +16,7 @@ const tables: { table: string; cases: Case[] }[] = [
 ]
 
 // One service for all cases, so that a case that corrupts its state makes the next case fail.
-describe('bad requests are rejected without the database, and the service is as before', () => {
+describe('bad requests are rejected without the database, and the service is as before [W1, W8]', () => {
   test.for(tables)('$table', async ({ cases }, { service: patient }) => {
     const service = await patient.startPeer({ limits: { checkoutTimeoutMs: 2_000 } }) // soon fails what needs a connection
     const failures: string[] = []

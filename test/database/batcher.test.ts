@@ -41,7 +41,7 @@ const rejected = Object.assign(new pg.DatabaseError('violates check constraint',
 const terminated = Object.assign(new pg.DatabaseError('terminating connection', 0, 'error'), { code: '57P01' })
 
 describe('inputs that wait', () => {
-  test('wait for a statement that hangs for a tenth of a second', async () => {
+  test('wait for a statement that hangs for a tenth of a second [W10]', async () => {
     const { batcher, statement, succeed } = createHarness()
     void batcher.execute(1)
     ;(await statement(1)).send()
@@ -73,7 +73,7 @@ describe('a failed statement', () => {
     expect(await later).toBe('output 2')
   })
 
-  test('that PostgreSQL rejected is executed again for each input alone, and holds back none that arrive meanwhile', async () => {
+  test('that PostgreSQL rejected is executed again for each input alone, and holds back none that arrive meanwhile [W12]', async () => {
     const { batcher, statement, succeed } = createHarness()
     const failing = Promise.allSettled([1, 2].map((input) => batcher.execute(input)))
     const all = await statement(1)
@@ -104,7 +104,7 @@ describe('a failed statement', () => {
   })
 })
 
-test('every input is sent exactly once, gets its own output, and no batch is too large, in any interleaving', async () => {
+test('every input is sent exactly once, gets its own output, and no batch is too large, in any interleaving [W10]', async () => {
   const step = fc.record({ count: fc.integer({ min: 1, max: 150 }), pauseMs: fc.nat(2) })
   const durations = fc.array(fc.nat(5), { minLength: 1 })
   await fc.assert(

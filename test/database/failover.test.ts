@@ -8,7 +8,7 @@ import { waitUntil } from '../support/timeouts.ts'
 const sql = ({ database }: TestService, text: string) => database.pool.query(text)
 
 test.for(['40001', '40P01'])(
-  'a statement that PostgreSQL rolled back because of others is executed once more (%s)',
+  'a statement that PostgreSQL rolled back because of others is executed once more (%s) [W12]',
   async (state, { service }) => {
     // A sequence counts rolled-back attempts, too: every other one fails.
     await sql(
@@ -27,7 +27,7 @@ test.for(['40001', '40P01'])(
   },
 )
 
-test('a commit whose wait for the synchronous standby is cancelled is 504 in both APIs, because a failover may lose it; the next one succeeds', async ({
+test('a commit whose wait for the synchronous standby is cancelled is 504 in both APIs, because a failover may lose it; the next one succeeds [W14]', async ({
   service,
   skip,
 }) => {

@@ -29,7 +29,7 @@ const poolerMessages: [message: string, error: object][] = [
   ['another violation of the protocol', internal],
 ]
 
-test('a write that PostgreSQL rejects is 503 in both APIs where certainly nothing happened, 504 where that is unknown, else 500', async ({
+test('a write that PostgreSQL rejects is 503 in both APIs where certainly nothing happened, 504 where that is unknown, else 500 [W17]', async ({
   service,
 }) => {
   await service.database.pool.query(`
@@ -81,7 +81,7 @@ const unwelcoming: Record<string, ((socket: Socket) => unknown) | undefined> = {
     socket.once('data', () => socket.write(Buffer.concat([authenticated, ready, errorOf('57P01')]))),
 }
 
-describe('a request that obtains no connection is 503, in both APIs', { concurrent: true }, () => {
+describe('a request that obtains no connection is 503, in both APIs [W11]', { concurrent: true }, () => {
   test.for(Object.entries(unwelcoming))(
     'since the server %s',
     async ([, welcome], { service, onTestFinished, expect }) => {

@@ -11,7 +11,7 @@ import { expectPoolHealthy } from './expect-pool-healthy.ts'
 const statusOf = ({ status }: Response) => status
 const pet = { name: 'x', categoryId: 1 }
 
-test('while a table is locked, reads and writes are 503; nothing was written, and all succeeds afterwards', async ({
+test('while a table is locked, reads and writes are 503; nothing was written, and all succeeds afterwards [W12]', async ({
   service: patient,
 }) => {
   const service = await patient.startPeer({ limits: { lockTimeoutMs: 500 } })
@@ -29,7 +29,7 @@ test('while a table is locked, reads and writes are 503; nothing was written, an
   await expectPoolHealthy(service)
 })
 
-test('a statement that is too slow is ended: 503, and nothing was written', async ({ service: patient }) => {
+test('a statement that is too slow is ended: 503, and nothing was written [W12]', async ({ service: patient }) => {
   const service = await patient.startPeer({ limits: { statementTimeoutMs: 1_000 } })
   await service.database.pool.query(`
     CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
@@ -52,7 +52,7 @@ test('idle connections that end are replaced without an error, in every pool', a
 })
 
 describe('the connection to the database', () => {
-  test('lost after the commit and before its response: 504, and the animal exists; a retry with the same key returns it', async ({
+  test('lost after the commit and before its response: 504, and the animal exists; a retry with the same key returns it [W14]', async ({
     service: owner,
   }) => {
     const { peer: service, proxy } = await startBehindProxy(owner)

@@ -18,7 +18,7 @@ test('three instances that start concurrently on an empty database: one migrates
   expectBoundsHold(await startTogether(defer, url, { rounds: 1, instances: 3 }))
 })
 
-test('SIGTERM under load: requests succeed until the end of the drain delay, and the exit code is 0', async () => {
+test('SIGTERM under load: requests succeed until the end of the drain delay, and the exit code is 0 [W16]', async () => {
   const { url, key } = await cloneTestDatabase()
   const instance = await startInstance(defer, { DATABASE_URL: url, ...PATIENT, DRAIN_DELAY_MS: 5_000 })
   const [client, health] = [createClient(instance.port, key, 8), createClient(instance.port, key)]

@@ -96,7 +96,7 @@ async function endPrepared({ client, admin, sent, animals }: HeldBack, end: 'COM
   await admin.query(`${end} PREPARED '${client.database}'`)
 }
 
-describe('an animal whose transaction is open holds back later ones', () => {
+describe('an animal whose transaction is open holds back later ones [F2]', () => {
   const endings: [title: string, end: (feed: HeldBack) => Promise<unknown>, expected: string[]][] = [
     ['until it commits', ({ client }) => client.query('COMMIT'), ['held', 'later']],
     ['until it rolls back', ({ client }) => client.query('ROLLBACK'), ['later']],
@@ -141,7 +141,7 @@ test('nothing is held back any more when the later animal is deleted', async ({ 
   expect(namesOf(animals)).toEqual(['held'])
 })
 
-test('a wait is for the transactions that were open when the gap was seen, not for later ones', async ({ tools }) => {
+test('a wait is for the transactions that were open when the gap was seen, not for later ones [F4]', async ({ tools }) => {
   const { animals, client } = await startHeldBack(tools)
   const later = await tools.connect()
   await later.query('BEGIN')
@@ -153,7 +153,7 @@ test('a wait is for the transactions that were open when the gap was seen, not f
   expect(namesOf(animals)).toEqual(['later', 'of another'])
 })
 
-test('a follower that is far behind reads the table, by status too, and then what is added', async ({
+test('a follower that is far behind reads the table, by status too, and then what is added [F8]', async ({
   tools: { startFeed, follow, connect },
 }) => {
   const { feed } = startFeed()
@@ -178,7 +178,7 @@ test('a follower that is far behind reads the table, by status too, and then wha
   }
 })
 
-test('no statement is sent without followers, and less than ten a second while nothing is added', async ({
+test('no statement is sent without followers, and less than ten a second while nothing is added [F17]', async ({
   tools: { startFeed, follow, connect },
 }) => {
   const { feed, sent } = startFeed()
@@ -238,7 +238,7 @@ test('a turn of the event loop wakes followers for two milliseconds of their wor
   expect(Math.max(...wokenByTurn.values())).toBeLessThanOrEqual(20)
 })
 
-test('a client that resumes waits for one page of another client at a time, however many of its streams resume', async ({
+test('a client that resumes waits for one page of another client at a time, however many of its streams resume [F16]', async ({
   service,
   tools: { startFeed, connect },
 }) => {
@@ -262,7 +262,7 @@ test('a client that resumes waits for one page of another client at a time, howe
   await Promise.all(others)
 })
 
-test('a failed read is repeated, of the newest animals and of those that are far behind', async ({
+test('a failed read is repeated, of the newest animals and of those that are far behind [F11]', async ({
   service,
   tools: { startFeed, follow, connect },
 }) => {

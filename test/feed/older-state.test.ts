@@ -21,7 +21,7 @@ async function rejected(service: TestService, variables: object, headers = {}): 
   return stream.text
 }
 
-test('a cursor above every id that the database has assigned is rejected where animals would be missed', async ({
+test('a cursor above every id that the database has assigned is rejected where animals would be missed [F12]', async ({
   service,
 }) => {
   await create(service, 3)
@@ -88,7 +88,7 @@ test.for(Object.entries(ABOVE))(
   },
 )
 
-test('a stream that is open while the database goes back to an older state ends, and its cursor is rejected', async ({
+test('a stream that is open while the database goes back to an older state ends, and its cursor is rejected [F13, F14]', async ({
   service,
 }) => {
   const { stream, restore } = await streamUntilReadFails(service)
@@ -191,7 +191,7 @@ async function createPersistently({ post }: TestService, name: string): Promise<
 const SEQUENCES = { 'has given ids': 3, 'was never used': 0 }
 
 test.for(Object.entries(SEQUENCES))(
-  'what a sequence that %s gives below an imported id is sent, and the log and a metric say what to repair',
+  'what a sequence that %s gives below an imported id is sent, and the log and a metric say what to repair [F18]',
   async ([, last], { service }) => {
     await create(service, last)
     const settled = toCursor(BigInt(last))

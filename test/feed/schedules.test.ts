@@ -16,7 +16,7 @@ function createProperty(fault?: ServerFault) {
 }
 
 test(
-  `in ${schedules} generated schedules, every client receives every animal once, in order of id (seed ${seed})`,
+  `in ${schedules} generated schedules, every client receives every animal once, in order of id (seed ${seed}) [F1, F3, F9, F10]`,
   { timeout: 3_600_000 },
   () => fc.assert(createProperty(), { numRuns: schedules, seed, path }),
 )

@@ -4,7 +4,7 @@ import { createSettledId, waitForWriters } from '../../src/feed/settled.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { stopClock } from '../support/timeouts.ts'
 
-test('a prepared transaction that gets a new id is awaited; those of others are not', () => {
+test('a prepared transaction that gets a new id is awaited; those of others are not [F5]', () => {
   const wait = waitForWriters(['3/7', '-1/500'])
   wait.update(['3/7', '-1/500', '-1/501'])
   wait.update(['-1/501', '-1/502'])
@@ -22,7 +22,7 @@ function createDatabase() {
   return { database, settled, clock: stopClock() }
 }
 
-test('an earlier settled id counts while a transaction takes long, but not for another state of the database', async () => {
+test('an earlier settled id counts while a transaction takes long, but not for another state of the database [F19]', async () => {
   const { database, settled, clock } = createDatabase()
   expect(await settled.find()).toBe(100n)
   Object.assign(database, { newest: 110n, writers: ['3/1'] })

@@ -94,7 +94,7 @@ describe('petCreated', () => {
     expect(other.text).toContain('must be a cursor from a list with the same filter')
   })
 
-  test('from the liveCursor of a page misses nothing, whatever the order of the fields', async ({ service }) => {
+  test('from the liveCursor of a page misses nothing, whatever the order of the fields [F6]', async ({ service }) => {
     const selections = ['nodes { id } liveCursor', 'liveCursor nodes { id }', '...Page cursor: liveCursor']
     await withClient(async (client) => {
       await client.query("INSERT INTO animal (name, category_id) VALUES ('first', 1)")
@@ -253,7 +253,7 @@ describe('the response', () => {
 })
 
 describe('a stream ends', () => {
-  test('with UNAUTHENTICATED soon after its key is revoked; others go on', async ({ service }) => {
+  test('with UNAUTHENTICATED soon after its key is revoked; others go on [F15]', async ({ service }) => {
     const key = await service.keys.issue('short')
     const streams = [await openStream({ ...service, key }, { query: NEW }), await openStream(service, { query: NEW })]
     expect(await service.keys.revoke(key.slice(0, 13))).toBe(true)
@@ -367,7 +367,7 @@ test('at a shutdown streams end without complete, and continue on another instan
 })
 
 describe('a client that does not read', () => {
-  test('costs no memory, and receives everything when it reads on', async ({ service }) => {
+  test('costs no memory, and receives everything when it reads on [F7]', async ({ service }) => {
     const stream = await openStream(service, { query: NEW.replace('node { name }', 'node { name again: name }') })
     stream.response.pause()
     const count = 12_000 // 24 MB, and more than the feed keeps

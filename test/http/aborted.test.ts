@@ -14,7 +14,7 @@ const createRequests = ({ key }: TestService) => {
   ]
 }
 
-test('a client that disconnects is logged as 499: during its insert it leaves a complete animal, within its body none', async ({
+test('a client that disconnects is logged as 499: during its insert it leaves a complete animal, within its body none [W7]', async ({
   service,
 }) => {
   stopClock() // the key stays in the cache, so that no statement looks it up again

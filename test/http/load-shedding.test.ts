@@ -37,7 +37,7 @@ const neverShed = ['/livez', '/readyz', '/metrics']
 const pages = ['/graphql', '/docs', docsScript, '/openapi.json']
 const html = { Accept: 'text/html' }
 
-describe('with more requests waiting for the database than the limit', () => {
+describe('with more requests waiting for the database than the limit [W3]', () => {
   const queueLength = 2
   const shedding = { limits: { shedQueueLength: queueLength } }
 
@@ -69,7 +69,7 @@ describe('with more requests waiting for the database than the limit', () => {
   })
 })
 
-test('a new request is 503 while the oldest waiter exceeds the maximum wait, and 200 after the queue is empty', async ({
+test('a new request is 503 while the oldest waiter exceeds the maximum wait, and 200 after the queue is empty [W3]', async ({
   service,
 }) => {
   const bounded = await service.startPeer({ limits: { shedQueueMs: 500 } })

@@ -32,7 +32,7 @@ test.for([
   },
 )
 
-test('an unknown expectation is rejected in the format of the API, logged and counted', async ({ service }) => {
+test('an unknown expectation is rejected in the format of the API, logged and counted [W2]', async ({ service }) => {
   const lines = 'Host: x\r\nX-Request-Id: expecting\r\nExpect: foo\r\n\r\n'
   const response = parseResponse(await sendRaw(service.port, `POST /graphql HTTP/1.1\r\n${lines}`))
   expect(response.body).toMatchObject({ errors: [{ extensions: { code: 'EXPECTATION_FAILED', status: 417 } }] })

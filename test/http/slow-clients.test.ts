@@ -10,7 +10,7 @@ const withClose = (head: string) => head.replace('\r\n', '\r\nConnection: close\
 const timedOut = { status: 408, code: 'REQUEST_TIMEOUT', message: expect.stringMatching(/\S/) }
 const invalid = { status: 400, code: 'INVALID_ARGUMENT', message: expect.stringMatching(/\S/) }
 
-describe.concurrent('408 as JSON is sent, and the connection is closed, for a slow client', () => {
+describe.concurrent('408 as JSON is sent, and the connection is closed, for a slow client [W1]', () => {
   const slow: { title: string; bytes: string }[] = [
     { title: 'nothing', bytes: '' },
     { title: 'a part of the request line', bytes: 'GET /v1' },
@@ -64,7 +64,7 @@ describe.concurrent('a client that half-closes its connection', () => {
   })
 })
 
-test.concurrent('a client that does not read its response is closed after the request timeout', async ({ expect }) => {
+test.concurrent('a client that does not read its response is closed after the request timeout [W15]', async ({ expect }) => {
   const socket = connect(port, '127.0.0.1', () => socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n'))
   socket.pause()
   const startedAt = performance.now()

@@ -18,7 +18,7 @@ const whileBothLocked = (
 const mutation = 'mutation { createPet(input: { name: "Rex", categoryId: 1 }) { id } }'
 
 test.concurrent(
-  'a read is 503 and a write 504 when the waits for its key and its table together exceed the timeout',
+  'a read is 503 and a write 504 when the waits for its key and its table together exceed the timeout, and logs both [W9, W19]',
   async ({ service }) => {
     const peer = await service.startPeer({ HANDLER_TIMEOUT_MS: 4_000 })
     await whileBothLocked(service, async (unlockKeys) => {
@@ -37,6 +37,9 @@ test.concurrent(
         ...['UNAVAILABLE', 'UNAVAILABLE'],
         ...['DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED'],
       ])
+      // They share the lookup of the key, and each of them has waited for it.
+      const logged = responses.map(({ headers }) => peer.log.line({ requestId: headers.get('x-request-id') }))
+      for (const { databaseMs } of await Promise.all(logged)) expect(databaseMs).toBeGreaterThan(3_900)
     })
   },
 )
@@ -75,7 +78,7 @@ test.concurrent(
   },
 )
 
-test('all waits of a request share its deadline, and no operation starts after it', async () => {
+test('all waits of a request share its deadline, and no operation starts after it [W9]', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const deadline = new Deadline(1_000)

@@ -20,7 +20,7 @@ describe('an Idempotency-Key', () => {
     { ...pet, name: 'Max' },
     { ...pet, categoryId: 2 },
     { ...pet, status: undefined },
-  ])('with another body is 422: %j', async (otherPet, { service }) => {
+  ])('with another body is 422: %j [W13]', async (otherPet, { service }) => {
     await service.post(pet, idempotencyKey('k'))
     const response = await service.post(otherPet, idempotencyKey('k'))
     expect(await response.json()).toMatchObject({ code: 'IDEMPOTENCY_KEY_REUSED', status: 422 })
@@ -40,7 +40,7 @@ describe('an Idempotency-Key', () => {
     expect((await service.post(pet, idempotencyKey('k'))).headers.get('idempotent-replayed')).toBeNull()
   })
 
-  test('creates one animal: many concurrent retries have the same 201 response, with Idempotent-Replayed', async ({
+  test('creates one animal: many concurrent retries have the same 201 response, with Idempotent-Replayed [W13]', async ({
     service,
   }) => {
     const first = await service.post(pet, idempotencyKey('k'))
@@ -58,7 +58,7 @@ describe('an Idempotency-Key', () => {
     expect(await count(service)).toEqual({ totalCount: 1 })
   })
 
-  test('of a request in flight is 409, on the same and on another instance', async ({ service }) => {
+  test('of a request in flight is 409, on the same and on another instance [W13]', async ({ service }) => {
     const other = await service.startPeer()
     await withClient(async (client) => {
       await client.query(`
@@ -118,7 +118,7 @@ describe('an Idempotency-Key', () => {
     await waitUntil(async () => (await pool.query('SELECT FROM idempotency_key')).rowCount === 0)
   })
 
-  test('is not stored if the insert of its animal fails or is left out', async ({ service }) => {
+  test('is not stored if the insert of its animal fails or is left out [W18]', async ({ service }) => {
     const { pool } = service.database
     await pool.query(`
       ALTER TABLE animal ADD CONSTRAINT never CHECK (name <> 'Rex') NOT VALID;
