@@ -53,7 +53,7 @@ export function migrate(url: string, wait?: LockOptions): Promise<string[]> {
 
 async function apply(client: pg.Client, name: string): Promise<void> {
   const script = readFileSync(join(PRISMA_DIR, 'migrations', name, 'migration.sql'), 'utf8')
-  const [, index] = /^CREATE INDEX CONCURRENTLY ("\w+")/m.exec(script) ?? []
+  const [, index] = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY ("\w+")/m.exec(script) ?? []
   if (index) await createIndex(client, index, script)
   await client.query('BEGIN')
   if (!index) await client.query(script)

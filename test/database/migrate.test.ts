@@ -13,7 +13,7 @@ test.for(migrations)('%s only adds, so that an older version can go on, in one t
     .replace('DROP INDEX IF EXISTS "animal_category_id_status_id_idx"', '') // never released
     .replace('ALTER COLUMN "animal_id" DROP NOT NULL', '') // it allows more
   expect(script).not.toMatch(/\b(DROP|RENAME|ALTER COLUMN)\b/i)
-  const index = /^(--.*\n)*CREATE INDEX CONCURRENTLY "[^;]*;\n$/
+  const index = /^(--.*\n)*CREATE (UNIQUE )?INDEX CONCURRENTLY "[^;]*;\n$/
   if (!index.test(scriptOf(name))) expect(scriptOf(name)).not.toMatch(/\b(BEGIN|COMMIT|CONCURRENTLY)\b/i)
 })
 

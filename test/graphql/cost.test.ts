@@ -14,7 +14,7 @@ import { ApiError } from '../../src/errors.ts'
 import { createAnalyze } from '../../src/graphql/analysis.ts'
 import { Execution } from '../../src/graphql/plugins/executor.ts'
 import { exceededLimits, MAX_TOKENS, REPORT } from '../../src/graphql/plugins/document-limits.ts'
-import type { ListQuery } from '../../src/store/lists.ts'
+import type { PageRequest } from '../../src/store/lists.ts'
 import { Deadline } from '../../src/http/deadline.ts'
 import { fragments, RULES, schema, selectionSetOf } from './random-document.ts'
 
@@ -78,7 +78,7 @@ function createStore(last: { [Member in keyof NewPet]: unknown }) {
   const animal = toAnimal(1n, last)
   const counts = { rows: 0 }
   const service = {
-    async list({ limit }: ListQuery<typeof animals>): Promise<{ items: Animal[]; hasMore: boolean }> {
+    async list({ limit }: PageRequest<typeof animals>): Promise<{ items: Animal[]; hasMore: boolean }> {
       counts.rows += limit
       return { items: [first, animal], hasMore: true }
     },
