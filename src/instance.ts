@@ -68,7 +68,7 @@ async function start({ config, env, log, limits }: InstanceOptions, wait: LockOp
     service = createService({ resources: RESOURCES, config, limits, databaseUrl: url, log, trusted, recordSpan })
     const devKey = embedded ? await prepareDevelopmentDatabase(url, service, config, wait) : undefined
     // Prisma's first query takes 100 ms of CPU time, so it runs before traffic arrives. Its failure does not matter.
-    if (!devKey) await service.database.prisma.animal.findFirst({ where: { id: 0n } }).catch(() => undefined)
+    if (!devKey) await service.database.prisma.apiKey.findFirst({ select: { id: true } }).catch(() => undefined)
     const port = await service.start({ port: config.PORT, host: config.HOST }).catch((error: Error) => {
       throw toListenError(error, config)
     })
@@ -103,7 +103,7 @@ function startupBanner(port: number, devKey: string | undefined, { DATA_DIR, TRU
 `
 }
 
-/** Tries again while the database is unavailable. After another failure `/readyz` returns 503 until they are applied. */
+/** Migrates, and tries again while the database is unavailable. After another failure `/readyz` stays 503. */
 async function migrateWhenReachable(url: string, log: Logger, { onWait }: LockOptions): Promise<void> {
   const warn = createThrottledLog(log, 60_000)
   for (;;) {

@@ -125,13 +125,22 @@ describe('layers', () => {
     )
     expect(violations).toEqual([])
   })
+
+  test('only resources.ts imports a resource', () => {
+    const importers = forbiddenImports((path, name) =>
+      RESOURCE_FOLDERS.some((folder) => name.startsWith(folder) && !path.startsWith(folder)),
+    )
+    expect(importers.length).toBeGreaterThan(0)
+    expect(importers.filter((found) => !found.startsWith('resources.ts'))).toEqual([])
+  })
 })
 
-test('only src/pets/ names an animal or a pet, and project.ts the service', () => {
+/** These name the resource: their own files, the list, the sample animals, and what the program shows at its start. */
+const NAMES_RESOURCES = ['pets/', 'resources.ts', 'development.ts', 'instance.ts', 'project.ts']
+
+test('no kit names an animal or a pet', () => {
   const ofResource = /animal|\bpets?\b|\bpets?_|pets?[A-Z]/i
-  const kits = [...files].filter(([path]) =>
-    /^(errors\.ts|resource-services\.ts|(store|feed|rest|graphql|auth|http|database|telemetry)\/)/.test(path),
-  )
+  const kits = [...files].filter(([path]) => !NAMES_RESOURCES.some((entry) => isIn(path, entry)))
   const named = kits.flatMap(([path, text]) =>
     textsOf(parseAst(text, { lang: 'ts', sourceType: 'module' }, path).body)
       .filter((name) => ofResource.test(name) || /[a-z]Pets?(?![a-z])/.test(name))
