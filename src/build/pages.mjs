@@ -33,7 +33,7 @@ function graphiqlPage() {
   return renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples, method: 'POST' })
     .replace('</head>', (end) => `<meta name="viewport" content="width=device-width, initial-scale=1">${end}`)
     .replace('<div id="root">', (start) => header('graphql') + start)
-    .replace('</style>', (end) => source('pages/header.css') + source('graphql/graphiql/header.css') + end)
+    .replace('</style>', (end) => source('pages/header.css') + source('graphql/graphiql/graphiql.css') + end)
     .replace('<script>', (start) => `<script>${source('pages/key.js')}${bootstrap}</script>${start}`)
     .replace(/data:image\/x-icon;base64,([\w+/=]+)/, (_, icon) => asset('icon.ico', Buffer.from(icon, 'base64')))
     .replace(/<style>([^]*?)<\/style>/g, (_, css) => `<link rel="stylesheet" href="${asset('graphiql.css', css)}">`)

@@ -32,10 +32,10 @@ export function createAnalyze(schema: GraphQLSchema): Analyze {
 function analyze(schema: GraphQLSchema, document: DocumentNode) {
   const { definitions, loc } = document
   const executable = definitions.filter((definition) => 'selectionSet' in definition)
-  const measure = createMeasure(schema, fragmentsOf(document))
-  const measured = executable.map(measure)
+  const totalsOf = createTotalsOf(schema, fragmentsOf(document))
+  const all = executable.map(totalsOf)
   const largest = (name: 'aliases' | 'aliasLength' | 'introspectionAliases' | 'selections') =>
-    Math.max(...measured.map((one) => one[name]))
+    Math.max(...all.map((one) => one[name]))
   const text = loc?.source.body ?? ''
   const subscribes = executable.some((one) => 'operation' in one && one.operation === OperationTypeNode.SUBSCRIPTION)
   const stats: DocumentStats = {
@@ -50,62 +50,62 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
   return {
     ...stats,
     /** Whether it selects `__schema` or `__type`. */
-    introspects: measured.some(({ introspects }) => introspects),
+    introspects: all.some(({ introspects }) => introspects),
     /**
      * The cost in points, at least 1, of an operation of a valid document within the limits. Fields under `@skip` and
      * `@include` count, and those of all type conditions.
      */
     costOf: (operation: OperationDefinitionNode, variables: Record<string, unknown>) =>
-      Math.max(1, measure(operation).cost(variables)),
+      Math.max(1, totalsOf(operation).cost(variables)),
   }
 }
 
-/** @returns measures a definition with its fragments expanded: each of them once, however often it is spread */
-function createMeasure(schema: GraphQLSchema, fragments: ReturnType<typeof fragmentsOf>) {
-  const known = new Map<ExecutableDefinitionNode, Measures>()
+/** @returns sums up a definition with its fragments expanded: each of them once, however often it is spread */
+function createTotalsOf(schema: GraphQLSchema, fragments: ReturnType<typeof fragmentsOf>) {
+  const known = new Map<ExecutableDefinitionNode, Totals>()
 
-  return function measure(definition: ExecutableDefinitionNode): Measures {
+  return function totalsOf(definition: ExecutableDefinitionNode): Totals {
     const earlier = known.get(definition)
     if (earlier) return earlier
-    const measures = createMeasures()
-    known.set(definition, measures)
+    const totals = emptyTotals()
+    known.set(definition, totals)
     const types = new TypeInfo(schema)
     const enter = (node: SelectionNode) => {
       const parent = types.getParentType()
-      measures.selections++
-      if (node.kind === Kind.FIELD) addField(measures, node, parent, schema)
+      totals.selections++
+      if (node.kind === Kind.FIELD) addField(totals, node, parent, schema)
       const fragment = node.kind === Kind.FRAGMENT_SPREAD && fragments[node.name.value]
-      if (fragment) addFragment(measures, measure(fragment))
+      if (fragment) addFragment(totals, totalsOf(fragment))
     }
     visit(definition, visitWithTypeInfo(types, { Field: enter, FragmentSpread: enter, InlineFragment: enter }))
-    return measures
+    return totals
   }
 }
 
-function createMeasures() {
+function emptyTotals() {
   const costs: Cost[] = []
   const cost: Cost = (variables) => costs.reduce((sum, one) => sum + one(variables), 0)
   const counts = { aliases: 0, aliasLength: 0, introspectionAliases: 0, selections: 0 }
   return { ...counts, introspects: false, costs, cost }
 }
 
-type Measures = ReturnType<typeof createMeasures>
+type Totals = ReturnType<typeof emptyTotals>
 
-function addField(measures: Measures, node: FieldNode, parent: Parent, schema: GraphQLSchema): void {
+function addField(totals: Totals, node: FieldNode, parent: Parent, schema: GraphQLSchema): void {
   const introspects = INTROSPECTION_FIELDS.has(node.name.value)
-  measures.introspects ||= introspects
-  measures.costs.push(introspects ? () => INTROSPECTION_COST : costOfField(node, parent, schema))
+  totals.introspects ||= introspects
+  totals.costs.push(introspects ? () => INTROSPECTION_COST : costOfField(node, parent, schema))
   if (!node.alias) return
-  measures.aliases++
-  measures.aliasLength = Math.max(measures.aliasLength, node.alias.value.length)
-  if (introspects || parent?.name.startsWith('__')) measures.introspectionAliases++
+  totals.aliases++
+  totals.aliasLength = Math.max(totals.aliasLength, node.alias.value.length)
+  if (introspects || parent?.name.startsWith('__')) totals.introspectionAliases++
 }
 
-function addFragment(measures: Measures, fragment: Measures): void {
-  measures.aliases += fragment.aliases
-  measures.introspectionAliases += fragment.introspectionAliases
-  measures.selections += fragment.selections
-  measures.costs.push(fragment.cost)
+function addFragment(totals: Totals, fragment: Totals): void {
+  totals.aliases += fragment.aliases
+  totals.introspectionAliases += fragment.introspectionAliases
+  totals.selections += fragment.selections
+  totals.costs.push(fragment.cost)
 }
 
 /** The cost of a field of an interface is the largest of the types that implement it. */

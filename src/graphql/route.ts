@@ -17,7 +17,7 @@ export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencie
   const { observe, turns } = dependencies
   const execute = createPipeline(schema, dependencies)
 
-  function toJson({ cost, dataJson, result }: Outcome, req: Request): string {
+  function formatOutcome({ cost, dataJson, result }: Outcome, req: Request): string {
     const formatted = result.errors?.map((error) => toGraphQLError(error, undefined, observe, req))
     const members = formatted ? `"errors":${JSON.stringify(formatted)},` : ''
     const all = req.headers['graphql-cost'] === undefined ? result.extensions : { ...result.extensions, cost }
@@ -26,7 +26,7 @@ export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencie
   }
 
   function send(outcome: Outcome, req: Request, res: Response, mediaType: string): void {
-    const json = toJson(outcome, req)
+    const json = formatOutcome(outcome, req)
     // Errors are not cached: many of them are temporary. Only queries come by GET.
     if (req.method === 'POST' || outcome.result.errors || mediaType === 'text/event-stream')
       return sendResult(res, json, mediaType, outcome.result.errors !== undefined)

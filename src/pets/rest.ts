@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
-import { handleCreate, handleGet, handleList, idempotencyHeader, listQuery } from '../rest/handlers.ts'
+import { handleCreate, handleGet, handleList, idempotencyHeader, listParameters } from '../rest/handlers.ts'
 import { ConditionalHeaders, ETAG, header, jsonContent } from '../rest/openapi/components.ts'
-import { CREATE_ERRORS, createBody, createResponses, listResponses } from '../rest/openapi/components.ts'
+import { CREATION_ERRORS, creationBody, creationResponses, listResponses } from '../rest/openapi/components.ts'
 import type { Operation, RestApi } from '../rest/operation.ts'
 import { Int64, PAGE_SIZE } from '../store/contract.ts'
 import { Animal, animals, filterKey, NewPet, PetStatus, toCursor } from './animal.ts'
@@ -18,7 +18,7 @@ const TOM = { id: 41, ...NEW_TOM }
 
 const Pets = z.array(Animal).max(PAGE_SIZE.max).meta({ id: 'Pets', description: 'Animals, newest first.' })
 
-const ListQuery = listQuery(animals, { status: PetStatus }, CURSOR)
+const ListQuery = listParameters(animals, { status: PetStatus }, CURSOR)
 
 const listPets: Operation = {
   method: 'get',
@@ -26,7 +26,7 @@ const listPets: Operation = {
   scope: animals.scopes.read,
   parameters: { query: ListQuery, header: ConditionalHeaders },
   errors: ['INVALID_ARGUMENT'],
-  createHandler: handleList(animals, 'pets', ListQuery),
+  toHandler: handleList(animals, 'pets', ListQuery),
   document: {
     operationId: 'listPets',
     summary: 'List animals',
@@ -44,18 +44,18 @@ const createPet: Operation = {
   path: '/pets',
   scope: animals.scopes.write,
   parameters: { header: idempotencyHeader(animals) },
-  errors: CREATE_ERRORS,
-  createHandler: handleCreate(animals, 'pets'),
+  errors: CREATION_ERRORS,
+  toHandler: handleCreate(animals, 'pets'),
   document: {
     operationId: 'createPet',
     summary: 'Add an animal',
     description:
       'Adds an animal and returns it with its new id. A 201 response means that the animal is durably stored. With an `Idempotency-Key` the request may be repeated safely.',
-    requestBody: createBody(animals, {
+    requestBody: creationBody(animals, {
       status: { summary: 'With a status', value: NEW_REX },
       plain: { summary: 'Without a status', value: NEW_TOM },
     }),
-    responses: createResponses(animals, 'pets', { rex: { summary: 'The new animal', value: REX } }),
+    responses: creationResponses(animals, 'pets', { rex: { summary: 'The new animal', value: REX } }),
   },
 }
 
@@ -91,7 +91,7 @@ const getPet: Operation = {
   },
   errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'GONE'],
   toHeaders: (base) => ({ Deprecation: DEPRECATION, Sunset: SUNSET, Link: `<${base}pets>; rel="successor-version"` }),
-  createHandler(dependencies, base) {
+  toHandler(dependencies, base) {
     const { now, observe } = dependencies
     const respond = handleGet(animals, 'petId')(dependencies, base)
     return async (req, res) => {

@@ -8,12 +8,12 @@ import { PAGE_SIZE, PageSize } from '../store/contract.ts'
 import { createCursors } from '../store/cursor.ts'
 import { IDEMPOTENCY_HOURS, IdempotencyKey } from '../store/idempotency.ts'
 import { type Filter, type Input, type Resource, valuesOf } from '../store/resource.ts'
-import type { CreateHandler } from './operation.ts'
+import type { HandlerFactory } from './operation.ts'
 
 const Parameter = z.string('must not be repeated')
 
 /** The parameters of a list (specification §4.1). A number is of digits only. @param filters of text, by their names */
-export function listQuery(
+export function listParameters(
   { name: items }: Resource,
   filters: Record<string, z.ZodType<string, string>>,
   cursorExample: string,
@@ -31,7 +31,7 @@ export function listQuery(
       .pipe(PageSize)
       .default(PAGE_SIZE.default)
       .meta({ description: `Maximum number of ${items} to return.`, format: 'int32' }),
-    ...(Object.fromEntries(filterShape) as Record<string, z.ZodOptional>),
+    ...(Object.fromEntries(filterShape) as Record<string, z.ZodOptional>), // the type of fromEntries is any
     cursor: Parameter.optional().meta({
       description: `Start of the page: from a \`next\` link, opaque${sameFilter}.`,
       pattern: '^[A-Za-z0-9_-]+$',
@@ -41,10 +41,10 @@ export function listQuery(
   })
 }
 
-type ListParameters = ReturnType<typeof listQuery>
+type ListParameters = ReturnType<typeof listParameters>
 
 /** A page of a list, with links to the first and the next one. @param path below `/v1` */
-export function handleList<R extends Resource>(resource: R, path: string, Query: ListParameters): CreateHandler {
+export function handleList<R extends Resource>(resource: R, path: string, Query: ListParameters): HandlerFactory {
   const { filterKey, toCursor, parseCursor } = createCursors(resource)
 
   return ({ services }, base) => {
@@ -85,7 +85,7 @@ export function idempotencyHeader({ noun }: Resource) {
 }
 
 /** Creates an item, once for each Idempotency-Key. @param path below `/v1` */
-export function handleCreate<R extends Resource>(resource: R, path: string): CreateHandler {
+export function handleCreate<R extends Resource>(resource: R, path: string): HandlerFactory {
   return ({ services }, base) => {
     const { create } = services.of(resource)
     return async (req, res) => {
@@ -101,7 +101,7 @@ export function handleCreate<R extends Resource>(resource: R, path: string): Cre
 }
 
 /** Sends one item, by the id in the path. */
-export function handleGet<R extends Resource>(resource: R, parameter: string): CreateHandler {
+export function handleGet<R extends Resource>(resource: R, parameter: string): HandlerFactory {
   return ({ services }) => {
     const { get } = services.of(resource)
     return async (req, res) => {

@@ -45,11 +45,11 @@ export interface Operation {
     requestBody?: Json
     responses: Json
   }
-  createHandler: CreateHandler
+  toHandler: HandlerFactory
 }
 
 /** @param base how a reference to a path below `/v1` begins */
-export type CreateHandler = (
+export type HandlerFactory = (
   dependencies: OperationDependencies,
   base: string,
 ) => (req: Request, res: Response) => Promise<void>

@@ -25,8 +25,8 @@ export function addRestRoutes(
   for (const path of new Set(operations.map((operation) => operation.path))) {
     const route = app.route(`/v1${path.replace(/\{(\w+)\}/g, ':$1')}`)
     const ofPath = operations.filter((operation) => operation.path === path)
-    for (const { method, scope, document, createHandler } of ofPath) {
-      const handler = createHandler(deps, referenceBase(config, path))
+    for (const { method, scope, document, toHandler } of ofPath) {
+      const handler = toHandler(deps, referenceBase(config, path))
       route[method](async (req, res) => {
         requireScope(req, scope)
         if (!document.requestBody) return handler(req, res)

@@ -4,7 +4,7 @@ import { type Filter, type Item, type Resource, valuesOf } from './resource.ts'
 import { type Arrays, columnOf, describeTable, namesOf, toJsonValue } from './table.ts'
 
 /** Selects the items of a filter between two ids (both exclusive), starting at the newest or at the oldest. */
-export type ListQuery<R extends Resource> = Filter<R> & {
+export type PageRequest<R extends Resource> = Filter<R> & {
   limit: number
   olderThan?: bigint | undefined
   newerThan?: bigint | undefined
@@ -79,7 +79,7 @@ export function createList<R extends Resource>(
   const statements = new Map<string, ReturnType<typeof batchPages>>()
 
   /** The items of a page and one more if there is one: newest first, or oldest first when `backward`. */
-  return async (query: ListQuery<R>): Promise<Item<R>[]> => {
+  return async (query: PageRequest<R>): Promise<Item<R>[]> => {
     const { limit, olderThan, newerThan, backward = false } = query
     const newest = olderThan === undefined ? INT64_MAX : olderThan - 1n
     const oldest = newerThan === undefined ? INT64_MIN : newerThan + 1n

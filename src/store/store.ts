@@ -2,7 +2,7 @@ import type { RunStatement, Statements } from '../database/statements.ts'
 import { ApiError, invalidArgumentError, toApiError } from '../errors.ts'
 import { parseInt64 } from './contract.ts'
 import { createIdempotentInsert, type IdempotencyRequest } from './idempotency.ts'
-import { createCount, createList, type ListQuery } from './lists.ts'
+import { createCount, createList, type PageRequest } from './lists.ts'
 import { createInsert, createLookup } from './lookup-and-insert.ts'
 import type { Created, Input, Item, Resource } from './resource.ts'
 
@@ -27,7 +27,7 @@ export function createStore<R extends Resource>(
   const insertOnce = createIdempotentInsert(resource, statements)
 
   /** Reads one page, newest first in both directions. `hasMore` is in the direction of the query. */
-  async function list(query: ListQuery<R>): Promise<{ items: Item<R>[]; hasMore: boolean }> {
+  async function list(query: PageRequest<R>): Promise<{ items: Item<R>[]; hasMore: boolean }> {
     const found = await (query.onPrimary ? readListOnPrimary : readList)(query)
     const items = found.slice(0, query.limit)
     if (query.backward) items.reverse()

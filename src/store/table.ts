@@ -36,7 +36,7 @@ export function describeTable<R extends Resource>(resource: R) {
     selectList: select(columns),
     /** Selects items as one row with an array for every member: to read a row for every item would take twice the time. */
     selectArrays: columns
-      .map(({ member, selected, isInt64 }) => `json_agg(${selected}${isInt64 ? '::text' : ''}) AS "${member}"`)
+      .map(({ member, selected, isBig }) => `json_agg(${selected}${isBig ? '::text' : ''}) AS "${member}"`)
       .join(', '),
     /** What PostgreSQL adds or changes in an insert, for RETURNING. */
     returned: select(columns.filter(({ isReturned }) => isReturned)),
@@ -64,10 +64,10 @@ export function describeTable<R extends Resource>(resource: R) {
 
     toItems(arrays: Arrays): Item<R>[] {
       const items: Record<string, unknown>[] = (arrays.id ?? []).map(() => ({}))
-      for (const { member, isInt64 } of columns) {
+      for (const { member, isBig } of columns) {
         arrays[member]?.forEach((value, n) => {
           const item = items[n]
-          if (item) item[member] = isInt64 && value !== null ? BigInt(String(value)) : value
+          if (item) item[member] = isBig && value !== null ? BigInt(String(value)) : value
         })
       }
       return items as Item<R>[] // with every member
@@ -89,7 +89,7 @@ function toColumn(member: string, schema: z.ZodType, isInput: boolean) {
     /** After an insert: what clients do not send, and what is not stored as they have sent it. */
     isReturned: !isInput || toText !== undefined,
     /** Whether it is text in JSON, because JSON.parse rounds numbers. */
-    isInt64: isBig,
+    isBig,
     selected: toText ? toText(`item."${column}"`) : `item."${column}"`,
   }
 }

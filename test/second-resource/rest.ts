@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { handleCreate, handleGet, handleList, idempotencyHeader, listQuery } from '../../src/rest/handlers.ts'
-import { ConditionalHeaders, CREATE_ERRORS, createBody } from '../../src/rest/openapi/components.ts'
-import { createResponses, ETAG, jsonContent, listResponses } from '../../src/rest/openapi/components.ts'
+import { handleCreate, handleGet, handleList, idempotencyHeader, listParameters } from '../../src/rest/handlers.ts'
+import { ConditionalHeaders, CREATION_ERRORS, creationBody } from '../../src/rest/openapi/components.ts'
+import { creationResponses, ETAG, jsonContent, listResponses } from '../../src/rest/openapi/components.ts'
 import type { Operation, RestApi } from '../../src/rest/operation.ts'
 import { Int64, PAGE_SIZE } from '../../src/store/contract.ts'
 import { createCursors } from '../../src/store/cursor.ts'
@@ -16,7 +16,7 @@ const examples = { placed: { summary: 'An order', value: PLACED } }
 
 const Orders = z.array(Order).max(PAGE_SIZE.max).meta({ id: 'Orders', description: 'Orders, newest first.' })
 
-const ListQuery = listQuery(orders, { status: OrderStatus }, CURSOR)
+const ListQuery = listParameters(orders, { status: OrderStatus }, CURSOR)
 
 const listOrders: Operation = {
   method: 'get',
@@ -24,7 +24,7 @@ const listOrders: Operation = {
   scope: orders.scopes.read,
   parameters: { query: ListQuery, header: ConditionalHeaders },
   errors: ['INVALID_ARGUMENT'],
-  createHandler: handleList(orders, 'orders', ListQuery),
+  toHandler: handleList(orders, 'orders', ListQuery),
   document: {
     operationId: 'listOrders',
     summary: 'List orders',
@@ -40,14 +40,14 @@ const createOrder: Operation = {
   path: '/orders',
   scope: orders.scopes.write,
   parameters: { header: idempotencyHeader(orders) },
-  errors: CREATE_ERRORS,
-  createHandler: handleCreate(orders, 'orders'),
+  errors: CREATION_ERRORS,
+  toHandler: handleCreate(orders, 'orders'),
   document: {
     operationId: 'createOrder',
     summary: 'Place an order',
     description: 'Places an order and returns it. With an `Idempotency-Key` the request may be repeated safely.',
-    requestBody: createBody(orders, { one: { summary: 'One pet', value: NEW } }),
-    responses: createResponses(orders, 'orders', examples),
+    requestBody: creationBody(orders, { one: { summary: 'One pet', value: NEW } }),
+    responses: creationResponses(orders, 'orders', examples),
   },
 }
 
@@ -60,7 +60,7 @@ const getOrder: Operation = {
     header: ConditionalHeaders,
   },
   errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
-  createHandler: handleGet(orders, 'orderId'),
+  toHandler: handleGet(orders, 'orderId'),
   document: {
     operationId: 'getOrder',
     summary: 'Get an order',

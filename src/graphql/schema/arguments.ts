@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isInt64, PAGE_SIZE, PageSize, parseInt64 } from '../../store/contract.ts'
 import { ApiError, invalidArgumentError } from '../../errors.ts'
 import { createCursors } from '../../store/cursor.ts'
-import type { ListQuery } from '../../store/lists.ts'
+import type { PageRequest } from '../../store/lists.ts'
 import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../store/idempotency.ts'
 import type { Filter, Input, Resource } from '../../store/resource.ts'
 import type { Arguments } from './builder.ts'
@@ -87,7 +87,7 @@ export function createListArguments<R extends Resource>(resource: R) {
       return data as Filter<R> // the schema has the members of the filter
     },
     /** @throws ZodError, ApiError INVALID_ARGUMENT */
-    toListQuery(args: object): ListQuery<R> {
+    toListQuery(args: object): PageRequest<R> {
       const { first, last, after, before, ...rest } = ListArgs.parse(args)
       if (first && last) {
         const fields = [{ path: ['last'], message: 'must not be sent together with first' }]

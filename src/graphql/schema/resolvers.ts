@@ -1,6 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql'
 import { lazy } from '../../lazy.ts'
-import type { ListQuery } from '../../store/lists.ts'
+import type { PageRequest } from '../../store/lists.ts'
 import type { Item, Resource } from '../../store/resource.ts'
 import { selectsField } from '../fields.ts'
 import { createListArguments, createToInput } from './arguments.ts'
@@ -10,7 +10,7 @@ import type { Connection, Edge } from './connection.ts'
 export function resolveList<R extends Resource>(resource: R) {
   const { filterKey, toCursor, toListQuery } = createListArguments(resource)
 
-  async function readPage({ services, deadline }: GraphQLContext, query: ListQuery<R>) {
+  async function readPage({ services, deadline }: GraphQLContext, query: PageRequest<R>) {
     const { newerThan } = query
     const { list, feed } = services.of(resource)
     const page = await deadline.run(() => list(query))

@@ -29,8 +29,6 @@ export function copyOf(text: string): string {
   return Buffer.from(text).toString()
 }
 
-type ToJson = (result: ExecutionResult) => string
-
 /** @returns formats events; an event is executed once for all streams with the same selection and transport */
 export function createFormat(schema: GraphQLSchema) {
   const events = new LRUCache<string, { node: Item<Resource>; text: string }>({
@@ -39,7 +37,12 @@ export function createFormat(schema: GraphQLSchema) {
     sizeCalculation: ({ text }, key) => key.length + text.length,
   })
 
-  return (selection: Selection, transport: Transport, edge: Edge<Item<Resource>>, toJson: ToJson): string => {
+  return (
+    selection: Selection,
+    transport: Transport,
+    edge: Edge<Item<Resource>>,
+    formatEvent: (result: ExecutionResult) => string,
+  ): string => {
     const { text: document, options, operationName, variables } = selection
     const cursor = edge.cursor()
     const key = transport.contentType + cursor + options + document
@@ -53,7 +56,7 @@ export function createFormat(schema: GraphQLSchema) {
       variableValues: variables,
       rootValue: edge,
     })
-    const text = transport.result(toJson(result), cursor)
+    const text = transport.result(formatEvent(result), cursor)
     events.set(key, { node: edge.node, text })
     return text
   }

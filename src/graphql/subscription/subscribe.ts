@@ -46,14 +46,14 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
    *   the client has taken the part
    */
   function createNextPart(edges: CreatedEdges<Resource>, selection: Selection, transport: Transport, req: Request) {
-    const toJson = ({ data, errors }: ExecutionResult): string => {
+    const formatEvent = ({ data, errors }: ExecutionResult): string => {
       return JSON.stringify({ errors: errors?.map((error) => toGraphQLError(error, undefined, observe, req)), data })
     }
     return async () => {
       const texts: string[] = []
       let size = 0
       for (const edge of await edges.next()) {
-        const text = format(selection, transport, edge, toJson)
+        const text = format(selection, transport, edge, formatEvent)
         size += Buffer.byteLength(text)
         if (size > PART_BYTES && texts.length > 0) break
         texts.push(text)

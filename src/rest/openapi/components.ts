@@ -71,13 +71,13 @@ export function listResponses(schema: z.ZodType, example: string, examples: Json
   }
 }
 
-export function createBody({ input, noun }: Resource, examples: Json): Json {
+export function creationBody({ input, noun }: Resource, examples: Json): Json {
   const description = `The ${noun}, at most ${MAX_BODY_BYTES / 1024} KiB.`
   return { required: true, description, content: jsonContent(input, examples) }
 }
 
 /** The responses of a creation. @param path below `/v1` */
-export function createResponses({ item, noun }: Resource, path: string, examples: Json): Json {
+export function creationResponses({ item, noun }: Resource, path: string, examples: Json): Json {
   const replayed = header(`An earlier request with the same key added the ${noun}.`, 'true', '^true$')
   return {
     201: {
@@ -127,7 +127,7 @@ export function toSchema(schema: z.ZodType, io: 'input' | 'output' = 'input'): J
 }
 
 /** What a creation may reject, beside what any operation may. */
-export const CREATE_ERRORS: ErrorCode[] = [
+export const CREATION_ERRORS: ErrorCode[] = [
   'INVALID_ARGUMENT',
   'ABORTED',
   'PAYLOAD_TOO_LARGE',
