@@ -125,7 +125,7 @@ export const Environment = z.object({
   ),
   REQUEST_TIMEOUT_MS: timeout(15_000).describe('Maximum time in which a complete request must arrive, else 408.'),
   KEEP_ALIVE_TIMEOUT_MS: timeout(65_000).describe(
-    'How long an idle connection stays open; must exceed the keep-alive timeout of the load balancer.',
+    'How long an idle connection stays open; must exceed how long the load balancer keeps an idle connection to the service.',
   ),
   STREAM_LIMIT: integerOr(10_000, 0, 1_000_000).describe(
     'Maximum number of open subscriptions of one process; further ones get 503. 0 disables the limit.',

@@ -72,7 +72,7 @@ const limits: Limit[] = [
     limit: 'a primary with 32 cores, and read replicas',
     room: 32 * UTILISATION,
     ofRequest: creationCores + readCores('primary'),
-    add: '[partitions](scaling.md#partition-by-id)',
+    add: 'a larger primary, or [another engine](scaling.md#other-engines)',
   },
   {
     limit: `${REPLICAS.count} read replicas with 32 cores`,
