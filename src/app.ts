@@ -42,10 +42,7 @@ interface AppDependencies extends AuthenticateDependencies, OperationDependencie
 const CLIENT_CLOSED_REQUEST = 499
 
 /** The routes beside those of the REST API. */
-const ROUTES = [
-  ...['/', '/graphql', '/schema.graphql', '/docs', '/openapi.json', '/assets/{file}'],
-  ...['/livez', '/readyz', '/metrics'],
-]
+const ROUTES = '/ /graphql /schema.graphql /docs /openapi.json /assets/{file} /livez /readyz /metrics'.split(' ')
 
 /** Creates the schema once for each list of resources: tests start hundreds of services. */
 const schemaOf = lazyFor(createSchema)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How long what is shared waits for what was sent before, in milliseconds: a statement that hangs delays no other. */
+/** How long a shared read waits for the one before it, in milliseconds, so that one that hangs delays no other. */
 export const MAX_WAIT_MS = 100
 
 /**

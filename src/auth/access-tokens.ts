@@ -90,7 +90,7 @@ function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
       return findKnown
     } catch (error) {
       // The error of fetch says only that it failed.
-      observe({ type: 'issuer-failed', error: (error as Error).cause ?? error })
+      observe({ type: 'issuer-failed', error: error instanceof Error && error.cause ? error.cause : error })
       throw notVerifiableError(COOL_DOWN_MS)
     } finally {
       fetching = undefined

@@ -120,7 +120,7 @@ export function permissionDenied(error: unknown): string | undefined {
 function flattenCauses(error: unknown, depth = 0): { code: string | undefined; message: string }[] {
   if (typeof error !== 'object' || error === null || depth > 5) return []
   const e = error as Record<string, unknown> // every member is checked before use
-  const meta = typeof e.meta === 'object' && e.meta !== null ? (e.meta as Record<string, unknown>) : {}
+  const meta: Record<string, unknown> = typeof e.meta === 'object' ? { ...e.meta } : {}
   const wrapped = [meta.driverAdapterError, e.cause, ...(Array.isArray(e.errors) ? e.errors : [])]
   const inner = error instanceof ConnectionUnavailableError ? [] : wrapped // not sent, whatever the code of the cause says
   const codes = [e.originalCode, e.code, e.kind].filter((code) => typeof code === 'string')

@@ -16,10 +16,8 @@ export const NOBODY = { uid: 65534, gid: 65534 }
  */
 async function asOtherUser(cluster: string): Promise<string[]> {
   const { uid, gid } = await stat(cluster).catch(() => NOBODY)
-  return [
-    ...['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--securebits=+no_setuid_fixup'],
-    ...['--inh-caps=+dac_override', '--ambient-caps=+dac_override'],
-  ]
+  const capabilities = '--securebits=+no_setuid_fixup --inh-caps=+dac_override --ambient-caps=+dac_override'
+  return `setpriv --reuid=${uid} --regid=${gid} --clear-groups ${capabilities}`.split(' ')
 }
 
 /** @throws execFile's error, with what the program wrote */

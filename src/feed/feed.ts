@@ -50,6 +50,8 @@ export class Feed<R extends Resource> {
   /** Whether the last read failed: since then, the database may have gone back to an older state. */
   #hasFailed = false
   #history = '' // known after the first read
+  /** What `end` of the recent items was when all followers were woken last. */
+  #announced: bigint | undefined
   #waker = new AbortController()
 
   constructor(
@@ -83,8 +85,8 @@ export class Feed<R extends Resource> {
   }
 
   /**
-   * @param bound `highest` for a page. `last` for a stream: below a position above it, the sequence gives ids that were
-   *   perhaps given since the client has its position, so only a new page has all of them
+   * @param bound `highest` for a page. `last` for a stream: a position above it is of a time when the sequence was further,
+   *   so ids below the position are given again, and only a new page has their items
    * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above it
    */
   async requireAssigned(position: bigint, argument: string, bound: 'last' | 'highest'): Promise<void> {
@@ -159,8 +161,8 @@ export class Feed<R extends Resource> {
       let wakeMs = 0
       const pauseMs = await this.reader.read(recent).finally(async () => {
         // The reader may have read some items before it failed.
-        if (recent.end !== recent.announced) wakeMs = await wakeAll(this.#followers)
-        recent.announced = recent.end
+        if (recent.end !== this.#announced) wakeMs = await wakeAll(this.#followers)
+        this.#announced = recent.end
       })
       this.#settled.remember({ id: recent.end, history: this.#history })
       // Reading pauses for as long as waking took, so that half of the time is left to requests.

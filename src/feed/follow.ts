@@ -19,7 +19,10 @@ interface FollowOptions {
   signal: AbortSignal
 }
 
-/** Replaced by a new object when the database went back to an older state: followers compare it with theirs. */
+/**
+ * Replaced by a new object when the last follower has left, and when the database went back to an older state: followers
+ * compare it with theirs.
+ */
 export interface FeedState<R extends Resource> {
   /** The items that the feed has read last; undefined until it knows a settled id. */
   recent?: RecentItems<R>
@@ -56,8 +59,9 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
   }
 
   return (after: bigint, filter: Filter<R>, { clientId, signal }: FollowOptions) => {
-    let [wake, stop] = [() => {}, (_reason: unknown) => {}]
-    const began = state()
+    let wake = () => {}
+    let stop = (_reason: unknown) => {}
+    const stateAtStart = state()
     const stopListening = listen(() => wake(), after)
     addAbortListener(signal, () => {
       stopListening()
@@ -81,8 +85,8 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
       async next(): Promise<Item<R>[]> {
         for (;;) {
           signal.throwIfAborted()
-          if (state() !== began) throw tooNewError(resource, 'after')
-          const feed = began.recent
+          if (state() !== stateAtStart) throw tooNewError(resource, 'after')
+          const feed = stateAtStart.recent
           if (!feed || this.position >= feed.end) {
             await new Promise<void>((resolve) => (wake = resolve))
             continue

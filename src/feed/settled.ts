@@ -66,7 +66,7 @@ export function waitForWriters(initial: string[]) {
   }
 }
 
-/** The pause before the next read of pg_locks: most inserts take less than the first one, and a long wait needs few. */
+/** The pause before pg_locks is read again. Most inserts end within the first one, and longer waits need fewer reads. */
 export function pauseAfter(waitedMs: number): number {
   return Math.min(Math.max(waitedMs, 5), 100)
 }

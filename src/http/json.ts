@@ -77,7 +77,7 @@ function restoreNumbers(root: object, exact: (number | bigint)[]): void {
     for (let n = 0; n < names.length; n++) {
       const key = names === parent ? n : names[n] // an iterator of keys takes several times as long for arrays
       const value = parent[key]
-      if (typeof value === 'object' && value) open.push(value as Record<PropertyKey, unknown>)
+      if (typeof value === 'object' && value) open.push(value as typeof parent) // of any type
       else if (typeof value === 'number' && value >= EXACT_LIMIT) {
         parent[key] = exact[value / EXACT_LIMIT - 1] ?? Number.NaN
       }

@@ -40,7 +40,7 @@ type StreamLimits = Pick<Config, 'STREAM_LIMIT'> & Pick<Limits, 'streamsPerClien
 export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash, caller: Caller) => Promise<boolean>) {
   const all = new Map<Stream, { keyHash: KeyHash; caller: Caller }>()
   const countByClient = new Map<bigint, number>()
-  const ended = Object.fromEntries(END_REASONS.map((reason) => [reason, 0])) as Record<EndReason, number>
+  const ended = Object.fromEntries(END_REASONS.map((reason) => [reason, 0])) as Record<EndReason, number> // has every reason
   let closedEvents = 0
   let drainedAtMs: number | undefined
 
@@ -97,8 +97,9 @@ export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash
 }
 
 /**
- * @param result of the verification. After one that failed, the next one may be too late. One that timed out waits for the
- *   state of the database, which may take seconds
+ * Ends the stream if its key is not valid, or was not verified for MAX_UNVERIFIED_MS. It does so while a verification still
+ * runs, which may wait seconds for the state of the database, and after one that failed if the next one would come too late.
+ * @param result of the verification
  * @param minMs how long the verification may take after a pause of the process
  */
 async function endUnlessValid(stream: Stream, result: Promise<boolean>, minMs: number): Promise<void> {
