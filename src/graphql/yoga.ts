@@ -49,7 +49,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
       useExecutor(schema), // without it, GraphQL.js executes: all tests pass, and lists of GraphQL take a fifth longer
       useSharedExecution(analyze, plugins.length > 0),
       useSubscriptions(schema, dependencies),
-      ...plugins,
+      ...plugins, // in src/instance.ts: with one of them, each request gets its own copy of a shared result
     ],
   })
 
