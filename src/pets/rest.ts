@@ -98,7 +98,7 @@ const getPet: Operation = {
       if (now() >= SUNSET_AT) {
         throw new ApiError('GONE', `This operation was removed on ${SUNSET_DATE}. ${REPLACEMENT}`)
       }
-      // Operators see in it which clients must migrate before that date.
+      // A metric of these calls shows operators which clients must migrate before the sunset date.
       observe({ type: 'deprecated-call', keyPrefix: callerOf(req).keyPrefix })
       await respond(req, res)
     }

@@ -12,7 +12,7 @@ import type { HandlerFactory } from './operation.ts'
 
 const Parameter = z.string('must not be repeated')
 
-/** The parameters of a list (specification §4.1). A number is of digits only. @param filters of text, by their names */
+/** The parameters of a list (specification §4.1). `limit` has only digits. @param filters schemas of text, by name */
 export function listParameters(
   { name: items }: Resource,
   filters: Record<string, z.ZodType<string, string>>,
@@ -43,7 +43,7 @@ export function listParameters(
 
 type ListParameters = ReturnType<typeof listParameters>
 
-/** A page of a list, with links to the first and the next one. @param path below `/v1` */
+/** Sends a page of a list, with links to the first and the next page. @param path below `/v1` */
 export function handleList<R extends Resource>(resource: R, path: string, Query: ListParameters): HandlerFactory {
   const { filterKey, toCursor, parseCursor } = createCursors(resource)
 

@@ -17,9 +17,9 @@ export interface OperationDependencies {
 }
 
 export interface RestApi {
-  /** A fixed path stands before one with a parameter that it would match. */
+  /** A fixed path must stand before a path with a parameter that would match the fixed path as well. */
   operations: Operation[]
-  /** The tag of its operations in the OpenAPI document. It is named like the first segment of their paths. */
+  /** The tag of these operations in the OpenAPI document. Its name is the first segment of their paths. */
   tag: { name: string; description: string }
   /** The schemas to which the document refers: each has an `id` in its metadata. */
   schemas: z.ZodType[]
@@ -41,7 +41,7 @@ export interface Operation {
     summary: string
     description: string
     deprecated?: true
-    /** An operation that has one gets the JSON of the body in `req.body`. */
+    /** Only an operation with this member receives a body, and has the JSON of the body in `req.body`. */
     requestBody?: Json
     responses: Json
   }

@@ -46,7 +46,7 @@ export function addRestRoutes(
 export function addDocsRoutes(app: Express, apis: RestApi[], config: PublicConfig): void {
   const document = () => JSON.stringify(openapi(apis, config), null, 2)
   addReadRoute(app, '/openapi.json', staticText('application/json', document))
-  // `data:` for the icons in Swagger UI's style sheet.
+  // The icons in Swagger UI's style sheet need `data:`.
   addReadRoute(app, '/docs', staticPage('docs.html', "style-src 'self'; img-src 'self' data:"))
 }
 

@@ -15,7 +15,7 @@ export const Int64 = z
   .transform(BigInt)
   .refine((n) => n >= INT64_MIN && n <= INT64_MAX, int64Message)
 
-/** Text that PostgreSQL stores as it was sent, and not only white space. @param max length in code points */
+/** Text that PostgreSQL can store unchanged and that is not only white space. @param max length in code points */
 export function text(max: number) {
   return z
     .string({ error: 'must be a string' })
@@ -29,21 +29,21 @@ export function text(max: number) {
     .meta({ minLength: 1, maxLength: max, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' })
 }
 
-/** Whether it is `Int64`, also with `optional()` and with rules, which may reject the value but not its type. */
+/** Whether a schema is `Int64`, with or without `optional()` and rules: a rule may reject the value 0, but not its type. */
 export function isInt64(schema: z.core.$ZodType): boolean {
   const { error } = z.safeParse(schema, 0n)
   return !error?.issues.some(({ code }) => code.startsWith('invalid_'))
 }
 
 /**
- * The type and the format of a member in JSON, with or without `optional()`: `date-time` is the format of `z.iso.datetime()`.
- * Once for each: zod takes a millisecond, and each statement of a resource needs it.
+ * The JSON type and format of a schema, with or without `optional()`: `z.iso.datetime()` has the format `date-time`. They
+ * are computed once for each schema, because zod takes a millisecond and each statement of a resource needs them.
  */
 export const jsonTypeOf = lazyFor((schema: z.ZodType) => {
   const json = z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
-    metadata: z.registry(), // without the names of schemas, which would be references
+    metadata: z.registry(), // an empty one: schemas with a name would become references
   })
   return { type: json.type, format: json.format, values: json.enum }
 })

@@ -5,7 +5,7 @@ import { type Filter, type Resource, valuesOf } from './resource.ts'
 /** What a cursor has for a member by which the list is not filtered. */
 const ANY = 'all'
 
-/** The parameters of lists in both APIs, and the members of PageRequest. */
+/** Names that a filter must not have: the parameters of lists in both APIs, and the members of PageRequest. */
 const RESERVED = new Set(
   'limit cursor first last after before olderThan newerThan backward onPrimary'.split(' '),
 )
@@ -16,7 +16,7 @@ export function createCursors<R extends Resource>(resource: R) {
   for (const member of members) requireFilterable(resource, member)
   const prefix = resource.version1 ? '' : `${resource.name}:`
 
-  /** Identifies a filter: its values, as far as there are some. */
+  /** Identifies a filter by the values of its members, up to the last member that has a value. */
   function filterKey(filter: Filter<R>): string {
     const values = new Map(valuesOf(resource, filter))
     const end = Math.max(members.findLastIndex((member) => values.has(member)) + 1, 1)
@@ -42,7 +42,7 @@ export function createCursors<R extends Resource>(resource: R) {
   return { filterKey, toCursor, parseCursor }
 }
 
-/** @throws Error for a reserved name, and for text: it may contain what separates values, or be the word for no value */
+/** @throws Error for a reserved name, and for free text, which may be ANY or contain what separates values in a cursor */
 function requireFilterable({ name, item }: Resource, member: string): void {
   const schema = item.shape[member]
   const values = schema && jsonTypeOf(schema).values

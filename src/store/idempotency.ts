@@ -23,7 +23,7 @@ export const IdempotencyKey = z
   .max(IDEMPOTENCY_KEY_MAX_LENGTH)
   .regex(/^[!-~]+$/)
 
-/** The row in `api_key` of the subjects of access tokens, which have none of their own: their keys begin with the client. */
+/** The row in `api_key` that all subjects of access tokens share: in it, an idempotency key begins with its client's id. */
 const SUBJECTS = -1n
 
 /** How many expired keys a statement deletes. */
@@ -36,16 +36,16 @@ const IS_EXPIRED = `excluded.created_at - existing.created_at > interval '${IDEM
 
 /**
  * Claims keys and inserts their items, or reads the items of keys that were used.
- * 1. Atomic: one statement, so a crash leaves both or neither of a key and its item.
- * 2. Concurrent requests with the same key, on any instance: the one that gets the advisory lock proceeds. No statement
- *    waits for another one, so two batches cannot deadlock.
- * 3. A used key stays unchanged, even if the request that used it committed after this statement began: ON CONFLICT sees
- *    that row although it is not in `used`, and the request gets neither a new nor a used item.
+ * 1. It is one statement, so after a crash either both a key and its item exist, or neither of them.
+ * 2. Of concurrent requests with the same key, on any instance, only the one that gets the advisory lock proceeds. No
+ *    statement waits for another statement, so two batches cannot deadlock.
+ * 3. A used key stays unchanged, even if the request that used it committed after this statement began. Then `used` lacks
+ *    the row of the key, but ON CONFLICT sees this row, so this request gets neither a new nor a used item.
  * 4. An expired key is claimed again.
- * 5. LATERAL with LIMIT reads each key and its item by primary key: without it, PostgreSQL reads whole tables while it
- *    has no statistics of them.
- * 6. A key of another resource has another fingerprint, whatever its id finds. A claim resets all columns, but version 1
- *    resets only its own: that decides where it is not null.
+ * 5. LATERAL with LIMIT reads each key and its item by primary key. Without these two, PostgreSQL reads whole tables as
+ *    long as it has no statistics of them.
+ * 6. A key that another resource has used is rejected by its fingerprint, even if an item of this one has its id.
+ *    A claim sets all columns, but version 1 sets only VERSION_1_ID, so this column takes precedence if it is not null.
  */
 function claimAndInsert(resource: Resource): string {
   const { name, sequence, selectList, inserted, returned, createdOrUsed } = describeTable(resource)
@@ -96,7 +96,7 @@ function claimAndInsert(resource: Resource): string {
   LEFT JOIN used ON used.request_n = request.n`
 }
 
-/** A row of claimAndInsert: the fingerprint is null unless the key was used, the id unless the item was created or found. */
+/** A row of claimAndInsert. The fingerprint is null unless the key was used, the id unless an item was created or found. */
 interface Claim extends Record<string, unknown> {
   claimant_n: number
   id: bigint | null
@@ -136,7 +136,7 @@ export function createIdempotentInsert<R extends Resource>(resource: R, { batch 
       if (outcome?.absent_members?.length) return absentFields(resource, outcome.absent_members)
       throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
     }
-    // The item may have been deleted: only version 1's column has a foreign key.
+    // The id is null if the item was deleted, which only the foreign key of version 1's column prevents.
     if (!fingerprint.equals(outcome.used_fingerprint) || outcome.id === null) {
       throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another request.')
     }
@@ -144,7 +144,7 @@ export function createIdempotentInsert<R extends Resource>(resource: R, { batch 
   }
 }
 
-/** The first claimant of each key, with its number. */
+/** The request of the first claimant of each key in a batch, with the claimant's number. */
 function toParameters(claimants: Claimant[]) {
   const seen = new Set<string>()
   return claimants.flatMap((claimant, n) => {
@@ -158,7 +158,7 @@ function toParameters(claimants: Claimant[]) {
   })
 }
 
-/** A repeat in the same batch gets the item if the key was used before it, else nothing: 409, as if its lock was taken. */
+/** A repeat in a batch gets the item if its key was used before the batch. If not, it is 409, as if the lock was taken. */
 function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
   const byNumber = new Map(rows.map((row) => [row.claimant_n, row]))
   const used = new Map<string, Claim>()
@@ -176,9 +176,9 @@ function clientKey({ clientId, key }: IdempotencyRequest): string {
 }
 
 /**
- * Deletes expired keys by the database's clock, some at a time: a statement for all of them would exceed its timeout on a
- * busy service, and never succeed again. It skips keys that are being claimed again, because a statement
- * that waited for several of them could deadlock with this one.
+ * Deletes keys that have expired by the database's clock, some at a time: on a busy service, one statement for all of them
+ * would exceed its timeout, this time and every later time. It skips keys that are being claimed again, because a claim of
+ * several keys and this statement could otherwise wait for each other in a deadlock.
  */
 export async function pruneIdempotencyKeys(prisma: PrismaClient): Promise<void> {
   let deleted: number
@@ -189,8 +189,8 @@ export async function pruneIdempotencyKeys(prisma: PrismaClient): Promise<void> 
 }
 
 /**
- * A hash of the resource and every member of an input, equal for equal inputs whatever the formatting of the body. Absent
- * members do not count, so that a new optional member changes no stored fingerprint.
+ * A hash of every member of an input and, except for the resource of version 1, of the name of the resource. It does not
+ * depend on the formatting of the body. Absent members do not count, so that a new optional member changes no fingerprint.
  */
 function fingerprintOf<R extends Resource>({ name, version1, input: { shape } }: R, input: Input<R>): Buffer {
   const members = Object.keys(shape)

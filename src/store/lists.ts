@@ -9,7 +9,7 @@ export type PageRequest<R extends Resource> = Filter<R> & {
   olderThan?: bigint | undefined
   newerThan?: bigint | undefined
   backward?: boolean
-  /** Set beside a `liveCursor`, which is of the primary: a replica may lack commits that are not on disk. */
+  /** Set for a page with a `liveCursor`, which is of the primary: a replica may lack commits that are not on disk there. */
   onPrimary?: boolean
 }
 
@@ -27,10 +27,10 @@ function selectPages({ filters }: Resource, table: PageTable, members: string[],
   const order = `ORDER BY ${columns.map((column) => `${column} ${direction}`).join(', ')}`
   const types = Object.entries(filters).map(([member, type]) => `, "${member}" ${type}`)
   // Why it is written like this (decision 24):
-  // - Row comparison: only one index serves it. With `status = …`, PostgreSQL may walk along the primary key instead.
-  // - Last bound after LIMIT: before PostgreSQL 18, a scan does not stop at the bound of a row comparison.
-  // - Constant LIMIT: without it, the estimated cost may exceed jit_above_cost, and each execution be compiled.
-  // - LIMIT page.max_size without ORDER BY: it keeps the order of the subquery, and PostgreSQL sorts nothing.
+  // - Only one index can serve a row comparison. With `status = …`, PostgreSQL may walk along the primary key instead.
+  // - The last bound is compared after LIMIT, because before PostgreSQL 18 a scan does not stop at this bound.
+  // - Without a constant LIMIT, the estimated cost may exceed jit_above_cost, and PostgreSQL compiles each execution.
+  // - LIMIT page.max_size has no ORDER BY, because it keeps the order of the subquery: PostgreSQL sorts nothing.
   const range = `
     SELECT * FROM (
       SELECT * FROM (
@@ -50,7 +50,7 @@ function selectPages({ filters }: Resource, table: PageTable, members: string[],
     ) AS items`
 }
 
-/** An element of the parameter of selectPages, which also has the filter. In JSON, int64 is text. */
+/** An element of the parameter of selectPages, without the values of the filter. An int64 is text in this JSON. */
 interface PageQuery {
   oldest_id: string
   newest_id: string
@@ -59,7 +59,7 @@ interface PageQuery {
 
 export type List<R extends Resource> = ReturnType<typeof createList<R>>
 
-/** @param onReplicas whether replicas execute it, if there are any */
+/** @param onReplicas whether replicas, if there are any, read the list */
 export function createList<R extends Resource>(
   resource: R,
   { batch }: Statements,
@@ -83,7 +83,7 @@ export function createList<R extends Resource>(
     const { limit, olderThan, newerThan, backward = false } = query
     const newest = olderThan === undefined ? INT64_MAX : olderThan - 1n
     const oldest = newerThan === undefined ? INT64_MIN : newerThan + 1n
-    if (oldest > newest) return [] // so both are int64 below
+    if (oldest > newest) return [] // this includes bounds outside of int64
     const values = valuesOf(resource, query)
     const members = values.map(([member]) => member)
     const page = { oldest_id: String(oldest), newest_id: String(newest), max_size: limit + 1 }
@@ -95,7 +95,7 @@ export function createList<R extends Resource>(
   }
 }
 
-/** @param run executes one at a time: the time of a count grows with its result */
+/** @param run executes one count at a time, because the time of a count grows with its result */
 export function createCount<R extends Resource>(resource: R, run: RunStatement) {
   const { name } = namesOf(resource)
   return async (filter: Filter<R>): Promise<number> => {

@@ -6,7 +6,7 @@ import { absentFields, describeTable, selectAbsent } from './table.ts'
 export function createLookup<R extends Resource>(resource: R, { batch }: Statements) {
   const { name, selectList } = describeTable(resource)
   return batch({
-    // The parameter in a SELECT: PostgreSQL would otherwise plan the statement again for each small number of ids.
+    // Without the SELECT around the parameter, PostgreSQL would plan the statement again for each small number of ids.
     text: `SELECT ${selectList} FROM ${name} AS item WHERE id = ANY((SELECT $1::bigint[])::bigint[])`,
     onReplicas: true,
     toValues: (ids: bigint[]) => [`{${ids.join()}}`],
@@ -17,7 +17,7 @@ export function createLookup<R extends Resource>(resource: R, { batch }: Stateme
   })
 }
 
-/** Draws the ids in the order of arrival: INSERT evaluates default values after ORDER BY. */
+/** Inserts items with ids in the order of arrival: INSERT evaluates default values, which draw the ids, after ORDER BY. */
 function insertAll(resource: Resource): string {
   const { name, inserted, returned } = describeTable(resource)
   const insertFrom = (source: string) => `
@@ -28,7 +28,7 @@ function insertAll(resource: Resource): string {
     RETURNING ${returned}`
   const rows = `json_populate_recordset(NULL::${name}, $1::json) WITH ORDINALITY AS input`
   if (!resource.references) return insertFrom(rows)
-  // An input that refers to no row draws no id, for whose row the feed would wait, and fails no other one.
+  // An input that refers to a missing row fails no other input. It draws no id: the feed would wait for its row.
   return `
     WITH input AS MATERIALIZED (
       SELECT input.*, ${selectAbsent(resource.references)} AS absent_members FROM ${rows}
@@ -40,7 +40,7 @@ function insertAll(resource: Resource): string {
     SELECT * FROM created FULL JOIN absent ON false`
 }
 
-/** A row of insertAll: a created item with what PostgreSQL adds, or an input, counted from 1, that refers to no row. */
+/** A row of insertAll: what PostgreSQL adds to a created item, or the number (from 1) of an input that refers to no row. */
 interface InsertRow extends Record<string, unknown> {
   id: bigint | null
   absent_n?: bigint | null
@@ -58,7 +58,7 @@ export function createInsert<R extends Resource>(resource: R, { batch }: Stateme
     text: insertAll(resource),
     toValues: (inputs: Input<R>[]) => [JSON.stringify(inputs.map(toRow))],
     toOutputs(rows: InsertRow[], inputs): (Created<R> | FieldError[])[] {
-      // A trigger that skips a row would give its id to another item.
+      // After a trigger that skips a row, ids would be given to the wrong items.
       if (rows.length !== inputs.length) throw new Error(`INSERT returned ${rows.length} of ${inputs.length} ids`)
       const absent = new Map(
         rows.flatMap(({ absent_n: n, absent_members: members }) => (n && members ? [[Number(n) - 1, members]] : [])),

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-/** What the kits need of a resource. Its table has the columns of `item` in snake_case, and ids of a sequence. */
+/** What the store, the feed and both APIs need of a resource. Its table has `item` in snake_case, and ids of a sequence. */
 export interface Resource {
   /** The name that messages, cursors and idempotency keys use. */
   name: string
@@ -13,15 +13,15 @@ export interface Resource {
   /** What clients send to create one. */
   input: Schema
   /**
-   * The members by which lists are filtered, with their SQL types. Each combination has an index of these columns, in this
-   * order, and the id. A column that may be NULL is first: behind another one, a scan would read all rows without it.
+   * The members by which lists are filtered, with their SQL types. Each combination has an index of its columns, in this
+   * order, and the id. A column that may be NULL is first: after another column, a scan would read all rows with NULL.
    */
   filters: Record<string, string>
   /** The members of `input` that are ids of rows in other tables, with these tables. A foreign key guards each of them. */
   references?: Record<string, string>
-  /** What an API key needs to read it, and to create it. */
+  /** The scopes that a caller needs to read items, and to create them. */
   scopes: { read: string; write: string }
-  /** Set for the only resource of version 1. Its cursors and idempotency keys have no name, and are those of version 1. */
+  /** Set for the only resource of version 1: its cursors and idempotency keys are as in version 1, without its name. */
   version1?: true
 }
 
@@ -31,13 +31,13 @@ type Schema = z.ZodObject<Readonly<Record<string, z.ZodType>>>
 export type Item<R extends Resource> = Stored<z.infer<R['item']>> & { id: bigint }
 export interface Created<R extends Resource> {
   item: Item<R>
-  /** Whether an earlier request created it. */
+  /** Whether an earlier request created the item. */
   replayed: boolean
 }
 export type Input<R extends Resource> = z.infer<R['input']>
 export type Stored<T> = { [K in keyof T]-?: undefined extends T[K] ? Exclude<T[K], undefined> | null : T[K] }
 
-/** Which items a list has: those that equal each member that is given. */
+/** Which items a list has: those that have the same value in each member that the filter gives. */
 export type Filter<R extends Resource> = {
   [K in keyof R['filters'] & keyof Item<R>]?: NonNullable<Item<R>[K]> | undefined
 }

@@ -11,8 +11,8 @@ export type Store<R extends Resource> = ReturnType<typeof createStore<R>>
 /**
  * The operations on a resource, for both APIs. They validate ids and idempotency keys; callers validate other inputs.
  * Concurrent requests share statements.
- * @param runCount executes one at a time, on a connection of its own
- * @param onCreate called after each `create`, even if it failed: it may have been executed
+ * @param runCount executes one count at a time, on a connection that nothing else uses
+ * @param onCreate called after each `create`, even a failed one, because it may have been executed
  */
 export function createStore<R extends Resource>(
   resource: R,
@@ -26,7 +26,7 @@ export function createStore<R extends Resource>(
   const insert = createInsert(resource, statements)
   const insertOnce = createIdempotentInsert(resource, statements)
 
-  /** Reads one page, newest first in both directions. `hasMore` is in the direction of the query. */
+  /** Reads one page, newest first in both directions. `hasMore` says whether items follow in the query's direction. */
   async function list(query: PageRequest<R>): Promise<{ items: Item<R>[]; hasMore: boolean }> {
     const found = await (query.onPrimary ? readListOnPrimary : readList)(query)
     const items = found.slice(0, query.limit)

@@ -6,15 +6,15 @@ import type { Input, Item, Resource } from './resource.ts'
 /** A row of `selectArrays`: the values of each member, or null if there are no items. */
 export type Arrays = Record<string, unknown[] | null>
 
-/** SQL, by the format of a member in JSON: what pg would read as a Date. In columns TIMESTAMPTZ and DATE. */
+/** SQL, by the format of a member in JSON, that selects TIMESTAMPTZ and DATE as text: pg would read them as Date. */
 const SELECT_AS_TEXT: Record<string, (column: string) => string> = {
   'date-time': (column) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
   date: (column) => `to_char(${column}, 'YYYY-MM-DD')`,
 }
 
 /**
- * The types of JSON that lists, lookups, inserts and events read alike. pg reads others, such as NUMERIC, in another way than
- * JSON.
+ * The JSON types that the store may read. Lists, lookups, inserts and events read the same values of them. For other types,
+ * such as NUMERIC, the value in a row that pg reads differs from the value in JSON.
  */
 const TYPES = new Set<unknown>(['string', 'integer', 'boolean'])
 
@@ -40,7 +40,7 @@ export function describeTable<R extends Resource>(resource: R) {
       .join(', '),
     /** What PostgreSQL adds or changes in an insert, for RETURNING. */
     returned: select(columns.filter(({ isReturned }) => isReturned)),
-    /** The members of the item that was created, or else of the one that a used key has. */
+    /** The members of the item that was created, or else of the item that a used key refers to. */
     createdOrUsed: columns
       .map(({ member, isReturned }) =>
         isReturned ? `coalesce(created."${member}", used."${member}") AS "${member}"` : `used."${member}"`,
@@ -55,7 +55,7 @@ export function describeTable<R extends Resource>(resource: R) {
       return row
     },
 
-    /** The item of a row, which may lack the members of an input. */
+    /** The item of a row. Members that the row lacks have the values of the input. */
     toItem(row: Record<string, unknown>, values: Partial<Input<R>> = {}): Item<R> {
       const found: Record<string, unknown> = {}
       for (const { member } of columns) found[member] = row[member] ?? values[member] ?? null
@@ -86,9 +86,9 @@ function toColumn(member: string, schema: z.ZodType, isInput: boolean) {
     member,
     column,
     isInput,
-    /** After an insert: what clients do not send, and what is not stored as they have sent it. */
+    /** Whether RETURNING has the member: clients do not send it, or it is not stored as they have sent it. */
     isReturned: !isInput || toText !== undefined,
-    /** Whether it is text in JSON, because JSON.parse rounds numbers. */
+    /** Whether the member is an int64, which is text in JSON because JSON.parse rounds numbers. */
     isBig,
     selected: toText ? toText(`item."${column}"`) : `item."${column}"`,
   }
@@ -103,7 +103,7 @@ export function columnOf(member: string): string {
   return member.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** SQL: the members of `input` that refer to no row. A scalar subquery is a lookup by primary key in every plan. */
+/** SQL for the members of `input` that refer to no row. In every plan, a scalar subquery is a lookup by primary key. */
 export function selectAbsent(references: NonNullable<Resource['references']>): string {
   const members = Object.entries(references).map(([member, table]) => {
     const id = `input."${columnOf(member)}"`

@@ -30,7 +30,7 @@ function toRequest({ path, method, specSelectors, fn }, { Im, oas3Selectors }) {
     requestBody: oas3Selectors.requestBodyValue(path, method),
   })
   if (keyField.value) request.headers.Authorization = `Bearer ${keyField.value}`
-  else request.curlOptions = ['-H "Authorization: Bearer $KEY"'] // not quoted again, so the shell expands it
+  else request.curlOptions = ['-H "Authorization: Bearer $KEY"'] // not quoted by Swagger UI, so the shell expands $KEY
   return Im.fromJS(request)
 }
 
@@ -38,7 +38,7 @@ const isError = (_response, code) => code === 'default' || code >= 400
 
 const OwnComponents = ({ React: { createElement } }) => ({
   components: {
-    // A list instead of a choice: the Content-Security-Policy allows requests to this server only.
+    // Servers are a list and not a choice: the Content-Security-Policy allows requests to this server only.
     Servers: ({ servers }) =>
       servers
         .toJS()
@@ -54,11 +54,11 @@ const OwnComponents = ({ React: { createElement } }) => ({
     // The header of the page has a field for the key.
     authorizeBtn: () => null,
     authorizeOperationBtn: () => null,
-    // Text instead of a link: it is in a button, which must not contain controls (WCAG 4.1.2, swagger-ui issue 10704).
+    // The summary is a button, which must not contain a link (WCAG 4.1.2, swagger-ui issue 10704), so this is text.
     DeepLink: ({ text }) => createElement('span', null, text),
   },
   wrapComponents: {
-    // The curl command, also before the first response; then the successes, and the errors folded.
+    // Shows the curl command, even before the first response, then the successes, and then the errors, folded.
     responses: (Responses, system) => (props) => {
       const errors = props.responses.filter(isError)
       const folded = { ...props, responses: errors, tryItOutResponse: null }
@@ -78,7 +78,7 @@ const OwnComponents = ({ React: { createElement } }) => ({
   },
 })
 
-// What Swagger UI leaves without a name (its issues 10698 and 10709), by selector.
+// Names, by selector, of elements that Swagger UI leaves without a name (its issues 10698 and 10709).
 const NAMES = {
   '.examples-select-element': 'Example',
   '.body-param__text': 'Request body',
@@ -98,7 +98,7 @@ function nameElements() {
 }
 new MutationObserver(nameElements).observe(document.getElementById('reference'), { childList: true, subtree: true })
 
-/** Swagger UI sends the key, and draws the operations again. */
+/** Makes Swagger UI send the key, and draw the operations again. */
 const authorize = () => ui.preauthorizeApiKey('apiKey', keyField.value)
 keyField.addEventListener('stored', authorize)
 

@@ -56,7 +56,7 @@ function nameOf(schema: z.ZodType): string {
   return name
 }
 
-/** A header of a success, which every one that documents it has. */
+/** A response header. Every success that documents it has it, so it is `required`. */
 export function header(description: string, example: string, pattern = '^.+$') {
   return { description, required: true, schema: { type: 'string', pattern, maxLength: 2048 }, example }
 }
@@ -95,11 +95,11 @@ export function creationResponses({ item, noun }: Resource, path: string, exampl
   }
 }
 
-/** The parameters of an operation, as the zod schemas of each place say. */
+/** The parameters of an operation. @param places the zod schemas of `path`, `query` and `header` */
 export function toParameters(places: { [place: string]: z.ZodObject }): Json[] {
   return Object.entries(places).flatMap(([place, schema]) => {
-    // The output: in the request itself each parameter is text.
-    const { properties } = toSchema(schema, 'output') as { properties: Record<string, Json> } // an object's
+    // The schema of the output describes the parsed value: in the request itself, each parameter is text.
+    const { properties } = toSchema(schema, 'output') as { properties: Record<string, Json> } // each place is an object
     return Object.entries(properties).map(([name, { description, example, ...rest }]) => {
       const parameter = { name, in: place, description, schema: rest }
       return { ...parameter, ...(place === 'path' && { required: true }), ...(example !== undefined && { example }) }
@@ -108,8 +108,8 @@ export function toParameters(places: { [place: string]: z.ZodObject }): Json[] {
 }
 
 /**
- * A zod schema as JSON Schema. Schemas that have an `id` in their metadata are in `$defs`, and are referred to as components.
- * int64 is a format, because JSON tools round bounds near 2^63.
+ * A zod schema as JSON Schema. Schemas with an `id` in their metadata are in `$defs`, and references to them name OpenAPI
+ * components. An int64 has a format and no bounds, because JSON tools round bounds near 2^63.
  */
 export function toSchema(schema: z.ZodType, io: 'input' | 'output' = 'input'): Json {
   const result = z.toJSONSchema(schema, {
@@ -123,10 +123,10 @@ export function toSchema(schema: z.ZodType, io: 'input' | 'output' = 'input'): J
       delete jsonSchema.id
     },
   })
-  return JSON.parse(JSON.stringify(result).replaceAll('#/$defs/', '#/components/schemas/')) as Json // an object before
+  return JSON.parse(JSON.stringify(result).replaceAll('#/$defs/', '#/components/schemas/')) as Json // the text of an object
 }
 
-/** What a creation may reject, beside what any operation may. */
+/** The codes of the errors of a creation, beside those that any operation may have. */
 export const CREATION_ERRORS: ErrorCode[] = [
   'INVALID_ARGUMENT',
   'ABORTED',

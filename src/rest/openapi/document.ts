@@ -10,7 +10,7 @@ const INTERFACE_VERSION = '1.0.0'
 /** The REST API as OpenAPI 3.1. Its schemas are generated from the zod schemas that validate requests. */
 export function openapi(apis: RestApi[], { PRODUCTION_URL, STAGING_URL, OIDC_ISSUER }: PublicConfig): Json {
   const servers = [
-    // First, so that "Try it out" works.
+    // This server is first, because "Try it out" sends requests to the first one.
     { url: '/v1', description: 'This server (production, staging or local)' },
     ...(PRODUCTION_URL ? [{ url: PRODUCTION_URL, description: 'Production' }] : []),
     ...(STAGING_URL ? [{ url: STAGING_URL, description: 'Staging' }] : []),
