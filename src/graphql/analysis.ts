@@ -19,15 +19,15 @@ type Parent = ReturnType<TypeInfo['getParentType']>
 
 export type Analyze = (document: DocumentNode) => ReturnType<typeof analyze>
 
-/** @returns analyzes each document once, as long as it is kept */
+/** @returns a function that analyzes each document once, and keeps the result as long as the document is in memory */
 export function createAnalyze(schema: GraphQLSchema): Analyze {
   return lazyFor((document) => analyze(schema, document))
 }
 
 /**
- * Analyzes a document in O(its size); it must have no cycles of fragments. Aliases and selections (fields, fragment spreads
- * and inline fragments) are those of the largest operation or fragment, with its fragments expanded at every spread: they
- * bound the work of validation, execution and `costOf`, which expand them, too.
+ * Analyzes a document, which must have no cycles of fragments, in O(its size). The numbers of aliases and of selections
+ * (fields, fragment spreads and inline fragments) are those of the largest operation or fragment, with a fragment counted
+ * again at each spread. They bound the work of validation, execution and `costOf`, which also expand each spread.
  */
 function analyze(schema: GraphQLSchema, document: DocumentNode) {
   const { definitions, loc } = document
@@ -49,18 +49,18 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
   }
   return {
     ...stats,
-    /** Whether it selects `__schema` or `__type`. */
+    /** Whether the document selects `__schema` or `__type`. */
     introspects: all.some(({ introspects }) => introspects),
     /**
-     * The cost in points, at least 1, of an operation of a valid document within the limits. Fields under `@skip` and
-     * `@include` count, and those of all type conditions.
+     * The cost in points, at least 1, of an operation of a valid document within the limits. All fields count,
+     * even under `@skip`, `@include` and type conditions.
      */
     costOf: (operation: OperationDefinitionNode, variables: Record<string, unknown>) =>
       Math.max(1, totalsOf(operation).cost(variables)),
   }
 }
 
-/** @returns sums up a definition with its fragments expanded: each of them once, however often it is spread */
+/** @returns a function that sums up a definition with its fragments expanded. It visits each fragment once */
 function createTotalsOf(schema: GraphQLSchema, fragments: ReturnType<typeof fragmentsOf>) {
   const known = new Map<ExecutableDefinitionNode, Totals>()
 

@@ -21,14 +21,14 @@ export interface GraphQLDependencies {
   turns: Turns
   limits: Pick<Limits, 'writeTimeoutMs'>
   trusted?: TrustedDocuments | undefined
-  /** The rate limiter of callers. It has consumed the first point of the request before. */
+  /** The rate limiter of clients. The first point of the request was consumed before the GraphQL route. */
   clientLimiter?: RateLimiter | undefined
   /** Plugins of Yoga or envelop, which run after the service's own. Yoga takes them of any type. */
   plugins?: object[] | undefined
   observe: Observe
 }
 
-/** What the plugins know of a request. What resolvers read is GraphQLContext. */
+/** What the plugins know of a request. Resolvers read only GraphQLContext. */
 export interface PipelineContext extends GraphQLContext {
   req: Request
   res: Response

@@ -4,10 +4,10 @@ import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { recordError } from '../http/error-handler.ts'
 import type { Observe } from '../telemetry/observation.ts'
 
-/** The longest message, in characters: one of graphql-js may repeat a value of any length. */
+/** The longest message, in characters. A message of graphql-js may repeat a value of any length. */
 const MAX_MESSAGE_LENGTH = 500
 
-/** The codes of Yoga that are this service's, too. */
+/** The codes that Yoga and this service have in common. */
 const CODES = ['GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED'] as const
 
 /** A request that is rejected before execution, with one code for all of its errors. */
@@ -20,7 +20,7 @@ export class GraphQLRequestError extends ApiError {
   }
 }
 
-/** Why a request has no `data`: what a plugin has thrown, or errors of graphql-js. Those without a code are about variables. */
+/** The error of a result without `data`: what a plugin threw, or errors of graphql-js: about variables if without code. */
 export function toRequestError({ errors = [] }: ExecutionResult): Error {
   const [first] = errors
   if (!first) return new Error('The pipeline has no result.')
@@ -32,10 +32,10 @@ export function toRequestError({ errors = [] }: ExecutionResult): Error {
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */
 const MAX_LOCATIONS = 10
 
-/** An error with the code, message and status of the REST API. @param code of a request; undefined for an execution's */
+/** An error with the code, message and status of the REST API. @param code of a rejected request, not of an execution */
 export function toGraphQLError(error: GraphQLError, code: ErrorCode | undefined, observe: Observe, req: Request) {
   const { originalError: thrown, path } = error
-  // In an execution, what graphql-js throws with nodes is about arguments. Without, it is about a value of the service.
+  // In an execution, an error of graphql-js is about arguments if it has nodes; if not, about a value of the service.
   const clientCode = code ?? (thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined)
   const isOwn = !clientCode || thrown instanceof ApiError
   const mapped = isOwn ? toApiError(thrown) : new ApiError(clientCode, error.message.slice(0, MAX_MESSAGE_LENGTH))

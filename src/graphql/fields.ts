@@ -6,11 +6,12 @@ import { lazyFor } from '../lazy.ts'
 type Fragments = Record<string, FragmentDefinitionNode>
 type Variables = Record<string, unknown>
 
-/** The fields with one response name: they are the same field, and differ in their subfields. */
+/** The selections that share a response name. They select the same field, perhaps with different subfields. */
 export type FieldNodes = [FieldNode, ...FieldNode[]]
 
 /**
- * The fragments of a document by name. It may be invalid: a fragment may have the name of a member that objects inherit.
+ * The fragments by name of a document that may be invalid. A spread may have the name of a member that objects inherit,
+ * such as `constructor`, so the result inherits nothing.
  */
 export const fragmentsOf = lazyFor(({ definitions }: DocumentNode): Fragments => {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
@@ -23,8 +24,8 @@ export function setsOf(nodes: readonly FieldNode[]): SelectionSetNode[] {
 }
 
 /**
- * The fields of valid selection sets by response name, in the order of the result: fragments are expanded, `@skip` and
- * `@include` are decided. For a schema without interfaces and unions.
+ * The fields of valid selection sets by response name, in the order of the result. Fragments are expanded, and what `@skip`
+ * or `@include` excludes is left out. The schema must have no interfaces and no unions.
  * @param variables coerced @throws GraphQLError for a directive whose variable is null
  */
 export function collectFields(sets: SelectionSetNode[], fragments: Fragments, variables: Variables) {

@@ -34,7 +34,7 @@ export function paramsOf({ method, body, query: urlQuery }: Request): RequestPar
     query,
     documentId: documentId ?? extensions?.persistedQuery?.sha256Hash,
     variables,
-    operationName: operationName || undefined, // clients that fill in a template send an empty one
+    operationName: operationName || undefined, // clients that fill in a template send an empty name
     extensions,
   }
 }

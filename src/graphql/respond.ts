@@ -13,19 +13,19 @@ const JSON_TYPE = 'application/json'
 const GRAPHQL_TYPE = 'application/graphql-response+json'
 const EVENT_STREAM_TYPE = 'text/event-stream'
 
-/** The types are written as they are sent, since `Accept` may name the encoding. A wildcard gets the first one. */
+/** The types have the charset that is sent, because `Accept` may name it. A wildcard in `Accept` gets the first type. */
 const RESULT_TYPES = [JSON_TYPE, GRAPHQL_TYPE].map((type) => `${type}; charset=utf-8`)
 
-/** The status of data beside errors. The edition defines it, for its own media type only. */
+/** The status of a response with data and errors, which the edition defines for its own media type only. */
 const PARTIAL_SUCCESS = 294
 
-/** A request that was read, and is none of GraphQL or not a valid one. Other errors have the status of their code. */
+/** A request that was read, but is not GraphQL or not valid, gets 422. All other errors have the status of their code. */
 const UNPROCESSABLE = new Set<ErrorCode>(['INVALID_ARGUMENT', 'GRAPHQL_VALIDATION_FAILED'])
 
-/** The statuses with which the error of a request that was read has GraphQL's own media type. */
+/** Once a request was read, its error is sent with GraphQL's own media type if it has one of these statuses. */
 const GRAPHQL_STATUSES = new Set([400, 403, 422])
 
-/** The negotiated type of a result, as soon as the body is known to be JSON: what fails from then on is a GraphQL request. */
+/** The negotiated type of a result, set when the body was read as JSON: later errors are those of a GraphQL request. */
 export type GraphQLLocals = { mediaType?: string }
 
 /** The media type of a single result: JSON for a client that accepts only Apollo's multipart protocol. */
@@ -36,7 +36,7 @@ export function negotiate(req: Request): string {
   throw new ApiError('NOT_ACCEPTABLE', `The response is ${GRAPHQL_TYPE}, ${JSON_TYPE} or ${EVENT_STREAM_TYPE}.`)
 }
 
-/** Sends a result that is not cached. @param isPartial whether it has errors */
+/** Sends a result that is not cached. @param isPartial whether the result has errors */
 export function sendResult(res: Response, json: string, mediaType: string, isPartial: boolean): void {
   if (mediaType === EVENT_STREAM_TYPE) return sendSingleResult(res, json)
   if (isPartial && mediaType === GRAPHQL_TYPE) {
@@ -54,11 +54,11 @@ export function graphqlErrorHandler(observe: Observe): ErrorRequestHandler {
     if (res.headersSent) return next(thrown)
     const json = JSON.stringify({ errors })
     const { mediaType } = res.locals
-    // GraphQL over SSE requires it of documents: browsers and graphql-sse show no response with another status.
+    // GraphQL over SSE requires 200 for these errors: browsers and graphql-sse show no response with another status.
     if (mediaType === EVENT_STREAM_TYPE && error instanceof GraphQLRequestError) return sendSingleResult(res, json)
     const isRead = mediaType !== undefined
     const status = isRead && UNPROCESSABLE.has(error.code) ? 422 : error.status
-    // Whatever the client accepts: as application/json, another server could have sent the error.
+    // This does not depend on `Accept`: an error as application/json could be that of another server.
     const type = isRead && GRAPHQL_STATUSES.has(status) ? GRAPHQL_TYPE : JSON_TYPE
     sendError(res, { status, headers: error.headers }, json, type)
   }

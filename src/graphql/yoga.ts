@@ -15,7 +15,7 @@ import { useSharedExecution } from './plugins/shared-execution.ts'
 import { type Subscription, useSubscriptions } from './subscription/subscribe.ts'
 import { useTrustedDocuments } from './plugins/trusted-documents.ts'
 
-/** Bound of the caches of documents and of their syntax errors, and the size of a token in a syntax tree, in bytes. */
+/** The bound of each cache (of documents, and of syntax errors) and the size of a token in a syntax tree, both in bytes. */
 const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
 const TOKEN_BYTES = 200
 
@@ -24,11 +24,11 @@ export interface Outcome {
   result: ExecutionResult
   /** Its `data` as JSON, formatted once for all requests that share it. */
   dataJson(): string
-  /** Undefined when another plugin has the result. */
+  /** Undefined when another plugin has set the result before the execution. */
   cost: PipelineContext['cost']
 }
 
-/** @returns executes a request by Yoga's pipeline, without its Fetch layer (docs/decisions/0007). It throws ApiError */
+/** @returns a function that executes a request by Yoga's pipeline, not its Fetch layer (decision 7). It throws ApiError */
 export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDependencies) {
   const { clientLimiter, plugins = [], services, trusted } = dependencies
   const analyze = createAnalyze(schema)
@@ -56,7 +56,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
   return async (params: RequestParams, req: Request, res: Response): Promise<Outcome | Subscription> => {
     const own = { services, caller: callerOf(req), deadline: req.deadline, req, res }
     const context = own as PipelineContext // plugins set the rest
-    const request = new FetchRequest(req) as unknown as globalThis.Request // has what the pipeline reads of one
+    const request = new FetchRequest(req) as unknown as globalThis.Request // has all that the pipeline reads
     const result = await yoga.getResultForParams({ params: params as GraphQLParams, request }, context) // may lack a query
     if (context.subscription) return context.subscription
     const single = result as ExecutionResult // nothing is streamed in it
@@ -68,7 +68,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
   }
 }
 
-/** What plugins read of a request, except its body. Most read nothing, and objects of Fetch take longer to make than a query. */
+/** What plugins read of a request, except its body. Most read nothing, and creating objects of Fetch outlasts a query. */
 class FetchRequest {
   readonly #req: Request
 
@@ -85,7 +85,7 @@ class FetchRequest {
   }
 
   get headers() {
-    return new Headers(this.#req.headers as Record<string, string>) // only a response has one of several values, Set-Cookie
+    return new Headers(this.#req.headers as Record<string, string>) // only responses have a list as value, of Set-Cookie
   }
 }
 

@@ -3,7 +3,7 @@ import { ApiError } from '../../errors.ts'
 import { forBrowsers, staticPage } from '../../http/static.ts'
 import type { TrustedDocuments } from '../plugins/trusted-documents.ts'
 
-/** `blob:` and `data:` for Monaco, the editor: its workers, icons and fonts. It also adds styles to the page. */
+/** The editor, Monaco, needs `blob:` for its workers and `data:` for its icons and fonts, and adds styles to the page. */
 const CONTENT_SECURITY_POLICY =
   "worker-src blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:"
 

@@ -3,7 +3,7 @@ import { GraphQLError, NoFragmentCyclesRule, parse, UniqueFragmentNamesRule, val
 import type { Analyze } from '../analysis.ts'
 import type { Plugin } from '../context.ts'
 
-/** How many tokens a document may have: validation compares fragments in pairs. Common introspection queries need 190. */
+/** How many tokens a document may have. Validation compares fragments in pairs. Common introspection queries need 190. */
 export const MAX_TOKENS = 800
 
 /** How much an operation may cost, in points. */
@@ -11,7 +11,7 @@ export const MAX_COST = 1_000
 
 /** Limits of a document before its validation, and how an error names what they limit. */
 export const DOCUMENT_LIMITS = {
-  lines: { limit: 500, label: 'The number of lines' }, // counted for each error: 1,000 with 60 errors take 10 ms
+  lines: { limit: 500, label: 'The number of lines' }, // counted for each error: 1,000 lines and 60 errors take 10 ms
   variables: { limit: 50, label: 'The number of variables' }, // graphql-js reports each that is unused or undefined
   aliases: { limit: 100, label: 'The number of aliases' }, // with 260 of them and 100 items, execution takes 15 ms
   introspectionAliases: { limit: 30, label: 'The number of aliases in introspection' }, // each repeats what it selects
@@ -43,8 +43,8 @@ export function useLimits(analyze: Analyze): Plugin {
 }
 
 /**
- * Rejects a subscription whose root field has `@skip` or `@include`, as the GraphQL specification does. graphql-js 16 has no
- * rule, and throws in validation or execution.
+ * Rejects a subscription whose root field has `@skip` or `@include`, as the GraphQL specification requires. graphql-js 16
+ * has no rule for this: it throws in validation or execution.
  */
 function noConditionalSubscription(context: ValidationContext): ASTVisitor {
   const type = context.getSchema().getSubscriptionType()
@@ -57,12 +57,12 @@ function noConditionalSubscription(context: ValidationContext): ASTVisitor {
 }
 
 /**
- * These rules are first: with fragments in a cycle, others take unbounded time. NoFragmentCyclesRule skips fragments with
- * the same name.
+ * These rules run first, because other rules take unbounded time for fragments in a cycle. NoFragmentCyclesRule alone would
+ * not find each cycle: it skips fragments with the same name.
  */
 const FIRST_RULES = [UniqueFragmentNamesRule, NoFragmentCyclesRule, noConditionalSubscription]
 
-/** Validates a document once, as long as it is kept. Yoga's cache joins the names of all rules for each request. */
+/** Validates each document once, as long as it is in memory. Yoga's cache would join the names of all rules each time. */
 function onceForRules(check: Validate): Validate {
   const known = new WeakMap<DocumentNode, { rules: Rules; errors: readonly GraphQLError[] }>()
   return (schema, document, rules = []) => {

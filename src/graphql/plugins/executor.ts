@@ -8,7 +8,7 @@ import type { GraphQLContext } from '../schema/builder.ts'
 
 const META_FIELDS = [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef]
 
-/** The members of an object in the result. It inherits nothing, because `__proto__` may be one of them. */
+/** The members of an object in the result. The object inherits nothing, because a member may be named `__proto__`. */
 class Values {
   [key: string | number]: unknown
 }
@@ -47,8 +47,8 @@ export function useExecutor(schema: GraphQLSchema): Plugin {
 }
 
 /**
- * Executes one query or mutation as graphql-js does, which takes twice the time for a page: here a field is looked up once
- * for all items of a list. For resolvers that return neither errors nor lists of promises.
+ * Executes one query or mutation with the same result as graphql-js, which takes twice the time for a page: here a field is
+ * looked up once for all items of a list. Resolvers must return neither errors nor lists of promises.
  */
 export class Execution {
   readonly #schema: GraphQLSchema
@@ -75,7 +75,7 @@ export class Execution {
       for (const field of this.#collect(type, [selectionSet])) {
         this.#resolve(field, undefined, data, root)
         if (operation === OperationTypeNode.MUTATION) await this.#settle()
-        if (result.data !== data) break // after a failed mutation there is no other
+        if (result.data !== data) break // a failed mutation has set `data` to null
       }
     } catch (error) {
       this.#fail(error, root)
@@ -99,7 +99,7 @@ export class Execution {
       if (!definition) throw new Error(`${parentType.name}.${fieldName} is not in the schema.`)
       const shared = { schema: this.#schema, fragments: this.#fragments, variableValues }
       const info = { fieldName, fieldNodes: nodes, parentType, ...shared }
-      return { name, nodes, definition, info: info as unknown as GraphQLResolveInfo } // without what no resolver reads
+      return { name, nodes, definition, info: info as unknown as GraphQLResolveInfo } // lacks what no resolver reads
     })
   }
 
@@ -110,7 +110,7 @@ export class Execution {
       const args = definition.args.length > 0 ? getArgumentValues(definition, nodes[0], this.#coerced.coerced) : {}
       const value = (definition.resolve ?? defaultFieldResolver)(source, args, this.#context, info)
       if (!isThenable(value)) return this.#complete(value, field, slot)
-      values[name] = undefined // members have the order of the document
+      values[name] = undefined // keeps the order of the document
       const complete = (resolved: unknown) => this.#complete(resolved, field, slot)
       this.#pending.push(Promise.resolve(value).then(complete, (error: unknown) => this.#fail(error, slot, nodes)))
     } catch (error) {
@@ -161,7 +161,7 @@ export class Execution {
     nulled.values[nulled.key] = null
     while (nulled.parent && nulled.type !== getNullableType(nulled.type)) {
       nulled = nulled.parent
-      nulled.values[nulled.key] = null // so that a list inside sees that it is lost
+      nulled.values[nulled.key] = null // so that #completeList of a list on the way stops
     }
   }
 }

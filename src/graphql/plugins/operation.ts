@@ -8,7 +8,7 @@ import type { Plugin } from '../context.ts'
 import { fragmentsOf } from '../fields.ts'
 import { requireTransport } from '../subscription/transports.ts'
 
-/** Selects the operation, and requires its method, its scopes and a transport for its events: before the validation. */
+/** Before the validation, selects the operation, and checks its method, its scopes and the transport of a subscription. */
 export function useOperation(schema: GraphQLSchema): Plugin {
   const describe = lazyFor((document: DocumentNode) =>
     lazyFor((operation: OperationDefinitionNode) => ({
@@ -24,7 +24,7 @@ export function useOperation(schema: GraphQLSchema): Plugin {
         const operation = getOperationAST(document, params.operationName)
         if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
         const { logged, scopes } = describe(document)(operation)
-        req.operation = { ...logged } // a stream changes its own
+        req.operation = { ...logged } // a copy, because a stream changes it
         requireMethod(req.method, operation)
         requireScope(req, ...scopes)
         if (operation.operation === OperationTypeNode.SUBSCRIPTION) requireTransport(req)
@@ -41,14 +41,14 @@ function requireMethod(method: string, { operation }: OperationDefinitionNode): 
 }
 
 /**
- * The scopes of all root fields that an operation selects, also of those under `@skip`. Resolvers cannot check them: callers
- * share executions. The document may be invalid: fragments may be in a cycle.
+ * The scopes of all root fields that an operation selects, even under `@skip`. Resolvers cannot check scopes, because
+ * callers share executions. The document is not validated yet, so its fragments may be in a cycle.
  */
 function scopesOf(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode): Set<string> {
   const fields = schema.getRootType(operation.operation)?.getFields()
   const fragments = fragmentsOf(document)
   const scopes = new Set<string>()
-  const sets = new Set([operation.selectionSet]) // iterated with those that are added meanwhile
+  const sets = new Set([operation.selectionSet]) // the loop also visits the sets that it adds
   for (const { selections } of sets) {
     for (const node of selections) {
       if (node.kind === Kind.FIELD) {

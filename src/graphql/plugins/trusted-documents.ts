@@ -42,7 +42,7 @@ function explainManifest(error: unknown): string {
   return error instanceof SyntaxError ? 'is not JSON' : (error as Error).message // ours, or of node:fs
 }
 
-/** Replaces the id of a document by its text. @param trusted undefined: ids are ignored */
+/** Replaces the id of a document by its text. @param trusted if undefined, ids are ignored */
 export function useTrustedDocuments(trusted: TrustedDocuments | undefined): Plugin {
   return {
     onParams({ context, params, setParams }) {

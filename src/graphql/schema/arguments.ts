@@ -40,18 +40,18 @@ function pageSizeOf({ first, last }: PageSizes): number {
   return first ?? last ?? PAGE_SIZE.default
 }
 
-/** The cost of a page. A size out of range is rejected before anything is read. */
+/** The cost of a page is its size. A size out of range costs 1, because it is rejected before anything is read. */
 export function pageCost(args: PageSizes): number {
   return PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1
 }
 
-/** @returns converts a value to what the contract takes. Null counts as absent, and an ID that is no int64 as no number. */
+/** @returns a function that converts an argument for the contract: null to undefined, an ID to an int64, or else to NaN */
 function createToContract(schema: z.ZodType): (value: unknown) => unknown {
   if (!isInt64(schema)) return (value) => value ?? undefined
   return (value) => (typeof value === 'string' ? (parseInt64(value) ?? Number.NaN) : (value ?? undefined))
 }
 
-/** @returns reads an input. It throws ApiError INVALID_ARGUMENT with the fields that the contract rejects */
+/** @returns a function that reads an input. It throws ApiError INVALID_ARGUMENT with the fields that are not valid */
 export function createToInput<R extends Resource>({ input: schema }: R) {
   const members = Object.entries(schema.shape).map(([member, type]) => [member, createToContract(type)] as const)
   return (input: object): Input<R> => {
@@ -64,19 +64,19 @@ export function createToInput<R extends Resource>({ input: schema }: R) {
   }
 }
 
-/** @returns reads the arguments of a list and of a subscription, which have the filter and the cursors in common */
+/** @returns functions for the arguments of lists and of subscriptions, which have the filter and the cursors in common */
 export function createListArguments<R extends Resource>(resource: R) {
   const cursors = createCursors(resource)
   const { filterKey, parseCursor } = cursors
   const filterShape: Record<string, z.ZodType> = {}
   for (const member of Object.keys(resource.filters)) {
-    const schema = resource.item.shape[member] ?? z.never() // filters are members
+    const schema = resource.item.shape[member] ?? z.never() // every filter is a member of the item
     filterShape[member] = z.preprocess(createToContract(schema), schema.optional())
   }
   const FilterArgs = z.object(filterShape)
   const [size, cursor] = [PageSize.nullish(), z.string().nullish()]
   const pageShape = { first: size, last: size, after: cursor, before: cursor }
-  const ListArgs = z.object({ ...(filterShape as object), ...pageShape }) // its other members are not known to the type
+  const ListArgs = z.object({ ...(filterShape as object), ...pageShape }) // the type lacks the members of the filter
 
   return {
     ...cursors,

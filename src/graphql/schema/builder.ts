@@ -17,11 +17,11 @@ declare module 'graphql' {
 
 export interface GraphQLContext {
   services: Pick<ResourceServices, 'of'>
-  /** A mutation has one. Requests of several callers may share the execution of a query, which has none. */
+  /** The caller of a mutation. Queries and subscriptions have none, because several callers may share an execution. */
   caller: Caller | undefined
-  /** Every wait for the database goes through it. */
+  /** Every wait for the database goes through this deadline. */
   deadline: Deadline
-  /** Who receives the events; only while a subscription begins. */
+  /** The receiver of the events. Set only while a subscription begins. */
   subscriber?: { clientId: bigint; signal: AbortSignal; lastEventId: string | undefined }
 }
 

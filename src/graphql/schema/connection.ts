@@ -13,7 +13,7 @@ export interface ConnectionPage<Node> {
   hasPreviousPage: boolean
 }
 
-/** A list: each part of it is read, once, when a field of it is selected. */
+/** A list. Its page, its count and its live cursor are each read at most once, and only if a selected field needs them. */
 export interface Connection<Node> {
   page(): Promise<ConnectionPage<Node>>
   count(): Promise<number>
@@ -41,7 +41,7 @@ export function addPageInfo(builder: Builder): void {
   })
 }
 
-/** Adds the types of a list: an edge and a connection. @param subscription the name of the field of new items */
+/** Adds the types of a list: an edge and a connection. @param subscription the field of Subscription for new items */
 export function addConnection<R extends Resource>(
   builder: Builder,
   { name: items, noun }: R,

@@ -21,7 +21,7 @@ export function printedSchema(schema: GraphQLSchema): string {
   return `${printSchema(lexicographicSortSchema(schema))}\n`
 }
 
-/** Every caller could use a root field without a scope, and as often as it wants one without a cost. */
+/** Without a scope, every caller could use a root field; without a cost, callers could use it as often as they want. */
 function requireExtensions(schema: GraphQLSchema): void {
   for (const type of [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]) {
     for (const { name, extensions } of Object.values(type?.getFields() ?? {})) {

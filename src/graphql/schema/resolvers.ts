@@ -15,7 +15,7 @@ export function resolveList<R extends Resource>(resource: R) {
     const { list, feed } = services.of(resource)
     const page = await deadline.run(() => list(query))
     const filter = filterKey(query)
-    // Only `before` needs the check: every item is after a cursor that is too new, so a page `after` it misses nothing.
+    // Only `before` needs the check: all items come `after` a cursor that is too new, so such a page misses nothing.
     if (newerThan && !page.items.length) await deadline.run(() => feed.requireAssigned(newerThan, 'before', 'highest'))
     return {
       edges: page.items.map((node) => ({ node, cursor: () => toCursor(node.id, filter) })),
@@ -31,7 +31,7 @@ export function resolveList<R extends Resource>(resource: R) {
     const settledId = lazy(() => deadline.run(() => feed.settledId()))
     return {
       page: lazy(async () => {
-        // The cursor is read before the page, so that no item is between them. The field `liveCursor` has its error.
+        // `liveCursor` is read before the page, so that no item is between them. The field itself reports its error.
         const onPrimary = selectsField(info, 'liveCursor')
         if (onPrimary) await settledId().catch(() => {})
         return readPage(context, { ...query, onPrimary })
@@ -42,7 +42,7 @@ export function resolveList<R extends Resource>(resource: R) {
   }
 }
 
-/** @returns resolves one item by its id. It throws ApiError NOT_FOUND */
+/** @returns a resolver of one item by its id, which throws ApiError NOT_FOUND */
 export function resolveItem<R extends Resource>(resource: R) {
   return (_root: unknown, { id }: { id: string }, { services, deadline }: GraphQLContext): Promise<Item<R>> =>
     deadline.run(() => services.of(resource).get(id))
@@ -53,7 +53,7 @@ interface CreateArgs {
   idempotencyKey?: string | null | undefined
 }
 
-/** @returns creates an item. It throws the errors of `create` of the store, and INVALID_ARGUMENT for the input */
+/** @returns a resolver that creates an item. It throws the errors of the store's `create`, and INVALID_ARGUMENT */
 export function resolveCreate<R extends Resource>(resource: R) {
   const toInput = createToInput(resource)
   return async (_root: unknown, args: CreateArgs, context: GraphQLContext): Promise<Item<R>> => {
@@ -67,16 +67,17 @@ export function resolveCreate<R extends Resource>(resource: R) {
   }
 }
 
-/** The events of a subscription. It keeps a position, and nothing that was read. */
+/** The source of a subscription's events. It keeps its position in the feed, and none of the items that it has read. */
 export type CreatedEdges<R extends Resource> = Awaited<ReturnType<ReturnType<typeof subscribeToCreated<R>>>>
 
-/** @returns begins a subscription to the new items that match its filter */
+/** @returns a function that begins a subscription to the new items that match its filter */
 export function subscribeToCreated<R extends Resource>(resource: R) {
   const { filterKey, toCursor, parseCursor, toFilter } = createListArguments(resource)
 
   /**
-   * The id after which a stream begins. On a retry the body is the same as before, so the header takes precedence. Apart,
-   * because a closure would keep `after`, and with it the text of the whole document, for as long as the stream is open.
+   * The id after which a stream begins. A client that reconnects sends the same body again, so the header takes precedence.
+   * This function is separate, because a closure would keep `after`, and with it the document's text, as long as the stream
+   * is open.
    */
   async function positionOf(after: string | null | undefined, key: string, context: GraphQLContext): Promise<bigint> {
     const { services, deadline, subscriber } = context

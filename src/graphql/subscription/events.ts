@@ -5,14 +5,14 @@ import type { CoercedOperation } from '../context.ts'
 import type { Edge } from '../schema/connection.ts'
 import type { Transport } from './transports.ts'
 
-/** Bounds of the cache of events, in events and in characters: streams send the same ones at about the same time. */
+/** Bounds of the cache of events, in events and in characters. Streams send the same events at about the same time. */
 const EVENT_CACHE_SIZE = 1_000
 const EVENT_CACHE_MAX_CHARS = 4_000_000
 
-/** What a stream keeps of its request. With the same text and options, events are the same. */
+/** What a stream keeps of its request. Streams with the same text and options send an event in the same form. */
 export type Selection = ReturnType<typeof toSelection>
 
-/** Keeps the variables of directives apart: no others change an event, since its fields have no arguments. */
+/** `options` has only the variables of directives. Other variables change no event, since its fields have no arguments. */
 export function toSelection({ document, operation, coerced: variables }: CoercedOperation) {
   const operationName = operation.name?.value
   const ofDirectives = new Set<string>()
@@ -29,7 +29,7 @@ export function copyOf(text: string): string {
   return Buffer.from(text).toString()
 }
 
-/** @returns formats events; an event is executed once for all streams with the same selection and transport */
+/** @returns a function that formats events. It executes an event once for all streams with one selection and transport */
 export function createFormat(schema: GraphQLSchema) {
   const events = new LRUCache<string, { node: Item<Resource>; text: string }>({
     max: EVENT_CACHE_SIZE,

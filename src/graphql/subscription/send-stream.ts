@@ -22,18 +22,18 @@ export function sendSingleResult(res: Response, json: string): void {
   res.end(SSE.result(json) + SSE.complete)
 }
 
-/** Sends the results of a subscription: the next part when the client has taken the last one, to cost little memory. */
+/** Sends the results of a subscription. To save memory, the next part is read when the client has taken the last one. */
 export async function sendStream(
   req: Request,
   res: Response,
   { stream, transport, nextPart }: Subscription,
   { limits, observe }: Pick<GraphQLDependencies, 'limits' | 'observe'>,
 ): Promise<void> {
-  if (res.destroyed) return // the client has not waited for the beginning
+  if (res.destroyed) return // the client has gone before the stream began
   stream.beganMs = req.deadline.elapsedMs
   req.stream = stream
   beginStream(res, transport)
-  // The server's timeout may be shorter than a pause between events. It stays for a response before this one.
+  // Switches off the server's timeout, which a pause between events may exceed, after earlier responses on the socket.
   if (res.socket) req.socket.setTimeout(0)
   else res.once('socket', () => req.socket.setTimeout(0))
   res.write(transport.begin)
@@ -57,8 +57,8 @@ export async function sendStream(
   }
   if (failure && failure.code !== 'INVALID_ARGUMENT') recordError(observe, failure, req)
   if (res.destroyed) return
-  closeWhenIdle(req, res, limits.writeTimeoutMs) // the end must be taken, too: until then the stream counts as open
-  // `complete` is sent only to clients that cannot continue: others reconnect.
+  closeWhenIdle(req, res, limits.writeTimeoutMs) // a stream counts as open until the client has taken its end
+  // Clients reconnect unless they get `complete`. It is sent only to clients that cannot continue.
   if (stream.endReason === 'unauthenticated')
     res.end(lastResult(noLongerValidError(callerOf(req))) + transport.complete)
   else if (stream.endReason === 'unverified') res.end(lastResult(notVerifiedError))
@@ -78,9 +78,9 @@ function beginStream(res: Response, { contentType }: Transport): void {
   res.flushHeaders()
 }
 
-/** Forgets what the rest of the stream does not need, since the response keeps its request. */
+/** Frees what the rest of the stream does not need of its request, which the response keeps in memory. */
 function releaseRequest(req: Request): void {
-  req.removeAllListeners() // those that read the body keep it
+  req.removeAllListeners() // the listeners that read the body keep it in memory
   delete req.body
   delete req.bodyText
   const { traceparent = '' } = req.headers
@@ -91,13 +91,13 @@ function releaseRequest(req: Request): void {
   if (req.operation?.name) req.operation.name = copyOf(req.operation.name)
 }
 
-/** Closes the connection when its client takes nothing for too long. @returns ends that */
+/** Closes the connection when its client takes nothing for too long. @returns a function that stops watching it */
 function closeWhenIdle(req: Request, res: Response, timeoutMs: number, beforeClose = () => {}): () => void {
   const onTimeout = () => {
     beforeClose()
     res.destroy()
   }
-  req.socket.setTimeout(timeoutMs) // measures also what the system takes of a single write
+  req.socket.setTimeout(timeoutMs) // each part of a write that the system takes restarts it
   res.once('timeout', onTimeout)
   return () => {
     res.off('timeout', onTimeout)

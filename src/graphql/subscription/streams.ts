@@ -5,10 +5,10 @@ import { ApiError } from '../../errors.ts'
 import type { Caller } from '../../http/request.ts'
 import type { Limits } from '../../limits.ts'
 
-/** How often the keys and tokens of streams are verified, in milliseconds: with KEY_CACHE_MS less than 5 seconds. */
+/** How often the keys and tokens of streams are verified, in ms. This and KEY_CACHE_MS are less than 5 s together. */
 export const VERIFY_MS = 2_000
 
-/** A stream ends when its key was not verified for so long, in milliseconds: less than 5 seconds, because timers are late. */
+/** A stream ends when its key was not verified for this time, in ms. It is less than 5 s, because timers are late. */
 const MAX_UNVERIFIED_MS = 4_900
 
 const END_REASONS = ['client', 'slow', 'unauthenticated', 'unverified', 'shutdown', 'error'] as const
@@ -19,14 +19,14 @@ class Stream extends AbortController {
   events = 0
   /** When the response began, in milliseconds after the request. */
   beganMs = 0
-  /** When its key or token was last known to be valid. At the start it may have been cached for KEY_CACHE_MS. */
+  /** When the key or token was last known to be valid. At the start, the result may be from the cache, KEY_CACHE_MS old. */
   verifiedAtMs = performance.now() - KEY_CACHE_MS
 
   get endReason(): EndReason | undefined {
     return this.signal.reason
   }
 
-  /** The first reason counts. */
+  /** Ends the stream. Only the first reason counts. */
   end(reason: EndReason): void {
     this.abort(reason)
   }
@@ -64,7 +64,7 @@ export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash
       if (res.req.stream && stream.endReason) ended[stream.endReason]++
     }
     if (res.destroyed)
-      close() // there will be no event: the client has gone before this
+      close() // the client has gone already, so there will be no event
     else res.once('close', close)
     return stream
   }
@@ -97,8 +97,8 @@ export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash
 }
 
 /**
- * Ends the stream if its key is not valid, or was not verified for MAX_UNVERIFIED_MS. It does so while a verification still
- * runs, which may wait seconds for the state of the database, and after one that failed if the next one would come too late.
+ * Ends the stream if its key is not valid, or was not verified for MAX_UNVERIFIED_MS. That time may pass during a
+ * verification, which may wait seconds for the state of the database, or before the next one, if this one fails.
  * @param result of the verification
  * @param minMs how long the verification may take after a pause of the process
  */
@@ -107,7 +107,7 @@ async function endUnlessValid(stream: Stream, result: Promise<boolean>, minMs: n
   const leftMs = () => stream.verifiedAtMs + MAX_UNVERIFIED_MS - performance.now()
   let timer: NodeJS.Timeout | undefined
   function endAfter(ms: number): void {
-    const endOrWait = () => (leftMs() > 1 ? endAfter(leftMs()) : stream.end('unverified')) // another one has succeeded
+    const endOrWait = () => (leftMs() > 1 ? endAfter(leftMs()) : stream.end('unverified')) // waits if another one succeeded
     timer = setTimeout(endOrWait, ms).unref()
   }
   endAfter(Math.max(leftMs(), minMs))

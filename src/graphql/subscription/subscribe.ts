@@ -11,7 +11,7 @@ import type { CreatedEdges } from '../schema/resolvers.ts'
 import { createFormat, type Selection, toSelection } from './events.ts'
 import { requireTransport, type Transport } from './transports.ts'
 
-/** Events that are ready are written together, up to this size: it is what an unread stream costs. */
+/** Events that are ready are written together, up to this size in bytes, which is the memory of an unread stream. */
 const PART_BYTES = 16 * 1024
 
 type Dependencies = Pick<GraphQLDependencies, 'services' | 'streams' | 'observe'>
@@ -20,8 +20,8 @@ type Dependencies = Pick<GraphQLDependencies, 'services' | 'streams' | 'observe'
 export type Subscription = Awaited<ReturnType<ReturnType<typeof createSubscribe>>>
 
 /**
- * Begins subscriptions. Their result is in the context: Yoga would take an iterable apart, and read each event for each
- * stream, where this service reads pages and executes an event once for all streams.
+ * Begins subscriptions, and puts each into the context. If the plugin returned an iterable, Yoga would read each event for
+ * each stream, where this service reads pages of events, and executes an event once for all streams.
  */
 export function useSubscriptions(schema: GraphQLSchema, dependencies: Dependencies): Plugin {
   const subscribe = createSubscribe(schema, dependencies)
@@ -37,13 +37,13 @@ export function useSubscriptions(schema: GraphQLSchema, dependencies: Dependenci
   }
 }
 
-/** @returns begins a valid subscription. It throws ApiError, or GraphQLError for wrong arguments */
+/** @returns a function that begins a valid subscription. It throws ApiError (GraphQLRequestError for arguments) */
 export function createSubscribe(schema: GraphQLSchema, { services, streams, observe }: Dependencies) {
   const format = createFormat(schema)
 
   /**
-   * @returns reads the next events, as soon as there are some. What does not fit into a part is forgotten, and read again when
-   *   the client has taken the part
+   * @returns a function that waits for the next events, and returns a part. Events that do not fit into the part are
+   *   dropped, and read again when the client has taken the part
    */
   function createNextPart(edges: CreatedEdges<Resource>, selection: Selection, transport: Transport, req: Request) {
     const formatEvent = ({ data, errors }: ExecutionResult): string => {
@@ -73,7 +73,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
       schema,
       document,
       operationName: operation.name?.value,
-      variableValues: coerced, // which remain the same when they are coerced again
+      variableValues: coerced, // coerced again, they remain the same
       contextValue: { services, caller: undefined, deadline: req.deadline, subscriber } satisfies GraphQLContext,
     })
     if (!(Symbol.asyncIterator in source)) throw causeOf(source, req)
@@ -87,7 +87,7 @@ function lastEventIdOf({ headers }: Request): string | undefined {
   return String(headers['last-event-id'] ?? '') || undefined
 }
 
-/** Why a subscription could not begin: its arguments, or another cause, such as the header. */
+/** Why a subscription could not begin: its arguments, or another cause, such as `Last-Event-ID`. */
 function causeOf({ errors = [] }: ExecutionResult, req: Request): Error {
   const cause = errors[0]?.originalError
   const error = cause && toApiError(cause)

@@ -13,7 +13,7 @@ export interface Transport {
   complete: string
 }
 
-/** GraphQL over SSE, distinct connections mode. Without `retry:`, on which older clients fail. */
+/** GraphQL over SSE, distinct connections mode. It sends no `retry:`, because older clients fail when they receive it. */
 export const SSE: Transport = {
   contentType: 'text/event-stream; charset=utf-8',
   begin: ':\n\n',
@@ -42,7 +42,7 @@ const TRANSPORTS: Record<string, Transport> = {
   'multipart/mixed; subscriptionSpec=1.0': MULTIPART,
 }
 
-/** A wildcard in `Accept` does not suffice: who sends it rarely expects a response without end. */
+/** A wildcard in `Accept` does not suffice: clients that send it rarely expect a response without end. */
 export function findTransport(req: Request): Transport | undefined {
   const accepted = new Set(req.accepts().map((type) => type.toLowerCase()))
   const named = Object.keys(TRANSPORTS).filter((type) => accepted.has(type.replace(/;.*/, '')))
