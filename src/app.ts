@@ -68,11 +68,11 @@ export function createApp(deps: AppDependencies): Express {
     .enable('strict routing')
     .enable('case sensitive routing')
   app.set('trust proxy', config.TRUSTED_PROXIES ?? false)
-  // Node's limit of 1,000 parameters is off, because it would hide an invalid one. The request line has at most 16 KiB.
+  // `maxKeys: 0`: by default, Node ignores parameters after 1,000, even invalid ones. A request line has at most 16 KiB.
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
   addCommonSteps(app, operations, deps)
 
-  // Hot routes first: each layer of Express in front costs time.
+  // The hot routes come first, because each layer of Express before a route costs time.
   app.use('/v1', admit)
   addRestRoutes(app, operations, config, deps)
   app.get('/graphql', loadShedder.shedForLag, graphiql(trusted))
@@ -87,7 +87,7 @@ export function createApp(deps: AppDependencies): Express {
   })
   addReadRoute(app, '/metrics', (_req, res) => metrics.send(res))
 
-  app.use(loadShedder.shedForLag) // operators' routes above are served under overload, too
+  app.use(loadShedder.shedForLag) // the operators' routes above are served even under overload
   app.get('/', forBrowsers(staticPage('home.html', "style-src 'self'; img-src data:")))
   addAssetRoutes(app)
   addDocsRoutes(app, apis, config)

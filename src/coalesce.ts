@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How long a shared read waits for the one before it, in milliseconds, so that one that hangs delays no other. */
+/** How long a read waits for the previous read of its key, in milliseconds, so that a read that hangs delays no other. */
 export const MAX_WAIT_MS = 100
 
 /**
- * Coalesces concurrent reads with the same key (single-flight with a fresh read). Callers never join a read that has started,
- * since it may predate a write that they know of: meanwhile they share the *next* one. So a result is never older than its
- * request, on any number of instances. Nothing is cached: an error reaches the callers of that read and no others.
+ * Coalesces concurrent reads with the same key (single-flight with a fresh read). A caller never shares a read that has
+ * started, since it may predate a write that the caller knows of: callers that arrive meanwhile share the *next* read. So a
+ * result is never older than its request, on any number of instances. Nothing is cached, not even an error.
  */
 export function createCoalescer<T>() {
   /** The read of each key that has not started. */

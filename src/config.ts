@@ -17,7 +17,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   const { success, data, error } = Environment.safeParse(set)
   if (!success) {
     const problems = error.issues.map(({ path, message }) => `${String(path[0])} ${message}`)
-    throw invalidConfigError([...new Set(problems)].join('; ')) // a list has an issue for each wrong element
+    throw invalidConfigError([...new Set(problems)].join('; ')) // each wrong element of a list has an issue of its own
   }
   if (data.NODE_ENV === 'production' && !data.DATABASE_URL) {
     throw invalidConfigError('DATABASE_URL must be set in production: the embedded database is for development')
@@ -44,6 +44,6 @@ function readSecret(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
-    throw invalidConfigError(`DATABASE_URL_FILE cannot be read: ${(error as Error).message}`) // node:fs throws nothing else
+    throw invalidConfigError(`DATABASE_URL_FILE cannot be read: ${(error as Error).message}`) // node:fs throws only Errors
   }
 }

@@ -21,10 +21,10 @@ export async function prepareDevelopmentDatabase(url: string, service: Service, 
 async function seed(prisma: PrismaClient): Promise<void> {
   if (await prisma.animal.findFirst({ select: { id: true } })) return
   const json = await readFile(new URL('prisma/sample-animals.json', PROJECT), 'utf8')
-  await prisma.animal.createMany({ data: JSON.parse(json) as Prisma.AnimalCreateManyInput[] }) // this repository's file
+  await prisma.animal.createMany({ data: JSON.parse(json) as Prisma.AnimalCreateManyInput[] }) // a file of this repository
 }
 
-/** The key in `DATA_DIR/dev-key`, which the README's curl commands read; a new one if the database does not know it. */
+/** Reads the key in `DATA_DIR/dev-key`, as the README's curl commands do. Stores a new key there if it is not valid. */
 async function developmentKey(keys: Service['keys'], dataDir: string): Promise<string> {
   const file = join(dataDir, 'dev-key')
   const stored = (await readFile(file, 'utf8').catch(() => '')).trim()

@@ -32,7 +32,7 @@ const apiBaseUrl = (name: string) =>
   z
     .string()
     .refine(
-      (url) => /^https:\/\/[^\s?#@]+\/v1$/.test(url) && URL.canParse(url), // with @ it would publish credentials
+      (url) => /^https:\/\/[^\s?#@]+\/v1$/.test(url) && URL.canParse(url), // the OpenAPI document would publish credentials
       'must be a URL without credentials that begins with https:// and ends with /v1',
     )
     .optional()
@@ -69,7 +69,10 @@ const origins = list
   .transform((all) => (all.join() === '*' ? ('*' as const) : all))
   .optional()
 
-/** The environment variables of the service and its command lines, except OpenTelemetry's `OTEL_*`. `--help` and docs/configuration.md are generated. */
+/**
+ * The environment variables of the service and its command lines, except OpenTelemetry's `OTEL_*`. `--help` and
+ * docs/configuration.md are generated from these descriptions.
+ */
 export const Environment = z.object({
   NODE_ENV: oneOf('development', 'test', 'production')
     .default('development')
@@ -138,7 +141,7 @@ export const Environment = z.object({
   ),
 })
 
-/** Variables of earlier versions. One that is still set is a line in the log at the start. */
+/** Variables of earlier versions. At startup, the service logs a warning for each of them that is still set. */
 export const REMOVED_VARIABLES = [
   'RATE_LIMIT_STORE',
   'WORKERS',

@@ -43,18 +43,18 @@ export interface FieldError {
   message: string
 }
 
-/** The codes of what a client may send again at once: their errors have `Retry-After: 1` by default. */
+/** The codes after which a client may send the same request again: these errors have `Retry-After: 1` by default. */
 const RETRYABLE = new Set<ErrorCode>(['ABORTED', 'RESOURCE_EXHAUSTED', 'UNAVAILABLE'])
 
 /**
- * An error as both APIs return it (specification §7), with the headers that HTTP requires. One that is thrown for many
- * requests is a constant: to capture a stack trace costs a sixth of the time of a rejection.
+ * An error as both APIs return it (specification §7), with the headers that HTTP requires. An error that is thrown for
+ * many requests is created once, as a constant: capturing a stack trace takes a sixth of the time of a rejection.
  */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly status: number
   readonly headers: Record<string, string>
-  /** The wrong members, for INVALID_ARGUMENT: GraphQL has them in `extensions`. */
+  /** The wrong members of the request, for INVALID_ARGUMENT. A GraphQL error has them in `extensions`. */
   readonly fields: FieldError[] | undefined
 
   /** @param message the description of the code by default */
@@ -76,7 +76,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Maps what either API throws. @param options.mayHaveExecuted a write was sent: after a lost connection 504 */
+/** Maps what either API throws. @param options.mayHaveExecuted whether a write was sent: then a lost connection is a 504 */
 export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof z.ZodError) return invalidArgumentError(error.issues)
@@ -90,7 +90,7 @@ export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): Ap
   return new ApiError('INTERNAL', 'Internal server error.', { cause: error })
 }
 
-/** Why a database that is available has refused a statement. */
+/** Why a database that is available has refused a statement; undefined for all other errors. */
 function refusalOf(error: unknown): string | undefined {
   if (isLockTimeout(error)) return 'A lock in the database was not released in time'
   if (isSchemaOutdated(error)) return 'The database schema is out of date'
@@ -110,7 +110,7 @@ export function outcomeUnknownError(cause: unknown): ApiError {
   return new ApiError('DEADLINE_EXCEEDED', message, { cause })
 }
 
-/** "name: must be …; categoryId: must be …". @param argument prefix of their paths: GraphQL's argument, none in REST */
+/** Its message is "name: must be …; categoryId: must be …". @param argument of GraphQL that begins the fields' paths */
 export function invalidArgumentError(issues: FieldError[], argument: string[] = []): ApiError {
   const fields = issues.slice(0, MAX_FIELDS)
   const texts = fields.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message))

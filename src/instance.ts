@@ -13,7 +13,7 @@ import { createService, type Service, type ServiceOptions } from './service.ts'
 import { createThrottledLog } from './telemetry/logger.ts'
 import { startTracing } from './telemetry/tracing.ts'
 
-/** A second signal within this time is the same Ctrl-C: `npm` and `node --watch` pass it on, too. In milliseconds. */
+/** A second signal within this time, in milliseconds, is from the same Ctrl-C, which `npm` and `node --watch` pass on. */
 const SAME_SIGNAL_MS = 2_000
 
 interface InstanceOptions extends Pick<ServiceOptions, 'config' | 'log' | 'limits'> {
@@ -35,7 +35,7 @@ export async function runInstance(options: InstanceOptions): Promise<void> {
   log.info('stopped')
 }
 
-/** @returns the first of SIGTERM, SIGINT and SIGHUP. A SIGTERM or SIGINT that follows ends the process at once */
+/** @returns the first of SIGTERM, SIGINT and SIGHUP. After SAME_SIGNAL_MS, SIGTERM and SIGINT end the process at once */
 function receiveSignal(): Promise<string> {
   return new Promise((resolve) => {
     let firstAtMs: number | undefined
@@ -48,7 +48,7 @@ function receiveSignal(): Promise<string> {
   })
 }
 
-/** Opens the database, builds the service, listens and prints the banner. @returns shuts all of it down */
+/** Opens the database, builds the service, listens and prints the banner. @returns a function that shuts all of it down */
 async function start({ config, env, log, limits }: InstanceOptions, wait: LockOptions): Promise<() => Promise<void>> {
   const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
   const trusted = mode === 'off' || !file ? undefined : { mode, byHash: await readManifest(file) }
@@ -103,7 +103,7 @@ function startupBanner(port: number, devKey: string | undefined, { DATA_DIR, TRU
 `
 }
 
-/** Migrates, and tries again while the database is unavailable. After another failure `/readyz` stays 503. */
+/** Applies migrations, and tries again while the database is unavailable. After any other failure `/readyz` stays 503. */
 async function migrateWhenReachable(url: string, log: Logger, { onWait }: LockOptions): Promise<void> {
   const warn = createThrottledLog(log, 60_000)
   for (;;) {

@@ -1,10 +1,10 @@
-/** @returns the result of `create`, which is called once, when it is needed */
+/** @returns a function that returns the result of `create`, which its first call creates */
 export function lazy<T>(create: () => T): () => T {
   let result: { value: T } | undefined
   return () => (result ??= { value: create() }).value
 }
 
-/** @returns the result of `create` for an object, which is called once for each, as long as the object is kept */
+/** @returns a function that calls `create` once for each object, and keeps the result as long as the object is in memory */
 export function lazyFor<K extends object, T>(create: (key: K) => T): (key: K) => T {
   const results = new WeakMap<K, { value: T }>()
   return (key) => {

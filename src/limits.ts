@@ -1,9 +1,9 @@
 import type { Config } from './config.ts'
 
-/** What bounds clients and overload, beside the configuration. Times are in milliseconds. */
+/** The limits of clients and of overload that the configuration does not set. */
 const LIMITS = {
   rateLimitWindowS: 60,
-  /** Failed authentications in a window of one IP address (IPv6: of one /64 network). */
+  /** Maximum number of failed authentications of one IP address (IPv6: of one /64 network) in a window. */
   failedAuthentications: 12_000,
   /** New requests are shed while more requests than this wait for a connection or for the next batch. */
   shedQueueLength: 1_000,
@@ -15,19 +15,19 @@ const LIMITS = {
   turnWaitMs: 500,
   /** How long the headers of a request may take to arrive, at most REQUEST_TIMEOUT_MS. */
   headersTimeoutMs: 10_000,
-  /** Open subscriptions of one client and process. */
+  /** Maximum number of open subscriptions of one client in one process. */
   streamsPerClient: 5_000,
-  /** How long a client may take none of the data that waits for it; of a response, at least as `responseSpareMs` says. */
+  /** How long a client may read none of the data that waits for it. A response has longer: see `responseSpareMs`. */
   writeTimeoutMs: 30_000,
-  /** How much longer than REQUEST_TIMEOUT_MS a client may take none of a response. */
+  /** A client may read none of a response for `writeTimeoutMs`, and at least for REQUEST_TIMEOUT_MS and this time. */
   responseSpareMs: 5_000,
   /** How long the verification of the key of a stream may take, the wait for a connection included. */
   verifyTimeoutMs: 500,
 }
 
 /**
- * The time of a statement (`lock_timeout` and `statement_timeout` of PostgreSQL), of its response, and of the wait for a
- * connection; for that of counts four times as long, because they wait for each other.
+ * The maximum time of a statement in PostgreSQL (`lock_timeout` and `statement_timeout`), of its response, and of the wait
+ * for a connection. Counts may wait four times as long for a connection, because they wait for each other.
  */
 export type DatabaseTimeouts = Record<
   `${'lock' | 'statement' | 'query' | 'checkout' | 'countCheckout'}TimeoutMs`,

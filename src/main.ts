@@ -6,8 +6,8 @@ import { OperatorError } from './operator-error.ts'
 import { createLogger } from './telemetry/logger.ts'
 
 /**
- * A start warns below this limit of the heap, in MB, with the young generation: `--max-old-space-size=96` makes it 120.
- * Under load the service ran out with 40.
+ * The service logs a warning at startup if the limit of its heap, with the young generation, is below this number of MB.
+ * `--max-old-space-size=96` makes the limit 120. Under load, the service ran out of memory with 40.
  */
 const MIN_HEAP_MB = 112
 
@@ -20,7 +20,7 @@ await runProgram(async (env) => {
   for (const name of REMOVED_VARIABLES) if (env[name]) log.warn(`${name} is not read any more: see the changelog`)
   const heapMb = Math.round(getHeapStatistics().heap_size_limit / 1_048_576)
   if (heapMb < MIN_HEAP_MB) log.warn({ heapMb }, 'the heap is too small for load: set --max-old-space-size=96 or more')
-  // The libraries of the service take most of the time of a start. A mistake in the configuration is reported without them.
+  // Loading the libraries of the service takes most of the time of a start, so the configuration is checked before that.
   const { runInstance } = await import('./instance.ts')
   await runInstance({ config, env, log })
 }, describeEnvironment)

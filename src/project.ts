@@ -9,13 +9,13 @@ export const NAMESPACE = 'petstore'
 /** What each API key begins with. */
 export const KEY_PREFIX = 'pets_'
 
-/** The project's folder, which has package.json, prisma/ and dist/: src/ and what the build makes of it are directly below. */
+/** The project's folder, with package.json and prisma/. Both src/ and dist/ are directly below it, so `..` leads here. */
 export const PROJECT = new URL('..', import.meta.url)
 
-/** Version of the service; the interface of REST has its own. */
+/** Version of the service. The interface of REST has a version of its own. */
 export const version: string = JSON.parse(readFileSync(new URL('package.json', PROJECT), 'utf8')).version
 
-/** The column of `idempotency_key` in which version 1, with a single resource, keeps the id of what a key has created. */
+/** The column of `idempotency_key` in which version 1, with a single resource, stores the id of a key's item. */
 export const VERSION_1_ID = 'animal_id'
 
 /** The names of the service in its documents. */

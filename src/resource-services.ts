@@ -31,7 +31,7 @@ export function createResourceServices(resources: Resource[], database: Database
     },
     lagMs: max(({ reader }) => reader.lagMs()),
     gapWaits: () => feeds.reduce((sum, { reader }) => sum + reader.gapWaits(), 0),
-    /** By how much the largest id of a resource is above the last one of its sequence. */
+    /** By how much the largest id of a resource is above the last id of its sequence: the maximum of all resources. */
     sequenceBehind: max(({ sequence }) => Number(sequence.highest - sequence.last)),
     sequenceCacheSize: max(({ sequence }) => Number(sequence.cacheSize)),
     checkSequences: () => feeds.forEach((feed) => feed.checkSequence()),

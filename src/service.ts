@@ -26,10 +26,10 @@ import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 import type { CheckedDatabase, Observe } from './telemetry/observation.ts'
 import type { RecordSpan } from './telemetry/tracing.ts'
 
-/** A host without a probe of `/readyz` learns of an outage, and of wrong settings, from the log. */
+/** Interval of a check, in milliseconds, that logs outages and wrong settings even where nothing probes `/readyz`. */
 const DATABASE_CHECK_MS = 60_000
 
-/** A request waits for open transactions for this part of its deadline, and says so when they have not ended. */
+/** A request waits for open transactions for this part of its deadline, which leaves time to report that they are open. */
 const SETTLE_SHARE = 0.6
 
 /** Streams end within this part of the drain timeout. */
@@ -109,7 +109,7 @@ export function createService(options: ServiceOptions) {
       void checkDatabase()
       return server.listen(port, host)
     },
-    /** Shuts down gracefully, in the two times of `HttpServer.close`. */
+    /** Shuts down gracefully. `HttpServer.close` describes the two times. */
     stop: (drainDelayMs: number, drainTimeoutMs: number) => (stopping ??= stop(drainDelayMs, drainTimeoutMs)),
   }
 }
@@ -127,7 +127,7 @@ function openDatabase({ config, databaseUrl }: ServiceOptions, limits: Limits, o
   return createDatabase({ url: databaseUrl, size, timeouts: limits, replicaUrls, observe })
 }
 
-/** What `/readyz` responds. The log has each change of it, and the sequence of ids is checked at the same times. */
+/** Reads the state for `/readyz`, and logs each change of it. If there is no problem, the sequences of ids are checked. */
 function createHealth(
   pool: Pool,
   resources: Resource[],
@@ -152,7 +152,7 @@ function createHealth(
   }
 }
 
-/** Runs each job in its interval; one that fails runs again. @returns stops all jobs */
+/** Runs each job at its interval, even after the job has failed. @returns a function that stops all jobs */
 function startJobs(observe: Observe, jobs: [everyMs: number, run: () => Promise<unknown>][]): () => void {
   const onError = (error: unknown) => observe({ type: 'job-failed', error })
   const timers = jobs.map(([everyMs, run]) => setInterval(() => void run().catch(onError), everyMs).unref())

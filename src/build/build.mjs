@@ -1,7 +1,7 @@
-// Generates the Prisma client, builds the pages and bundles the programs to dist/. What dist/ has from an earlier build
-// stays: a running service may still load it.
+// Generates the Prisma client, builds the pages and bundles the programs to dist/. Files of an earlier build stay in dist/,
+// because a running service may still load them.
 //   --watch  bundles again and restarts the service whenever a TypeScript file changes
-//   --tests  bundles also the service whose limits tests change
+//   --tests  bundles also the service for tests, which change its limits
 //   --check  builds nothing; fails if dist/ does not exist
 import './node-version.mjs'
 import { existsSync } from 'node:fs'
@@ -11,7 +11,6 @@ import { root } from './files.mjs'
 process.on('uncaughtException', explainAccess)
 
 const programs = { main: 'src/main.ts', 'cli/keys': 'src/cli/keys.ts', 'cli/migrate': 'src/cli/migrate.ts' }
-// The service for tests, which change its limits.
 if (process.argv.includes('--tests')) programs['test/service'] = 'test/support/service.ts'
 const canBuild = existsSync(join(root, 'node_modules/rolldown')) // a production installation has no tools
 
@@ -26,7 +25,7 @@ const { bundle, bundleAndRun } = await import('./bundle.mjs')
 if (process.argv.includes('--watch')) await bundleAndRun(programs, 'dist', 'dist/main.js')
 else await bundle(programs, 'dist')
 
-/** Prints one line for files of another user, such as those of a build by root. @throws any other error */
+/** Explains in one line that files belong to another user, such as those of a build by root. @throws any other error */
 function explainAccess(error) {
   if (!error.path || !['EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error
   const path = relative(root, error.path)

@@ -1,5 +1,5 @@
 // Bundles programs with their libraries, so that Node loads thirty files instead of a thousand: a start takes half of the
-// CPU time, and a deployment needs no node_modules/. Types are not checked: `npm run lint` does.
+// CPU time, and a deployment needs no node_modules/. It does not check types: `npm run lint` does.
 import { spawn } from 'node:child_process'
 import { build, watch } from 'rolldown'
 import { replace, root } from './files.mjs'
@@ -9,8 +9,8 @@ const options = (programs, dir) => ({
   cwd: root,
   input: programs,
   platform: 'node',
-  external: ['pg-native'], // an option of pg, which is not installed
-  // Elsewhere than in production, GraphQL.js also compares the names of classes, for 2 % of the time of a request.
+  external: ['pg-native'], // an optional dependency of pg that is not installed
+  // Unless NODE_ENV is production, GraphQL.js also compares the names of classes, which takes 2 % of the time of a request.
   transform: { define: { 'process.env.NODE_ENV': '"production"' } },
   output: { dir, format: 'esm', sourcemap: true, sourcemapExcludeSources: true, chunkFileNames: '[name].js' },
 })
@@ -24,7 +24,7 @@ export async function bundle(programs, dir) {
   for (const { fileName, code, source } of output) replace(`${dir}/${fileName}`, code ?? source)
 }
 
-/** Bundles on every change. Starts a program after the first time; Node restarts it when its files change. */
+/** Bundles on every change. Starts the program after the first bundle; Node restarts it when its files change. */
 export async function bundleAndRun(programs, dir, program) {
   const watcher = watch(options(programs, dir))
   let child
@@ -35,5 +35,5 @@ export async function bundleAndRun(programs, dir, program) {
     const args = ['--watch', '--enable-source-maps', program]
     child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit' }).on('exit', () => watcher.close())
   })
-  process.on('SIGINT', () => {}) // the terminal signals the program, too
+  process.on('SIGINT', () => {}) // the terminal also signals the program, whose exit ends this process
 }

@@ -1,15 +1,15 @@
-// Generates the Prisma client, unless it is current. npm runs this after each installation, and the build does.
+// Generates the Prisma client, unless it is current. npm runs this after each installation, and each build runs it.
 import './node-version.mjs'
 import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { read, replace, root } from './files.mjs'
 
-/** The version of Prisma and the model from which the client was generated. Written last, in case of an interruption. */
+/** A file with the Prisma version and model of the client. Written last, so that an interrupted generation is repeated. */
 const STAMP = 'src/database/generated/generated-from'
 
-// The Prisma CLI is installed as `prisma-cli`: `prisma` is an optional peer dependency of @prisma/client, which npm would
-// keep in production, with its 200 MB of dependencies.
+// The Prisma CLI is installed as `prisma-cli`. As `prisma`, it would be an optional peer dependency of @prisma/client, and
+// npm would keep it in production, with its 200 MB of dependencies.
 const cli = 'node_modules/prisma-cli'
 if (existsSync(join(root, cli))) {
   const { version, bin } = JSON.parse(read(`${cli}/package.json`))

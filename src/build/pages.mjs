@@ -1,5 +1,5 @@
-// Builds the pages, GraphiQL, the API reference and the home page, into dist/public/: HTML without inline scripts, and the
-// assets that it refers to, named by their content so that clients may cache them forever. Each file has compressed variants.
+// Builds the pages (GraphiQL, the API reference and the home page) into dist/public/: HTML without inline scripts, and its
+// assets, whose names contain a hash so that clients may cache them forever. Each file but images has compressed variants.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -13,7 +13,7 @@ const require = createRequire(import.meta.url)
 /** Brotli's highest level would take 15 seconds for GraphiQL, and save 8 %. */
 const BROTLI_LEVEL = 9
 
-/** Assets of several files: fewer requests that can fail under load. */
+/** Assets and the files that each consists of. With fewer assets, fewer requests can fail under load. */
 const BUNDLES = {
   'docs.js': ['pages/key.js', 'rest/docs/start.js'],
   'docs.css': ['pages/header.css', 'rest/docs/page.css'],
@@ -25,7 +25,7 @@ write('graphql.html', graphiqlPage())
 write('docs.html', page('rest/docs/page.html').replace('HEADER', header('docs')))
 write('home.html', page('pages/home.html').replace('VERSION', require('../../package.json').version))
 
-/** GraphiQL as graphql-yoga renders it, with the field for the API key, and its inline parts as assets. */
+/** GraphiQL as graphql-yoga renders it, with the field for the API key. Its inline scripts and styles are assets. */
 function graphiqlPage() {
   const examples = graphiqlExamples()
   const first = JSON.stringify(examples[0].query)
@@ -52,7 +52,7 @@ function graphiqlExamples() {
   }))
 }
 
-/** A page with the URLs of its assets: bundles and files of Swagger UI. */
+/** A page in which the URLs of assets (BUNDLES, and files of Swagger UI) replace their names. */
 function page(file) {
   return source(file).replace(/(?<=(?:href|src)=")[^"]+\.(?:css|js|png)(?=")/g, (name) => {
     const content = BUNDLES[name]?.map(source).join('') ?? readFileSync(require.resolve(`swagger-ui-dist/${name}`))
@@ -74,7 +74,7 @@ function asset(name, content) {
   return path
 }
 
-/** Writes a file after its compressed variants, unless it is there: to compress GraphiQL takes a second. */
+/** Writes a file after its compressed variants, unless the same file exists: compressing GraphiQL takes a second. */
 function write(name, content) {
   const path = `dist/public/${name}`
   const bytes = Buffer.from(content)

@@ -130,7 +130,7 @@ function formatMinute(date: Date | null): string {
   return date?.toISOString().slice(0, 16).replace('T', ' ') ?? '-'
 }
 
-/** @param columns the cell of a key, by title */
+/** @param columns by title, a function that returns the cell of a key */
 function printTable(keys: KeyInfo[], columns: Record<string, (key: KeyInfo) => string>) {
   const rows = [Object.keys(columns), ...keys.map((key) => Object.values(columns).map((cell) => cell(key)))]
   const widths = Object.keys(columns).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))

@@ -7,10 +7,10 @@ type Run = (env: NodeJS.ProcessEnv, args: string[]) => Promise<void>
 /** Executes the program of this process, then exits, with code 1 after an error. */
 export async function runProgram(run: Run, help: () => string): Promise<never> {
   if (!(await execute(run, help, process.env, process.argv.slice(2)))) process.exitCode = 1
-  process.exit() // whatever timers are left
+  process.exit() // does not wait for the timers that are left
 }
 
-/** Prints a line, and waits until stdout has taken it: an exit discards what a pipe has not. @throws OperatorError */
+/** Prints a line, and waits until stdout has taken it, because an exit would discard the rest. @throws OperatorError */
 export function print(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const { stdout } = process
@@ -24,8 +24,8 @@ export function print(text: string): Promise<void> {
 }
 
 /**
- * Executes a program. `--help` prints the help and does nothing else. Of an OperatorError only the message is printed, and
- * never an API key, since an argument in the wrong place may be one.
+ * Executes a program. `--help` prints the help and does nothing else. Of an OperatorError only the message is printed. No
+ * error is printed with an API key, which may have been an argument in the wrong place.
  * @returns whether it succeeded
  */
 export async function execute(run: Run, help: () => string, env: NodeJS.ProcessEnv, args: string[]): Promise<boolean> {

@@ -1,4 +1,4 @@
-// Puts this address into the commands, and reads whether the service is ready.
+// Puts the address of this page into the commands, and shows whether the service is ready.
 for (const command of document.querySelectorAll('pre')) {
   command.textContent = command.textContent.replace('http://localhost:4000/', new URL('.', document.baseURI))
 }

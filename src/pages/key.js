@@ -4,7 +4,7 @@
 // `npm start` prints links that end in `#key=<API key>`. Browsers never send the fragment of a URL to the server
 // (RFC 9110 §7.1), so only this script reads the key in it. All other fragments are ignored.
 {
-  // "Clear data" in GraphiQL's settings removes everything named graphiql:, so the key, too.
+  // "Clear data" in GraphiQL's settings removes all items whose names begin with graphiql:, and so the key.
   const KEY = 'graphiql:pet-store:key'
   const field = document.getElementById('key')
   field.value = localStorage.getItem(KEY) ?? ''
@@ -26,7 +26,7 @@
   takeKeyFromFragment()
   addEventListener('hashchange', takeKeyFromFragment) // the link was opened in a tab that already shows the page
 
-  // Runs after GraphiQL's own listener of the button "Clear data", which reports nothing.
+  // GraphiQL does not report that "Clear data" was clicked. This listener of all clicks runs after GraphiQL's own.
   addEventListener('click', () => {
     if (document.activeElement !== field) field.value = localStorage.getItem(KEY) ?? ''
   })
