@@ -1,10 +1,10 @@
 import type { IRouter, Request, RequestHandler, Response } from 'express'
 import { ApiError } from '../errors.ts'
 
-/** What the routes handle, each some of them, beside OPTIONS. */
+/** The methods of the routes. Each route handles some of them, and OPTIONS. */
 export const METHODS = ['GET', 'HEAD', 'POST']
 
-/** The value of `Allow`: every route handles OPTIONS. */
+/** The value of `Allow` for a route with these methods. Every route also handles OPTIONS. */
 export function allow(methods: string[]): string {
   return [...methods, 'OPTIONS'].join(', ')
 }

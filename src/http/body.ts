@@ -6,13 +6,14 @@ import type { KeptBytes } from './kept-bytes.ts'
 
 export const MAX_BODY_BYTES = 64 * 1024
 
-/** Each piece of a body, a chunk above all, costs the time of a small request, and memory beside its bytes. */
+/** How many pieces (chunks, or reads from the socket) a body may have. Each takes the time of a small request. */
 const MAX_PIECES = 512
+/** What each piece takes in memory, beside its own bytes. */
 const PIECE_BYTES = 512
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Receives a JSON body, for both APIs. Fails with 415, 413, 429, 503 (before the end of the body) or 400. */
+/** Receives a JSON body, for both APIs. Fails with 415, 413, 429 or 503, all before the end of the body, or with 400. */
 export async function receiveBody(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buffer> {
   requireJsonType(req)
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE')
@@ -38,7 +39,7 @@ function requireJsonType(req: Request): void {
   const transfer = (req.headers['transfer-encoding'] ?? 'chunked').toLowerCase()
   if (type !== 'application/json' || !isUtf8 || encoded || transfer !== 'chunked') {
     const message = 'The body must be application/json in UTF-8, without Content-Encoding.'
-    // Accept-Encoding says that the coding was wrong, and nothing else (RFC 9110 §12.5.3).
+    // A 415 for another reason than the content coding must not have Accept-Encoding (RFC 9110 §12.5.3).
     const headers = { 'Accept-Post': 'application/json', ...(encoded && { 'Accept-Encoding': 'identity' }) }
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', message, { headers })
   }
@@ -59,7 +60,7 @@ function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buf
     }
     const fail = (error: ApiError) => {
       req.off('data', onData) // discards what follows
-      pieces = [] // the listeners stay as long as the connection
+      pieces = [] // frees them: the listeners live as long as the connection
       reject(error)
     }
     req.once('bodyError', fail).on('data', onData)

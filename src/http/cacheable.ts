@@ -13,7 +13,7 @@ export function toCacheable(json: string, variant = ''): CacheableResponse {
   return { json, etag: `"${hash('sha256', variant + json, 'base64url').slice(0, 22)}"` }
 }
 
-/** Sends a read with its ETag: 304 when `If-None-Match` has it (RFC 9110 §13.1.2). */
+/** Sends the response to a read with its ETag, or 304 if `If-None-Match` has that ETag (RFC 9110 §13.1.2). */
 export function sendCacheable(req: Request, res: Response, response: CacheableResponse, mediaType?: string): void {
   const { json, etag, link } = response
   res.setHeader('Cache-Control', 'private, no-cache')
@@ -25,7 +25,7 @@ export function sendCacheable(req: Request, res: Response, response: CacheableRe
 
 /**
  * Whether `If-None-Match` has the ETag, by weak comparison (RFC 9110 §13.1.2). Express's `req.fresh` returns false for
- * `Cache-Control: no-cache`, which fetch sends.
+ * `Cache-Control: no-cache`, which fetch adds to a request with `If-None-Match`.
  */
 export function etagMatches(ifNoneMatch: string | undefined, etag: string): boolean {
   const tags = ifNoneMatch?.split(',').map((tag) => tag.trim().replace(/^W\//, '')) ?? []

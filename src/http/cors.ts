@@ -25,7 +25,7 @@ const LOCALHOST = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
  * `cors` (2.8.6) treats every OPTIONS as a preflight, and allows methods and headers to origins that are not allowed.
  */
 export function allowOrigins(origins: AllowedOrigins, req: Request, res: Response): void {
-  // A response to a request without Origin varies, too: a cache must not give it to a page.
+  // Even a response to a request without Origin varies: a cache must not give that response to a page.
   if (origins !== '*') res.vary('Origin')
   const allowed = toAllowedOrigin(origins, req.headers.origin)
   if (allowed === undefined) return

@@ -6,7 +6,7 @@ export class Deadline {
   #extraMs = 0
   readonly #beganAtMs = performance.now()
   #databaseMs = 0
-  /** Waits in progress, which may overlap, and when the first of them began. */
+  /** How many waits are in progress (they may overlap), and when the first of them began. */
   #waiting = 0
   #waitingSinceMs = 0
 
@@ -57,7 +57,7 @@ export class Deadline {
     }
   }
 
-  /** Awaits work shared with other requests. Adds the database time that it reports, or the whole wait when it fails. */
+  /** Awaits work that requests share. Adds the database time that the work reports or, if it fails, the whole wait. */
   async runShared<T extends { databaseMs: number }>(work: () => Promise<T>): Promise<T> {
     const beganAtMs = performance.now()
     try {

@@ -1,24 +1,24 @@
 import type { Response } from 'express'
 
-/** A double holds all integers below it. */
+/** A double holds every integer below this limit. */
 const EXACT_LIMIT = 2 ** 53
 
 /** Matches numbers of more than 15 significant digits: a double does not hold all of them. */
 const LONG_NUMBER = /[1-9](?:\.?\d){15}/
 
-/** Matches every text with a number that a double may not hold: it has 16 digits, a fraction or an exponent. */
+/** Matches every text with a number that a double may not hold. Such a number has 16 digits, a fraction or an exponent. */
 const MAY_BE_ROUNDED = /\d{16}|\d[.eE]/
 
-/** How many numbers of a text are read exactly. Further ones are NaN, which bounds the CPU time. */
+/** How many numbers of a text that a double may not hold are read exactly. Further ones are NaN, to bound the CPU time. */
 const MAX_EXACT_NUMBERS = 256
 
-/** Text of a number that becomes NaN. */
+/** The text of a number that becomes NaN: JSON.parse reads Infinity, which is no position in `exact`. */
 const REJECTED = '1e999'
 
-/** A whole number token of RFC 8259 §6. */
+/** Matches a token that is a number as a whole (RFC 8259 §6). */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** Whether a character is part of numbers, by its code. */
+/** By the code of a character: whether numbers may contain it. */
 const isInNumber = Array.from({ length: 128 }, (_, code) => '0123456789+-.eE'.includes(String.fromCharCode(code)))
 
 /** A number with more trailing zeros cannot be an int64. Skipping its exact conversion bounds the CPU time. */
@@ -35,11 +35,11 @@ export function parseJson(text: string): unknown {
   const exact: (number | bigint)[] = []
   const marked = markNumbers(text, exact)
   const root: [unknown] = [JSON.parse(marked)]
-  if (exact.length > 0 || marked !== text) restoreNumbers(root, exact) // a marked 2^53 is the same text
+  if (exact.length > 0 || marked !== text) restoreNumbers(root, exact) // the mark of a leading 2^53 is the same text
   return root[0]
 }
 
-/** Replaces each number that JSON.parse would round by the text of a multiple of EXACT_LIMIT, in order of `exact`. */
+/** Replaces each number that JSON.parse may round by a mark: EXACT_LIMIT times its position in `exact`, counted from 1. */
 function markNumbers(text: string, exact: (number | bigint)[]): string {
   let marked = ''
   let copied = 0
@@ -69,15 +69,15 @@ function markNumber(token: string, exact: (number | bigint)[]): string {
   return String(EXACT_LIMIT * exact.push(exactNumber(token, double)))
 }
 
-/** Replaces the numbers of that size in a value. A loop, since JSON.parse takes any depth. */
+/** Replaces the marks (numbers from EXACT_LIMIT on) by the exact values. A loop, since JSON.parse takes any depth. */
 function restoreNumbers(root: object, exact: (number | bigint)[]): void {
   const open = [root as Record<PropertyKey, unknown>] // arrays are objects
   for (let parent = open.pop(); parent; parent = open.pop()) {
     const names = Array.isArray(parent) ? parent : Object.keys(parent)
     for (let n = 0; n < names.length; n++) {
       const key = names === parent ? n : names[n] // an iterator of keys takes several times as long for arrays
-      const value = parent[key]
-      if (typeof value === 'object' && value) open.push(value as typeof parent) // of any type
+      const value = parent[key] // if it is an object, its members have any type
+      if (typeof value === 'object' && value) open.push(value as typeof parent)
       else if (typeof value === 'number' && value >= EXACT_LIMIT) {
         parent[key] = exact[value / EXACT_LIMIT - 1] ?? Number.NaN
       }
@@ -98,8 +98,8 @@ function exactNumber(token: string, double: number): number | bigint {
 }
 
 /**
- * Serialises to JSON, with bigints as exact integers. Members that are null or undefined are omitted. The names of members
- * are those of the contract, which need no escaping: to escape each takes a third of the time for a page.
+ * Serialises to JSON, with bigints as exact integers. Members that are null or undefined are omitted. Names of members
+ * are not escaped: those of the contract need no escaping, which would take a third of the time for a page.
  */
 export function toJson(value: unknown): string {
   if (typeof value === 'bigint') return value.toString()

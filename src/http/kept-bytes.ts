@@ -32,35 +32,35 @@ interface Client {
 interface Entry {
   bytes: number
   readonly client: Client
-  /** A response that its client has not read, and not a request. */
+  /** Whether this is a response that its client has not read. Otherwise it is a request. */
   readonly isResponse: boolean
   onDrop(error: ApiError): void
 }
 
 /**
- * Bounds the memory that clients make the process keep: bodies that are arriving, requests that wait before their price is
- * known, and responses that are not read. Above the bound of a client, its arriving body is rejected, or its oldest
- * unread response is cut. Above the bound of the process, the client that holds most loses what is oldest, so that others
- * are served. What the kernel's buffers take does not count, nor do responses without a key: they are small, or share one
- * copy.
+ * Bounds the memory that clients make the process keep: bodies that are arriving, requests that wait before their cost is
+ * known, and responses that are not read. If a request takes its client above the client's bound, that request is
+ * rejected. If a response does, the client's oldest unread response is cut. Above the bound of the process, the client that
+ * holds most loses its oldest request or response, so that other clients are served. What the kernel's buffers take does
+ * not count, nor do responses to requests without a key: they are small, or share one copy.
  */
 export class KeptBytes {
   readonly #clients = new Map<bigint, Client>()
   #bytes = 0
 
   /**
-   * Counts the head of a request, which stays while its body arrives or it waits, and so many bytes besides.
-   * @param onDrop called, at once or later, with the error that rejects the request; its bytes are released then
+   * Counts `bytes` and the head of a request, which stays in memory while the body arrives or the request waits.
+   * @param onDrop called, at once or later, with the error that rejects the request, when its bytes have been released
    */
   hold(res: ServerResponse, bytes: number, onDrop: (error: ApiError) => void): Hold {
     return this.#open(res, headBytes(res) + bytes, false, onDrop)
   }
 
-  /** Counts a response that was ended, unless the system has taken all of it. Cuts its connection, or others. */
+  /** Counts an ended response until the system has taken all of it. Above a bound, its connection or another is cut. */
   holdUnread(res: ServerResponse): void {
     const req = res.req as Request // the app's requests are Express's
     if (!req.caller || res.writableLength === 0) return
-    // A string's length is not in bytes. The response to HEAD has no body.
+    // Content-Length is exact: writableLength counts characters of strings. A response to HEAD has no body.
     const length = req.method === 'HEAD' ? undefined : res.getHeader('Content-Length')
     this.#open(res, Number(length ?? res.writableLength), true, ({ code }) => {
       req.errorCode ??= code
@@ -73,7 +73,7 @@ export class KeptBytes {
     const client = this.#clients.get(clientId) ?? { id: clientId, bytes: 0, entries: new Set() }
     const entry = { bytes: 0, client, isResponse, onDrop }
     const release = () => this.#release(entry)
-    // When it is destroyed, `close` was emitted, and it counts nothing.
+    // A response that is destroyed has emitted `close` already, which would have released its bytes: it counts nothing.
     if (!res.destroyed) {
       this.#clients.set(clientId, client)
       client.entries.add(entry)

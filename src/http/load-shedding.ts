@@ -30,7 +30,7 @@ export function createLoadShedder(
     shedIfLate()
   }
 
-  /** Sheds a request that does not use the database, whose queue says nothing about it. */
+  /** Sheds a request that does not use the database. The queue for the database says nothing about such a request. */
   const shedForLag: RequestHandler = (_req, _res, next) => {
     shedIfLate()
     next()

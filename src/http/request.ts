@@ -22,7 +22,7 @@ declare module 'express-serve-static-core' {
     /** Identifies the request in the log and to the client (`X-Request-Id`). */
     id: string
     deadline: Deadline
-    /** The template of its route; `other` for an unknown path. Logs, metrics and spans name it, and not the path. */
+    /** The template of the route; `other` for an unknown path. Logs, metrics and spans name the template, not the path. */
     routeTemplate: string
     /** Set by `authenticate`. */
     caller?: Caller
@@ -30,7 +30,7 @@ declare module 'express-serve-static-core' {
     bodyText?: string
     /** The selected GraphQL operation. Its name is untrusted: the client chose it. */
     operation?: { type: string; name: string | undefined }
-    /** The response is a stream: how many events it has sent, when it began, in milliseconds, and why it has ended. */
+    /** Set for a stream: how many events it has sent, how many milliseconds after the request it began, why it ended. */
     stream?: { readonly events: number; readonly beganMs: number; readonly endReason: string | undefined }
     errorCode?: ErrorCode
   }
@@ -44,12 +44,12 @@ declare module 'node:http' {
 }
 
 /**
- * Clients send at most some hundred characters. To compare thousands of media types with those of the service takes
- * milliseconds, before the client has a turn and also without a key.
+ * A longer Accept or Accept-Encoding is ignored: clients send at most some hundred characters. To compare thousands of
+ * media types with those of the service takes milliseconds that `Turns` does not bound, even for a request without a key.
  */
 const MAX_ACCEPT_LENGTH = 1_000
 
-/** The headers of every response beside its `X-Request-Id`, also of one that is not the app's. */
+/** The headers of every response, beside `X-Request-Id`, even of a response that the app did not send. */
 export const COMMON_HEADERS = new Map([
   ['Cache-Control', 'no-store'],
   ['X-Content-Type-Options', 'nosniff'],
@@ -73,9 +73,9 @@ export function beginRequest(req: Request, res: Response, handlerTimeoutMs: numb
 }
 
 /**
- * Rejects requests that no client of ours sends, and closes the connection: no Host or several, a malformed one, a target
- * that is no path (RFC 9112 §3.2), Transfer-Encoding in HTTP/1.0, where other servers may see another end of the body
- * (RFC 9112 §6.1), and an expectation other than 100-continue (RFC 9110 §10.1.1).
+ * Rejects requests that no client of ours sends, and closes the connection: HTTP/1.1 without a Host; several Hosts or a
+ * malformed one; a target that is not a path (RFC 9112 §3.2); Transfer-Encoding in HTTP/1.0, with which other servers may
+ * see another end of the body (RFC 9112 §6.1); an expectation other than 100-continue (RFC 9110 §10.1.1).
  */
 export function requireValidHead({ headers, headersDistinct, httpVersion, url }: Request): void {
   const hosts = headersDistinct.host ?? []

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { Request, Response } from 'express'
 
-/** @returns finds the template that a path matches; `other` when it matches none */
+/** @returns a function that finds the template that a path matches, or `other` if the path matches none */
 export function createRouteOf(templates: string[]): (path: string) => string {
   const fixed = new Set(templates.filter((template) => !template.includes('{')))
   const patterns = templates
@@ -11,8 +11,8 @@ export function createRouteOf(templates: string[]): (path: string) => string {
 }
 
 /**
- * Redirects an address with a slash at its end, such as `/docs/`, to the one without, if that exists. Permanent, with the same
- * method and body (RFC 9110 §15.4.9), and relative, since a proxy may have stripped a prefix from the path.
+ * Redirects a path with a slash at its end, such as `/docs/`, to the route without the slash, if there is one. The redirect
+ * is permanent, keeps method and body (RFC 9110 §15.4.9), and is relative, since a proxy may have stripped a prefix.
  * @returns whether it has responded
  */
 export function redirectTrailingSlash(req: Request, res: Response, routeOf: (path: string) => string): boolean {

@@ -10,7 +10,7 @@ import { PROJECT } from '../project.ts'
 import { etagMatches } from './cacheable.ts'
 import { addReadRoute } from './allowed-methods.ts'
 
-/** What src/build/pages.mjs writes. */
+/** The folder that src/build/pages.mjs writes. */
 const PUBLIC = new URL('dist/public/', PROJECT)
 
 /** Content codings (RFC 9110 §8.4.1), best first, with the suffixes of compressed files. */
@@ -28,7 +28,7 @@ export function staticText(contentType: string, create: () => string): RequestHa
 
 /**
  * Serves a page that the build wrote.
- * @param allowed directives of its Content-Security-Policy, beside scripts and requests of this origin
+ * @param allowed directives to add to its Content-Security-Policy, which allows scripts and requests of this origin
  */
 export function staticPage(file: string, allowed: string): RequestHandler {
   const others = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -40,7 +40,7 @@ export function staticPage(file: string, allowed: string): RequestHandler {
   return serve(headers, CODINGS, (coding) => readFile(new URL(file + SUFFIXES[coding], PUBLIC)))
 }
 
-/** Calls the handler for requests that prefer HTML to JSON and to the media types; all others go on. */
+/** Calls the handler for requests that prefer HTML to JSON and to `mediaTypes`. Other requests go to the next handler. */
 export function forBrowsers(handler: RequestHandler, ...mediaTypes: string[]): RequestHandler {
   const types = ['application/json', ...mediaTypes, 'text/html']
   return (req, res, next) => {
@@ -81,7 +81,7 @@ function serve(
   })
   return async (req, res) => {
     const coding = codings.find((one) => req.acceptsEncodings(one)) ?? 'identity'
-    const { body, etag } = await variants.forceFetch(coding) // repeated after a failure
+    const { body, etag } = await variants.forceFetch(coding) // reads again if the last read failed
     res.set({ 'Cache-Control': 'no-cache', ETag: etag, ...headers }).vary('Accept-Encoding')
     if (coding !== 'identity') res.setHeader('Content-Encoding', coding)
     if (etagMatches(req.headers['if-none-match'], etag)) return void res.status(304).end()

@@ -7,7 +7,7 @@ import { callerOf } from './request.ts'
 /** How much of each turn of the event loop one client may take, in milliseconds. */
 const TURN_MS = 2
 
-/** What a request that waits keeps, beside its head and its body. */
+/** The memory that a request takes while it waits, beside its head and its body. */
 const WAITER_BYTES = 2 * 1024
 
 interface Waiter {
@@ -23,10 +23,10 @@ interface Client {
 }
 
 /**
- * Shares the event loop between clients. What a request takes before its price is known, such as parsing JSON and
- * validating a document, may be milliseconds, and Node would do it in the order in which bodies arrive: one client with many
- * connections would delay all others. So each client has TURN_MS of each turn of the event loop. Its further requests wait
- * for the next turn, in which each client that waits begins at least one.
+ * Shares the event loop between clients. The work before the cost of a request is known, such as parsing JSON and
+ * validating a document, may take milliseconds. Node would do this work in the order in which bodies arrive, so one client
+ * with many connections would delay all others. Therefore each client has TURN_MS of each turn of the event loop. Its
+ * further requests wait for the next turn, which begins at least one request of each client that waits.
  */
 export class Turns {
   /** Requests that were rejected because they or others of the same client have waited too long. */
@@ -42,11 +42,11 @@ export class Turns {
   }
 
   /**
-   * Begins the work of a request when its client has a turn. What the work does before its first wait is charged to the
-   * client. Work that waits is not begun when the client closes the connection.
-   * @param bodyBytes the size of its body, which is kept while it waits
-   * @throws ApiError UNAVAILABLE, with the work not begun, if its deadline has passed or others of the client wait too long;
-   * RESOURCE_EXHAUSTED or UNAVAILABLE if too many bytes are kept
+   * Begins the work of a request when its client has a turn. The time of the work up to its first `await` is charged to
+   * the client. If the client closes the connection while the request waits, the work never begins.
+   * @param bodyBytes the size of the body, which stays in memory while the request waits
+   * @throws ApiError before the work begins: UNAVAILABLE if the deadline has passed or another request of the client has
+   * waited too long; RESOURCE_EXHAUSTED or UNAVAILABLE if too many bytes are kept
    */
   run<T>(req: Request, res: Response, work: () => Promise<T>, bodyBytes = 0): Promise<T> {
     const client = this.#clientOf(callerOf(req).clientId)
@@ -76,7 +76,7 @@ export class Turns {
     })
   }
 
-  /** Charges synchronous work to the client whose request has led to it: its next request waits for it. */
+  /** Charges synchronous work to the client whose request has caused it, so that its next requests may have to wait. */
   charge(clientId: bigint, ms: number): void {
     this.#clientOf(clientId).usedMs += ms
     if (!this.#isScheduled) this.#schedule()

@@ -3,10 +3,10 @@ import type { Socket } from 'node:net'
 import type { ApiError } from '../../errors.ts'
 import { COMMON_HEADERS } from '../request.ts'
 
-/** With so many pipelined requests in flight, no further one is served: the connection is closed. */
+/** While so many pipelined requests are in flight, a further one is not served, and closes the connection. */
 export const MAX_IN_FLIGHT = 8
 
-/** Lingering close: how long, in milliseconds, and how many bytes a client may still send after the last response. */
+/** Lingering close: for how many milliseconds, and how many bytes, a client may still send after the last response. */
 const LINGER_MS = 2_000
 const LINGER_BYTES = 64 * 1024
 
@@ -15,7 +15,7 @@ export class ClientConnection {
   readonly socket: Socket
   /** The requests in flight, by their responses, oldest first. */
   readonly #inFlight = new Map<ServerResponse, IncomingMessage>()
-  /** No further request is served, and the connection is closed when none is in flight. */
+  /** If true, no further request is served, and the connection is closed when no request is in flight. */
   #isLast = false
   #isClosing = false
   #isReading = true
@@ -36,7 +36,7 @@ export class ClientConnection {
     return [...this.#inFlight.keys()].at(-1)?.headersSent === false
   }
 
-  /** @returns false if it must not be served: it came behind the last one, and its client repeats it (RFC 9112 §9.3.2) */
+  /** @returns false for a request after the last one that the connection serves: its client repeats it (RFC 9112 §9.3.2) */
   begin(req: IncomingMessage, res: ServerResponse): boolean {
     if (this.#inFlight.size === MAX_IN_FLIGHT) this.closeAfterResponse()
     if (this.#isLast || this.#isClosing) {
@@ -52,16 +52,16 @@ export class ClientConnection {
     return true
   }
 
-  /** Node serves a request with `Upgrade` (RFC 9110 §7.8) as any other, but loses what arrives with it behind its end. */
+  /** Whether bytes after a request with `Upgrade` (RFC 9110 §7.8) came with it: Node serves the request, but loses them. */
   #isFollowed({ headers }: IncomingMessage): boolean {
     if (headers.upgrade === undefined) return false
     const { parser } = this.socket as { parser?: { getCurrentBuffer?(): Buffer } | null } // not documented by Node
-    const bytes = parser?.getCurrentBuffer?.() ?? Buffer.alloc(0) // without: as if more followed
+    const bytes = parser?.getCurrentBuffer?.() ?? Buffer.alloc(0) // without the buffer: as if bytes followed
     const end = bytes.indexOf('\r\n\r\n') + 4 + Number(headers['content-length'] ?? 0)
     return 'transfer-encoding' in headers || end !== bytes.length
   }
 
-  /** Closes after the responses in progress; the last one says so if its headers are not sent. */
+  /** Closes the connection after the responses in progress. The last one announces that, unless its headers are sent. */
   closeAfterResponse(): void {
     if (!this.isServing) return
     this.#isLast = true
@@ -70,7 +70,7 @@ export class ClientConnection {
   }
 
   /**
-   * Closes after the responses in progress, and parses nothing more.
+   * Closes the connection after the responses in progress, and parses nothing more.
    * @param error the response to the last request, if its body is still arriving
    */
   failRequest(error: ApiError): void {
@@ -82,7 +82,7 @@ export class ClientConnection {
     last.emit('bodyError', error)
   }
 
-  /** Sends an error response to what never became a request, and closes. */
+  /** Sends an error response for input that never became a request, and closes the connection. */
   reject({ body, status, headers }: ApiError, requestId: string): void {
     const json = JSON.stringify(body)
     const fields = {
@@ -110,19 +110,19 @@ export class ClientConnection {
     setTimeout(() => this.socket.destroy(), LINGER_MS).unref()
   }
 
-  /** Node emits `close` only for the response whose turn it is; those behind it hold streams and memory until theirs. */
+  /** Node emits `close` only for the response being sent. Queued ones hold streams and memory until their `close`. */
   #abortQueued(): void {
     for (const res of this.#inFlight.keys()) {
       if (!res.socket) res.destroy().emit('close')
     }
   }
 
-  /** Parses nothing more, and discards LINGER_BYTES: what follows them is left in the kernel's buffer. */
+  /** Parses nothing more. Discards LINGER_BYTES that still arrive, and leaves further ones in the kernel's buffer. */
   #stopReading(): void {
     if (!this.#isReading) return
     this.#isReading = false
     const { socket } = this
-    // Node would parse all requests that it has read with this one, a thousand or more: 2 ends that, as for an upgrade.
+    // Node would parse all requests that it has read with this one, a thousand or more. A 2, as for an upgrade, ends that.
     const { parser } = socket as { parser?: { onIncoming: () => number } | null } // not documented by Node
     if (parser) parser.onIncoming = () => 2
     let discarded = 0

@@ -17,13 +17,13 @@ import { messageClasses } from './messages.ts'
 type ClientTimeouts = Pick<Config, 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS'> &
   Pick<Limits, 'headersTimeoutMs' | 'writeTimeoutMs' | 'responseSpareMs'>
 
-/** The backlog of listen(2): all clients of a failed peer may reconnect at once. The system's somaxconn caps it. */
+/** The backlog of listen(2): all clients of a failed instance may reconnect at once. The system's somaxconn caps it. */
 const LISTEN_BACKLOG = 4_096
 
-/** A turn of the event loop that takes less, in milliseconds, is short. */
+/** A turn of the event loop that takes less than this, in milliseconds, is a short one. */
 const QUIET_TURN_MS = 1
 
-/** How many turns a busy process waits for a short one before it stops listening: some seconds. */
+/** For how many turns a busy process waits for a short one before it stops listening. They take some seconds. */
 const MAX_ACCEPT_TURNS = 1_000
 
 type Handle = (req: IncomingMessage, res: ServerResponse, done: () => void) => void
@@ -32,7 +32,7 @@ export type HttpServer = ReturnType<typeof createHttpServer>
 
 /**
  * An HTTP server that replaces Node's own empty error responses with JSON errors.
- * @param observe learns of each response that is not the app's, but not of connections that sent no bytes
+ * @param observe receives each response that the app did not send, except those on connections that sent no bytes
  */
 export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptBytes: KeptBytes, observe: Observe) {
   const server = createServer({
@@ -40,10 +40,10 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptByt
     headersTimeout: Math.min(timeouts.headersTimeoutMs, timeouts.REQUEST_TIMEOUT_MS),
     requestTimeout: timeouts.REQUEST_TIMEOUT_MS,
     keepAliveTimeout: timeouts.KEEP_ALIVE_TIMEOUT_MS,
-    connectionsCheckingInterval: 20, // so that few time out at once
+    connectionsCheckingInterval: 20, // frequent checks, so that few requests time out in the same one
     requireHostHeader: false,
   })
-  // Cuts clients that do not read their response. A request that times out gets a response before.
+  // Cuts clients that do not read their response, but not before a request that times out has got a response.
   server.timeout = Math.max(timeouts.writeTimeoutMs, timeouts.REQUEST_TIMEOUT_MS + timeouts.responseSpareMs)
   const connections = new Map<Duplex, ClientConnection>()
   const handle = app as unknown as Handle // Express types the callback only for its own requests
@@ -76,14 +76,15 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptByt
       return typeof address === 'object' && address ? address.port : port
     },
     /**
-     * Shuts down gracefully: for `delayMs` it serves as before, so that load balancers stop sending requests. Then it accepts
-     * no more connections and sends `Connection: close` on those that it has. It closes idle ones after `idleMs`, so that a
-     * client that is just sending is served, and all others as soon as no request is in flight, at most after `timeoutMs`.
+     * Shuts down gracefully. For `delayMs` it serves as before, so that load balancers stop sending requests. Then it
+     * accepts no more connections, and sends `Connection: close` on existing ones. It closes idle connections after
+     * `idleMs`, so that a request that a client is just sending is served. It closes each other connection when no request
+     * is in flight on it, at the latest after `timeoutMs`.
      */
     async close(delayMs: number, timeoutMs: number, idleMs = Math.min(delayMs, timeoutMs)): Promise<void> {
       if (delayMs) await sleep(delayMs)
       shuttingDown = true
-      // A client may send its next request on the others, which is served with `Connection: close`.
+      // On each other connection, the client may send one more request, whose response has `Connection: close`.
       for (const connection of connections.values()) if (connection.canAnnounceClose) connection.closeAfterResponse()
       await acceptWaiting(server)
       await drain(server, connections, idleMs, timeoutMs)
@@ -91,10 +92,10 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptByt
   }
 }
 
-/** Express passes on a target that it cannot parse, and an error after the response has begun. */
+/** Handles what Express passes on: a request whose target it cannot parse, or an error after the response has begun. */
 function handleUnrouted(app: Express, req: IncomingMessage, res: ServerResponse): void {
   if (res.headersSent) return void req.socket.destroy()
-  req.url = '*' // no path either: the app rejects it, with its log and metrics
+  req.url = '*' // not a path, but Express can parse it: the app rejects, logs and counts the request
   app(req, res)
 }
 
@@ -102,7 +103,7 @@ function handleUnrouted(app: Express, req: IncomingMessage, res: ServerResponse)
 function handleFailures(server: Server, connections: Map<Duplex, ClientConnection>, observe: Observe): void {
   const schedule = createPacer() // thousands of clients may be too slow at the same moment
 
-  /** Closes a connection after its responses in progress; without one, after an error response. */
+  /** Closes a connection after its responses in progress or, if there are none, after an error response. */
   function fail(socket: Duplex, error: ApiError): void {
     const connection = connections.get(socket)
     if (!connection || !socket.writable) return
@@ -146,8 +147,8 @@ function createPacer(): (action: () => void) => void {
 }
 
 /**
- * Accepts the connections that wait in the kernel, which would be reset: Node accepts one in a turn of its event loop.
- * The last turn is a short one, in which hardly any more arrive.
+ * Accepts the connections that wait in the kernel, because they would be reset when the server stops listening. Node
+ * accepts one in each turn of the event loop. The wait ends with a short turn without one, in which hardly any can arrive.
  */
 async function acceptWaiting(server: Server): Promise<void> {
   let accepted = false
