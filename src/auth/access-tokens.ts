@@ -12,22 +12,23 @@ import { METRICS_SCOPE } from './api-keys.ts'
 /** All of them are asymmetric: with HS256 the issuer's public key would be the secret (RFC 8725 §2.1). */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 
-/** Issuers name it `at+jwt` (RFC 9068 §2.1), `JWT` or not at all. Other types of tokens have other rules (RFC 8725 §3.12). */
+/** Issuers send the type `at+jwt` (RFC 9068 §2.1), `JWT` or none. Other types have other rules (RFC 8725 §3.12). */
 const TYPE = /^((application\/)?at\+)?jwt$/i
 
-/** How far the issuer's clock may be ahead, in seconds. A token expires by our clock. */
+/** How far the issuer's clock may be ahead, in seconds. Tokens expire by our clock, without this tolerance. */
 const CLOCK_TOLERANCE_S = 60
 
-/** The keys are fetched again when they are older, so that those that the issuer has removed are forgotten. */
+/** Keys that are older than this are fetched again, so that keys that the issuer has removed are forgotten. */
 const MAX_KEYS_AGE_MS = 600_000
 
-/** The issuer is asked at most once in this time, whether it responds or not: any client may name an unknown key. */
+/** Keys are fetched at most once in this time, even if the issuer does not respond: any client may name an unknown key. */
 const COOL_DOWN_MS = 10_000
 const FETCH_TIMEOUT_MS = 3_000
 
 /**
- * @returns verifies an access token (RFC 9068, RFC 8725): its caller, or undefined for one that is not valid. It throws
- *   ApiError UNAVAILABLE while the token's key is unknown and cannot be fetched. Without an issuer: undefined
+ * @returns a function that verifies an access token (RFC 9068, RFC 8725); undefined without an issuer. The function returns
+ *   the caller, or undefined if the token is not valid. It throws ApiError UNAVAILABLE while the token's key is unknown and
+ *   cannot be fetched
  */
 export function createVerifyToken({ OIDC_ISSUER, OIDC_AUDIENCE }: Config, observe: Observe, now: () => Date) {
   if (!OIDC_ISSUER || !OIDC_AUDIENCE) return undefined
@@ -62,8 +63,8 @@ function toCaller(issuer: string, { sub, exp = 0, scope, scp }: JWTPayload): Cal
   const granted = [scope ?? scp ?? []].flat().join(' ').split(' ')
   return {
     keyId: undefined,
-    // Negative, unlike the ids of keys. The other 63 bits are different for all of a million subjects, except for a chance of
-    // 1 in 18 million. Two equal ones would share a rate limit, and an Idempotency-Key that both have chosen.
+    // Negative, unlike the ids of keys. The chance that any two of a million subjects have the same other 63 bits is 1 in
+    // 18 million. Two such subjects would share a rate limit, and an Idempotency-Key if both choose the same.
     clientId: subject.readBigInt64BE() | -(2n ** 63n),
     keyPrefix: 'token',
     subject: subject.toString('hex', 0, 8),
@@ -73,8 +74,8 @@ function toCaller(issuer: string, { sub, exp = 0, scope, scp }: JWTPayload): Cal
 }
 
 /**
- * @returns finds the key of a token. jose's remote key set (6.2) has no cool-down after a failure, and rejects a token with an
- *   unknown key during a cool-down; with these two around it, it is no shorter
+ * @returns a function that finds the key of a token. jose's remote key set (6.2) has no cool-down after a failure, and
+ *   during a cool-down rejects a token with an unknown key. Code that mends both around jose's would be no shorter
  */
 function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
   let findKnown: JWTVerifyGetKey | undefined
@@ -89,7 +90,7 @@ function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
       fetchedAtMs = performance.now()
       return findKnown
     } catch (error) {
-      // The error of fetch says only that it failed.
+      // The error of fetch says only that it failed, and its cause says why.
       observe({ type: 'issuer-failed', error: error instanceof Error && error.cause ? error.cause : error })
       throw notVerifiableError(COOL_DOWN_MS)
     } finally {
@@ -97,7 +98,7 @@ function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
     }
   }
 
-  /** @throws ApiError UNAVAILABLE if the issuer does not respond, or was asked shortly before */
+  /** @throws ApiError UNAVAILABLE if the issuer does not respond, or the last fetch began less than COOL_DOWN_MS ago */
   async function refresh(): Promise<JWTVerifyGetKey> {
     const waitMs = beganAtMs + COOL_DOWN_MS - performance.now()
     if (!fetching && waitMs > 0) throw notVerifiableError(waitMs)

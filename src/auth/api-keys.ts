@@ -5,8 +5,8 @@ import { OperatorError } from '../operator-error.ts'
 import { KEY_PREFIX } from '../project.ts'
 
 /**
- * KEY_PREFIX, 256 random bits in base 36, and a checksum that detects mistyped keys without a query. Letters, digits and the
- * underscore only, so that a double click selects all of it.
+ * A key is KEY_PREFIX, 256 random bits in base 36, and a checksum that detects mistyped keys without a query. It has only
+ * letters, digits and the underscore, so that a double click selects the whole key.
  */
 const KEY_PATTERN = new RegExp(`^${KEY_PREFIX}[0-9a-z]{57}$`)
 const CHECKSUM_LENGTH = 7
@@ -23,10 +23,10 @@ export type KeyInfo = Omit<ApiKey, 'id' | 'hash' | 'clientId' | 'deprecatedCalls
 
 export type ApiKeys = ReturnType<typeof createApiKeys>
 
-/** @param defaultScopes of a key that is issued without a choice @param now decides which keys have expired */
+/** @param defaultScopes the scopes of a key that is issued without `scopes` @param now decides which keys have expired */
 export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScopes: string[], now = () => new Date()) {
   return {
-    /** All that a key can have. */
+    /** All scopes that a key can have. */
     scopes: [...defaultScopes, METRICS_SCOPE],
     /** @returns the new key. Only its hash is stored, so it cannot be shown again */
     async issue(name: string, options: { scopes?: string[]; expiresAt?: Date | null } = {}): Promise<string> {
@@ -44,7 +44,7 @@ export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScope
         orderBy: { id: 'asc' },
       }),
     rotate: (prefix: string, overlapMs: number) => rotate(prisma, now(), prefix, overlapMs),
-    /** @returns whether there was such a key, not revoked before */
+    /** @returns whether there is a key with this prefix that was not revoked before */
     async revoke(prefix: string): Promise<boolean> {
       const revoked = await prisma.apiKey.updateMany({ where: { prefix, revokedAt: null }, data: { revokedAt: now() } })
       return revoked.count > 0
@@ -56,7 +56,7 @@ export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScope
  * Issues the successor of the valid key with a prefix: same name, scopes, client and lifetime. The old key remains valid
  * during the overlap, or until its own earlier expiry.
  * @returns the new key; undefined when no valid key has the prefix
- * @throws OperatorError for a key with a successor: its expiry is the end of the overlap and no longer its lifetime
+ * @throws OperatorError if the key already has a successor: it expires at the end of the overlap, which hides its lifetime
  */
 function rotate(prisma: PrismaClient, at: Date, prefix: string, overlapMs: number): Promise<string | undefined> {
   return prisma.$transaction(async (tx) => {
@@ -96,7 +96,7 @@ export function isWellFormedKey(text: string): boolean {
   return KEY_PATTERN.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
 
-/** The SHA-256 of a key, which is what is stored. 256 random bits need neither salt nor a slow hash. */
+/** The SHA-256 of a key, which is stored instead of the key. 256 random bits need neither salt nor a slow hash. */
 export function hashKey(key: string): Buffer {
   return hash('sha256', key, 'buffer')
 }

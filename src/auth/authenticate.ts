@@ -29,8 +29,9 @@ export interface AuthenticateDependencies {
 }
 
 /**
- * Bearer authentication for both APIs (specification §5, RFC 6750): sets `req.caller`. 401 without a valid key, 429 above the
- * limit of failed authentications of an IP address, and 503 without the database, or the issuer of a token with a new key.
+ * Bearer authentication for both APIs (specification §5, RFC 6750): sets `req.caller`. Rejects a request with 401 if it has
+ * no valid key, with 429 above the limit of failed authentications of an IP address, and with 503 if the database, or the
+ * issuer of a token with an unknown key, is not available.
  */
 export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: AuthenticateDependencies) {
   function findCaller(req: Request, token: string): Promise<Caller | undefined> | undefined {
@@ -60,7 +61,7 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
   }
 }
 
-/** The rejection of a caller who was authenticated before: of a revoked key, or of an expired token. */
+/** The error for a caller who was authenticated before, and whose key or token is no longer valid. */
 export function noLongerValidError({ keyId }: Caller): ApiError {
   return keyId ? invalidKeyError : invalidTokenError
 }
@@ -78,7 +79,7 @@ export function keyHashOf(req: Request): KeyHash {
   return toKeyHash(bearerToken(req) ?? '')
 }
 
-/** The token of the one Authorization header. Node keeps only the first of several, so the raw ones are counted. */
+/** The token of the only Authorization header. Of several, `req.headers` has just the first, so they are counted here. */
 function bearerToken(req: Request): string | undefined {
   const values = req.headersDistinct.authorization
   if (values?.length !== 1) return undefined
@@ -88,7 +89,7 @@ function bearerToken(req: Request): string | undefined {
 /** The client's IPv4 address, or its IPv6 network of 64 bits. Some proxies append the port to X-Forwarded-For. */
 function clientNetwork({ ip = '' }: Request): string {
   const withoutPort = ip.replace(/^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/, '$1$2')
-  if (!ipaddr.isValid(withoutPort)) return 'unknown' // these count as one client
+  if (!ipaddr.isValid(withoutPort)) return 'unknown' // all such addresses count as one client
   const address = ipaddr.process(withoutPort) // an IPv4-mapped address counts as the IPv4 address
   return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString()
 }

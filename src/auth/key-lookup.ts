@@ -4,11 +4,11 @@ import type { Statements } from '../database/statements.ts'
 import type { Caller } from '../http/request.ts'
 import { hashKey } from './api-keys.ts'
 
-/** Cache TTL in milliseconds. A stream that begins with a cached key is verified VERIFY_MS later: both are < 5 s together. */
+/** Cache TTL in milliseconds. A stream may begin with a cached key, so KEY_CACHE_MS + VERIFY_MS must be less than 5 s. */
 export const KEY_CACHE_MS = 2_000
 const KEY_CACHE_SIZE = 10_000
 
-/** Finds all keys that wait with one statement: thousands of streams and clients begin when an instance starts. */
+/** One statement finds all keys whose lookups wait: thousands of streams and clients begin when an instance starts. */
 const FIND_KEYS = `
   SELECT hash, id AS "keyId", coalesce(client_id, id) AS "clientId", prefix AS "keyPrefix", scopes,
     expires_at AS "expiresAt"
@@ -16,7 +16,7 @@ const FIND_KEYS = `
 
 type KeyRow = Omit<Caller, 'scopes'> & { hash: Buffer; scopes: string[] }
 
-/** What a key is looked up by: its hash in base64. */
+/** The hash of a key or an access token in base64, by which its caller is looked up. */
 export type KeyHash = string
 
 export function toKeyHash(key: string): KeyHash {
@@ -30,7 +30,7 @@ interface Lookup {
 
 export type KeyLookup = ReturnType<typeof createKeyLookup>
 
-/** @returns reads the caller of a key from the database; undefined for a key that is unknown or revoked */
+/** @returns a function that reads the caller of a key from the database: undefined if the key is unknown or revoked */
 function createKeyQuery({ batch }: Statements, options?: { maxSize: number; begin: string }) {
   return batch({
     ...options,
@@ -45,7 +45,7 @@ function createKeyQuery({ batch }: Statements, options?: { maxSize: number; begi
   })
 }
 
-/** Finds the caller of a key, in a cache or in the database, and that of an access token, in the cache or by its signature. */
+/** Finds the caller of a key in a cache or the database, and of an access token in the same cache or by its signature. */
 export function createKeyLookup(
   statements: Statements,
   now: () => Date,
@@ -63,7 +63,7 @@ export function createKeyLookup(
   /** A key may expire while its caller is cached. */
   const unlessExpired = (caller: Caller | undefined) => (caller && !hasExpired(caller, now()) ? caller : undefined)
 
-  /** Joins the lookup of the key that is in flight, or begins one. */
+  /** Shares the lookup of this key that is in flight, or begins one. */
   function lookUp(keyHash: KeyHash, find: () => Promise<Caller | undefined>): Promise<Caller | undefined> {
     const inFlight = lookups.get(keyHash)
     if (inFlight) {
@@ -78,7 +78,7 @@ export function createKeyLookup(
       (caller) => {
         lookup.isPending = false
         if (!caller) return recentlyValidKeys.delete(keyHash)
-        // Nothing revokes a token before it expires.
+        // A token is cached until it expires, because nothing revokes it before.
         const { keyId, expiresAt } = caller
         if (!keyId && expiresAt) lookups.set(keyHash, lookup, { ttl: expiresAt.getTime() - now().getTime() })
         return recentlyValidKeys.set(keyHash, true)
@@ -89,7 +89,7 @@ export function createKeyLookup(
   }
 
   return {
-    /** The caller of a key that was looked up within KEY_CACHE_MS, or of a token; undefined when that takes a wait. */
+    /** The caller of a key that was looked up within KEY_CACHE_MS, or of a known token; otherwise undefined. */
     cached(keyHash: KeyHash) {
       const lookup = lookups.get(keyHash)
       if (!lookup || lookup.isPending) return undefined
@@ -98,7 +98,7 @@ export function createKeyLookup(
     },
     /** Looks a key up in the database. @returns the caller; undefined for a key that is unknown, expired or revoked */
     find: (keyHash: KeyHash) => lookUp(keyHash, () => query(keyHash)),
-    /** Finds the caller of an access token by its signature. It is undefined if no access tokens are accepted. */
+    /** Finds the caller of an access token by its signature. The function is undefined if no access tokens are accepted. */
     findByToken: verifyToken && ((keyHash: KeyHash, token: string) => lookUp(keyHash, () => verifyToken(token))),
     /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */
     wasRecentlyValid: (keyHash: KeyHash) => recentlyValidKeys.has(keyHash),
@@ -107,9 +107,9 @@ export function createKeyLookup(
 }
 
 /**
- * @param statements of connections that requests do not use: they verify while those are busy
- * @param isDatabaseAway whether `/readyz` says so: then a key is valid until it expires
- * @returns verifies the key or token of a stream; rejects when that cannot be found out
+ * @param statements use connections of their own, so that keys are verified while the connections of requests are busy
+ * @param isDatabaseAway whether `/readyz` reports that the database is not available: a key is then valid until it expires
+ * @returns a function that verifies the key or token of a stream. It rejects if it cannot find out whether a key is valid
  */
 export function createVerifyKey(
   statements: Statements,
@@ -137,7 +137,7 @@ async function failAfter(timeoutMs: number): Promise<never> {
   throw new Error('The key was not verified in time')
 }
 
-/** A token may expire at a time that is no valid date. No comparison with it is true, so it counts as expired. */
+/** The expiry of a token may be an invalid date. No comparison with such a date is true, so the token counts as expired. */
 function hasExpired({ expiresAt }: Caller, now: Date): boolean {
   return expiresAt !== null && !(expiresAt > now)
 }

@@ -12,7 +12,7 @@ export type RateLimiter = ReturnType<typeof createRateLimiter>
 
 /** Limits how many points each client may consume in a window. Each process counts for itself, in memory. */
 export function createRateLimiter(name: string, points: number, windowSeconds: number, message: string) {
-  /** By client: its window, which begins with its first request, and ends by the monotonic clock. */
+  /** The window of each client. It begins with the client's first request, and ends by the monotonic clock. */
   const windows = new LRUCache<string, { consumed: number }>({
     maxSize: MAX_CLIENTS, // `max` would allocate arrays of that length at once
     sizeCalculation: () => 1,
@@ -25,7 +25,7 @@ export function createRateLimiter(name: string, points: number, windowSeconds: n
 
   const secondsLeft = (client: string) => Math.max(Math.ceil(windows.getRemainingTTL(client) / 1_000), 0)
 
-  /** @throws ApiError RESOURCE_EXHAUSTED unless so many points are left */
+  /** @throws ApiError RESOURCE_EXHAUSTED unless the client has `cost` points left */
   function requirePoints(client: string, cost: number, consumed = windows.get(client)?.consumed ?? 0): void {
     if (consumed + cost <= points) return
     counts.rejected++
@@ -52,7 +52,7 @@ export function createRateLimiter(name: string, points: number, windowSeconds: n
   }
 }
 
-/** Consumes the caller's points. A request consumes the first before its body is received, the rest when its cost is known. */
+/** Consumes points of the caller: the first one before the body is received, the rest when the request's cost is known. */
 export function consumeQuota(limiter: RateLimiter, req: Request, res: Response, cost: number): void {
   limiter.consume(String(callerOf(req).clientId), cost, res)
 }

@@ -9,13 +9,13 @@ export function createUsage(prisma: PrismaClient, now: () => Date) {
   let pending = new Map<bigint, Date>()
   return {
     recordUse: ({ keyId }: Pick<Caller, 'keyId'>): void => void (keyId && pending.set(keyId, now())),
-    /** Writes what was recorded since the last flush. What cannot be written is kept for the next one. */
+    /** Writes the uses that were recorded since the last flush. If that fails, the next flush writes them. */
     async flush(): Promise<void> {
       if (!pending.size) return
       const uses = pending
       pending = new Map()
       try {
-        // At most now(): a time in the future, from an instance whose clock was ahead, would stay.
+        // At most now(): greatest() would keep a time in the future, from an instance whose clock was ahead.
         await prisma.$executeRaw`
           UPDATE "public"."api_key" SET last_used_at = least(greatest(last_used_at, recorded.at), now())
           FROM unnest(${[...uses.keys()]}::bigint[], ${[...uses.values()]}::timestamptz[]) AS recorded (id, at)

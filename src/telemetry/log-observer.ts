@@ -6,10 +6,10 @@ import { createThrottledLog, toLoggedName } from './logger.ts'
 import type { CheckedDatabase, Observation, Observe } from './observation.ts'
 import { type RecordSpan, TRACEPARENT } from './tracing.ts'
 
-/** An outage fails every request: one line for all failures with the same message in this time, in milliseconds. */
+/** An outage fails every request, so all failures with the same message share a line in this time, in milliseconds. */
 const FAILURE_INTERVAL_MS = 1_000
 
-/** What lasts longer, such as an excluded replica, has at most one line with the same reason in this time, in milliseconds. */
+/** A lasting condition, such as an excluded replica, has at most one line for a reason in this time, in milliseconds. */
 const INTERVAL_MS = 60_000
 
 /** How long new items may wait for a transaction before it is logged, in seconds. */
@@ -29,7 +29,7 @@ interface LogObserverOptions {
   recordSpan?: RecordSpan | undefined
 }
 
-/** @returns logs what an operator may want to know */
+/** @returns a function that logs what an operator may want to know */
 export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverOptions): Observe {
   const warnOnceASecond = createThrottledLog(log, FAILURE_INTERVAL_MS)
   const warnOnceAMinute = createThrottledLog(log, INTERVAL_MS)
@@ -37,7 +37,7 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
   const logRequest = createAccessLog(log, recordSpan)
   const logDatabase = createDatabaseLog(log, databaseUrl)
 
-  /** The cause of a 5xx, which no response shows. */
+  /** Logs the cause of a 5xx, which no response shows. */
   function logError({ code, status, message, cause }: ApiError, requestId: string): void {
     if (status === 500) log.error({ requestId, err: cause }, 'unexpected error')
     if (status > 500 && cause) warnOnceASecond(message, { requestId, code, reason: reasonOf(cause) })
@@ -85,7 +85,7 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
   }
 }
 
-/** @returns logs each change of what `/readyz` responds, with its reason, and settings that break a promise */
+/** @returns a function that logs changes of `/readyz`, with the reason, and settings with which a crash can undo a write */
 function createDatabaseLog(log: Logger, databaseUrl: string) {
   const { host } = new URL(databaseUrl)
   let last: string | undefined
@@ -108,8 +108,8 @@ function createDatabaseLog(log: Logger, databaseUrl: string) {
 }
 
 /**
- * @returns logs and traces a request that has ended. Of the URL only the route template is recorded, so API keys are not
- *   logged
+ * @returns a function that logs and traces a request that has ended. It records the route template and not the URL, so an
+ *   API key in a URL is not logged
  */
 function createAccessLog(log: Logger, recordSpan: RecordSpan = () => undefined) {
   const logUnauthenticated = createThrottledLog(log, UNAUTHENTICATED_INTERVAL_MS, 'info')
@@ -132,7 +132,7 @@ function createAccessLog(log: Logger, recordSpan: RecordSpan = () => undefined) 
       ms: roundToMicroseconds(deadline.elapsedMs),
       databaseMs: roundToMicroseconds(deadline.databaseMs),
       events: stream?.events,
-      ended: stream && (stream.endReason ?? 'client'), // this may be the first to know
+      ended: stream && (stream.endReason ?? 'client'), // the stream may not know yet that the client has left
     }
     const message = res.writableFinished ? 'request' : 'client disconnected'
     if (client && !caller) logUnauthenticated(message, details, client)
@@ -140,7 +140,7 @@ function createAccessLog(log: Logger, recordSpan: RecordSpan = () => undefined) 
   }
 }
 
-/** What a GraphQL client says that it is. */
+/** The name and version that a GraphQL client gives of itself. */
 export function appOf({ headers }: Request): string | undefined {
   const name = headers['graphql-client-name'] ?? headers['apollographql-client-name']
   const version = headers['graphql-client-version'] ?? headers['apollographql-client-version']

@@ -20,13 +20,13 @@ export function createLogger(level: Config['LOG_LEVEL'], stream: DestinationStre
   return pino({ level, base: { pid: process.pid, version }, timestamp: pino.stdTimeFunctions.isoTime, hooks }, stream)
 }
 
-/** The most keys that have lines of their own at a time: clients choose some of them. */
+/** At most so many keys have lines of their own at a time, since clients choose some keys. Further keys share lines. */
 const MAX_KEYS = 1_000
 
 /**
  * Logs what may fail again and again: the first time at once, then at most one line in each interval, with the latest
  * message and details, and the number of times.
- * @returns logs a line of this level. Each key has lines of its own
+ * @returns a function that logs a line of this level. Each key has lines of its own
  */
 export function createThrottledLog(log: Logger, intervalMs: number, level: 'warn' | 'info' = 'warn') {
   /** What has happened since the last line of a key, by key. */
@@ -60,7 +60,7 @@ export function redactKeys(text: string): string {
   return text.replace(KEY, '$1…')
 }
 
-/** A name that a client has chosen. Keys are redacted before it is cut: a part of one is not known as a key. */
+/** A name that a client has chosen. API keys are redacted before the name is cut: a part of a key would not be found. */
 export function toLoggedName(name: string): string {
   return redactKeys(name).slice(0, MAX_NAME_LENGTH)
 }

@@ -22,7 +22,7 @@ export type Metrics = ReturnType<typeof createMetrics>
 
 /**
  * The Prometheus metrics of the service. Labels have few values: route templates instead of paths, for example.
- * @param methods those of its routes; clients may send any other
+ * @param methods the methods of the routes. Clients may send any others, which have the label `other`
  */
 export function createMetrics(methods: string[]) {
   const registry = new Registry()
@@ -81,7 +81,7 @@ function registerSources(registry: Registry, sources: MetricSources): void {
     const metric: Gauge = new Gauge({ name: `${NAMESPACE}_${name}`, help, registers, collect })
   }
 
-  /** @param counts by the value of the label, or one without a label */
+  /** @param counts returns a count for each value of the label, or one count if there is no label */
   function counter(name: string, help: string, counts: () => Counts | number, label = ''): void {
     const collect = () => {
       const values = counts()

@@ -3,16 +3,16 @@ import type { ReplicaObservation } from '../database/database.ts'
 import type { DatabaseState } from '../database/readiness.ts'
 import type { ApiError, ErrorCode } from '../errors.ts'
 
-/** What a look at the database found, as `/readyz` responds it. The settings are unknown if it did not respond. */
+/** The result of a check of the database, as in `/readyz`. The settings are unknown if the database did not respond. */
 export type CheckedDatabase = Pick<DatabaseState, 'problem'> & Partial<DatabaseState>
 
-/** What has happened in a part of the service, which says it once. The log and the metrics decide what to do with it. */
+/** An event that a part of the service reports once. The log and the metrics decide what to do with it. */
 export type Observation =
-  /** Its response is complete, or its client has disconnected. */
+  /** The response is complete, or the client has disconnected. */
   | { type: 'request'; req: Request; res: Response; status: number }
-  /** The HTTP server has rejected it: it never became a request for the app. */
+  /** The HTTP server has rejected input that never became a request for the app. */
   | { type: 'request-rejected'; requestId: string; status: number; code: ErrorCode }
-  /** A response has the error. */
+  /** A response contains the error. */
   | { type: 'error'; error: ApiError; requestId: string }
   | { type: 'deprecated-call'; keyPrefix: string }
   | { type: 'token-rejected'; reason: string }

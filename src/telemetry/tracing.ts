@@ -12,7 +12,7 @@ export const TRACING_STOP_TIMEOUT_MS = 2_000
 /** Trace id, parent id and flags (W3C Trace Context §3.2: ids of zeros and version ff are invalid). */
 export const TRACEPARENT = /^(?!ff)[\da-f]{2}-((?!0{32})[\da-f]{32})-((?!0{16})[\da-f]{16})-([\da-f]{2})$/
 
-/** Starts tracing if it is on. OpenTelemetry's SDK is loaded only then. It reads the other OTEL_* variables itself. */
+/** Starts tracing if it is on. OpenTelemetry's SDK is loaded only then, and reads the other OTEL_* variables itself. */
 export async function startTracing(env: NodeJS.ProcessEnv, log: Logger) {
   const exporters = exportersOf(env)
   if (!exporters.length) return undefined
@@ -50,13 +50,13 @@ function exportersOf(env: NodeJS.ProcessEnv): string[] {
 
 export type RecordSpan = ReturnType<typeof createRecordSpan>
 
-/** @returns records a request that has ended, and returns the traceparent of its span, if the route has spans */
+/** @returns a function that records a request that has ended. It returns the span's traceparent, if the route has spans */
 export function createRecordSpan(tracer: Tracer) {
   return (req: Request, res: Response): string | undefined => {
     const { routeTemplate: route, method, operation, deadline, errorCode } = req
     if (['/livez', '/readyz', '/metrics'].includes(route)) return undefined
     const [, traceId = '', spanId = '', flags] = TRACEPARENT.exec(String(req.headers.traceparent)) ?? []
-    // Empty ids are ignored. tracestate is, too: vendors may put anything there, and this service calls no other one.
+    // The SDK ignores empty ids. tracestate is not read: vendors may put anything there, and the service calls no others.
     const client = { traceId, spanId, traceFlags: Number(`0x${flags}`), isRemote: true }
     const parent = trace.setSpanContext(ROOT_CONTEXT, client)
     const isDisconnected = !res.writableFinished && !req.stream // the client ends a stream by closing the connection
