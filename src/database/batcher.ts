@@ -2,7 +2,7 @@ import pg from 'pg'
 import { MAX_WAIT_MS } from '../coalesce.ts'
 import { databaseFailure } from './failures.ts'
 
-/** Maximum number of inputs of one statement by default: a slow trigger must not take it beyond its timeout. */
+/** Default maximum number of inputs of a statement. With more, a slow trigger could take a statement beyond its timeout. */
 export const MAX_BATCH_SIZE = 25
 
 /** @param take returns the inputs; call it once, when there is a connection to send them */
@@ -15,12 +15,12 @@ interface Waiter<Input, Output> {
 }
 
 /**
- * Executes one statement for all inputs that wait. While a batch is in flight, inputs wait for the next one, unless that
- * is full. An input never joins a statement that has been sent, so a read is never older than its request, on any number
- * of instances. Nothing is cached.
+ * Executes one statement for all inputs that wait. While a batch is in flight, inputs wait for the next batch, unless that
+ * is full. An input is never added to a statement that has been sent, so the result of a read is never older than its
+ * request, on any number of instances. Nothing is cached.
  *
- * A statement that fails rejects each of its inputs with the same error. If PostgreSQL rejected what the statement
- * contains, which rolls it back, each input is executed again alone: one input does not fail the others.
+ * If a statement fails, all its inputs are rejected with the same error, with one exception: if PostgreSQL rejected (and so
+ * rolled back) the statement for its contents, each input is executed again alone, so that one input fails no others.
  */
 export class Batcher<Input, Output> {
   readonly #execute: Execute<Input, Output>
@@ -37,7 +37,7 @@ export class Batcher<Input, Output> {
     this.#maxSize = maxSize
   }
 
-  /** Inputs that wait and that the queue of the pool does not count: it counts one for each batch. */
+  /** How many waiting inputs the pool's queue does not count. It counts one for each batch that waits for a connection. */
   get waitingCount(): number {
     return Math.max(0, this.#waiting.length - this.#unsent)
   }
@@ -56,7 +56,7 @@ export class Batcher<Input, Output> {
       if (uncovered <= 0 || mayWait) return
       this.#unsent += 1
       const send = () => void this.#sendNext()
-      // Under load after all requests that have arrived: they are one batch. A client alone does not wait for a turn.
+      // Under load, requests that have arrived are handled first, so that they share a batch. A client alone does not wait.
       if (this.#latestSize > 1) setImmediate(send)
       else send()
     }
@@ -73,7 +73,7 @@ export class Batcher<Input, Output> {
     this.#schedule()
     for (const waiter of failed) {
       await this.#send(() => [waiter])
-      this.#schedule() // what arrived meanwhile waits for this statement, too
+      this.#schedule() // inputs that arrived meanwhile have waited for this statement, too
     }
   }
 

@@ -8,13 +8,13 @@ import { createStatements } from './statements.ts'
 /** Connections that requests do not wait for: two for new items, and one for readiness and streams' keys. */
 const BACKGROUND_POOL_SIZE = 3
 
-/** Why a replica is excluded for a while, and its host; without a host, all of them. */
+/** Why a replica is excluded for a while, and its host. Without a host, all replicas are excluded. */
 interface ExcludedReplica {
   reason: string
   host: string | undefined
 }
 
-/** Why the primary executes what a replica should: one or all are excluded, or the primary itself is slow. */
+/** Why the primary executes a replica's read: one or all replicas are excluded, or the primary itself is slow. */
 export type ReplicaObservation =
   { type: 'replica-excluded'; replica: ExcludedReplica } | { type: 'replicas-bypassed'; reason: string }
 
@@ -24,14 +24,14 @@ interface DatabaseOptions extends PoolOptions {
 }
 
 /**
- * A pool for each use that must not wait for the others: requests (and jobs that run once a minute), counts, and what streams
- * and the readiness probe wait for; also for each replica, and for the primary's WAL position. They connect when they are
+ * Creates a pool for each use that must not wait for another: for requests (and jobs that run once a minute), for counts,
+ * for streams and the readiness probe, for each replica, and for the primary's WAL position. A pool connects when it is
  * first used.
  */
 export function createDatabase({ replicaUrls = [], observe, ...options }: DatabaseOptions) {
   const pool = createPool(options)
   const backgroundPool = createPool({ ...options, size: BACKGROUND_POOL_SIZE })
-  /** The pool has one connection, because counts may take long. */
+  /** The pool has one connection, because counts may take long. They wait for each other, so a checkout may take longer. */
   const countTimeouts = { ...options.timeouts, checkoutTimeoutMs: options.timeouts.countCheckoutTimeoutMs }
   const countPool = createPool({ ...options, size: 1, timeouts: countTimeouts })
   const hosts = new Map(replicaUrls.map((url) => [createPool({ ...options, url }), new URL(url).host]))
@@ -53,10 +53,10 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
     runCount: createLongReads(countPool),
     backgroundPool,
     backgroundStatements: createStatements(backgroundPool),
-    /** The loops of all feeds take turns, and wait for no page of a stream that is far behind. */
+    /** The loops of all feeds use one connection in turns, and wait for no pages of streams that are far behind. */
     feedLoopStatements: createStatements(oneAtATime(backgroundPool)),
     feedPageStatements: createStatements(oneAtATime(backgroundPool)),
-    /** Requests that wait for a connection of `pool` or for the next batch; no counts, which delay no other statement. */
+    /** How many requests wait for a connection of `pool` or the next batch. Counts, which delay no others, are left out. */
     waitingCount: () => pool.waitingCount + statements.waitingCount(),
     async close(): Promise<void> {
       await prisma.$disconnect()
@@ -65,7 +65,7 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
   }
 }
 
-/** Uses one connection of a pool at a time, which leaves the others to what uses the pool itself. */
+/** Uses one connection of a pool at a time, so that the other connections are left to users of the pool itself. */
 export function oneAtATime(pool: ConnectionSource): ConnectionSource {
   let last: Promise<unknown> = Promise.resolve()
   return {

@@ -63,7 +63,7 @@ function unusableError(cluster: string, why: string): OperatorError {
   )
 }
 
-/** Removes what `initialise` has left in processes that were killed. A new process may have the number of one of them. */
+/** Removes what processes that were killed in `initialise` have left. This process may have the id of one of them. */
 async function removeUnfinished(cluster: string): Promise<void> {
   const names = await readdir(dirname(cluster)).catch(() => [])
   for (const name of names) {

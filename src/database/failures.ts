@@ -28,7 +28,7 @@ export class UnreplicatedError extends Error {
   }
 }
 
-/** The message of an error. That of an AggregateError, such as for a host with several addresses, is in its errors. */
+/** The message of an error. An AggregateError, such as for a host with several addresses, has messages in its `errors`. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.message) return error.message
@@ -37,7 +37,7 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Codes of Prisma, the kinds of its adapter's errors (all that the error of a raw query has), codes of Node, and SQLSTATE:
+ * Codes of Prisma, kinds of its adapter's errors (an error of a raw query has nothing else), codes of Node, and SQLSTATE:
  * lock_not_available, read_only_sql_transaction, transaction_timeout, serialization_failure, deadlock_detected,
  * invalid_password, invalid_authorization_specification, invalid_catalog_name, sequence_generator_limit_exceeded.
  */
@@ -55,7 +55,7 @@ const CODE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^(53|57|58)[0-9A-Z]{3}$/, 'not-executed'],
   // Node and OpenSSL: a certificate was not accepted, so there was no connection.
   [/CERT|CRL|SIGNATURE|^INVALID_(CA|PURPOSE)$/, 'not-executed'],
-  // Other failures of TLS, which may have been those of an open connection.
+  // Other failures of TLS: the connection may have been open.
   [/^(EPROTO$|ERR_(OSSL|SSL|TLS)_)/, 'connection-lost'],
 ]
 
@@ -67,7 +67,7 @@ const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^Connection terminated/, 'connection-lost'],
   [/^Query read timeout$/, 'connection-lost'],
   [/^Client has encountered a connection error and is not queryable$/, 'not-executed'],
-  // PgBouncer's errors all have the code 08P01 (protocol_violation). The first list is of statements that it never sent.
+  // PgBouncer's errors all have the code 08P01 (protocol_violation). With those of the first list, it sent no statement.
   [/^(query_wait_timeout|server login has been failing|pgbouncer cannot connect|no more connections)/, 'not-executed'],
   [/^(server conn crashed\?|query timeout)/, 'connection-lost'],
 ]
@@ -103,9 +103,9 @@ function hasCode(error: unknown, codes: string[]): boolean {
 }
 
 /**
- * Whether a sequence gave an id that a row has already, because it was not moved after an import, for example. A partition
- * has an index of its own, and PostgreSQL translates the message around its name. Other primary keys are inserted with ON
- * CONFLICT.
+ * Whether a sequence gave an id that a row already has, for example because the sequence was not moved after an import.
+ * Only the end of the index's name is compared: each partition has an index of its own, and PostgreSQL translates the rest
+ * of the message. Rows with other primary keys are inserted with ON CONFLICT, so the table needs no comparison.
  */
 export function isIdTaken(error: unknown): boolean {
   return flattenCauses(error).some(({ code, message }) => code === '23505' && /\w_pkey\b/.test(message))

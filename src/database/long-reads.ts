@@ -3,17 +3,18 @@ import { type ConnectionSource, toPreparedStatement } from './pool.ts'
 import type { RunStatement } from './statements.ts'
 
 /**
- * - By an index: by its statistics, PostgreSQL may read the whole table for a value that no row has.
- * - Without parallel workers, which would take the CPU from other statements.
- * - Without JIT, which would compile every execution, for longer than most take.
+ * Long reads are executed
+ * - by an index: statistics may lead PostgreSQL to read the whole table for a value that no row has;
+ * - without parallel workers, which would take the CPU from other statements;
+ * - without JIT, which would compile at every execution, for longer than most executions take.
  *
- * The settings are of the transaction, because a pooler may share the connection.
+ * The settings end with the transaction, because a pooler may share the connection.
  */
 const BEGIN =
   'BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off'
 
 /**
- * Executes reads that may take long, and equal ones that wait for a connection once.
+ * Executes reads that may take long. Equal reads that wait for a connection are executed once.
  * @param pool its size is the number of reads that are executed at the same time
  */
 export function createLongReads(pool: ConnectionSource): RunStatement {
@@ -29,7 +30,7 @@ export function createLongReads(pool: ConnectionSource): RunStatement {
       return result.rows
     })
     waiting.set(key, rows)
-    // A read that got no connection is not removed above. An equal one that began later may wait by then.
+    // Removes a read that got no connection. After another error, the key may be that of an equal read that began later.
     rows.catch(() => waiting.get(key) === rows && waiting.delete(key))
     return rows
   }

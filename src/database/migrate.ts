@@ -12,7 +12,7 @@ const PRISMA_DIR = fileURLToPath(new URL('prisma/', PROJECT))
 /** The advisory lock that Prisma's own CLI takes, so that migrations are serialised across processes and tools. */
 const MIGRATION_LOCK = 72_707_369
 
-/** How often a process asks for the lock that another one has, in milliseconds. */
+/** How often a process tries to take the lock while another process has it, in milliseconds. */
 const LOCK_POLL_MS = 100
 
 /** Prisma's table of applied migrations, as its CLI creates and reads it. */
@@ -37,9 +37,9 @@ export function listMigrations(): string[] {
 }
 
 /**
- * Applies every pending migration, each in one transaction with its row in Prisma's history, so that it is atomic; an
- * index is created before that transaction.
- * @returns the names of those applied now, oldest first
+ * Applies every pending migration, each in one transaction with its row in Prisma's history, so that it is atomic. An
+ * index that a migration creates CONCURRENTLY is created before that transaction.
+ * @returns the names of the migrations that it has applied, oldest first
  */
 export function migrate(url: string, wait?: LockOptions): Promise<string[]> {
   const applyPending = async (client: pg.Client) => {
@@ -66,8 +66,8 @@ async function apply(client: pg.Client, name: string): Promise<void> {
 }
 
 /**
- * CONCURRENTLY blocks no writes, and is not possible in a transaction. An index that exists is kept, because only an
- * administrator can create one on a partitioned table; one that is not valid is what an interrupted attempt has left.
+ * CONCURRENTLY blocks no writes, and is not possible in a transaction. A valid index that exists is kept, because only an
+ * administrator can create one on a partitioned table. An index that is not valid was left by an interrupted attempt.
  */
 async function createIndex(client: pg.Client, name: string, script: string): Promise<void> {
   const { rows } = await client.query<{ isValid: boolean }>(
@@ -115,7 +115,7 @@ export async function withMigrationLock<T>(
   try {
     // Limits that an operator has set on the role are for requests. Names in migrations have no schema.
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET search_path = public')
-    // CREATE INDEX CONCURRENTLY of the one that has the lock would wait for a statement that waits for it.
+    // It only tries: CREATE INDEX CONCURRENTLY of the lock's holder would wait for a statement that waits for the lock.
     const tryLock = () => client.query('SELECT 1 WHERE pg_try_advisory_lock($1)', [MIGRATION_LOCK])
     for (let attempts = 0; !(await tryLock()).rowCount; attempts++) {
       if (attempts === 0) onWait?.()

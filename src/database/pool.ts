@@ -16,7 +16,7 @@ export interface PoolOptions {
  */
 const KEEP_ALIVE_MS = 10_000
 
-/** The function of PostgreSQL that warns when its wait for a synchronous standby is cancelled; texts are translated. */
+/** PostgreSQL's function that warns, in a translated text, when a wait for a synchronous standby is cancelled. */
 const SYNC_WAIT = 'SyncRepWaitForLSN'
 
 export type ConnectionSource = Pick<Pool, 'withConnection'>
@@ -36,7 +36,7 @@ export class Pool extends pg.Pool {
     super(config)
     this.on('connect', (client) => {
       // Without a listener, a lost connection would end the process; its query, or the next one, is rejected anyway. The
-      // listener is added here, because the end may come with the first bytes, before the code that waits for them runs.
+      // listener is added here, because a connection may end with its first bytes, before the code that waits for it runs.
       client.on('error', () => {})
       client.on('notice', ({ routine }) => routine === SYNC_WAIT && this.#unreplicated.add(client))
     })
@@ -49,7 +49,7 @@ export class Pool extends pg.Pool {
   }
 
   /**
-   * Runs `work` on a connection, which is closed if that fails, because its state is unknown.
+   * Runs `work` on a connection. If `work` fails, the connection is closed, because its state is unknown.
    * @throws UnreplicatedError after a commit that may be lost in a failover
    */
   async withConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -104,7 +104,7 @@ const types = {
     oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid),
 }
 
-/** Names by text: a hash, so that a connection shared through a pooler never runs another client's statement. */
+/** Names by text. They are hashes, so that a connection shared through a pooler never runs another client's statement. */
 const names = new Map<string, string>()
 
 /** A statement that is prepared once per connection. */

@@ -1,15 +1,15 @@
 import { createCoalescer } from '../coalesce.ts'
 import { type Queryable, pendingMigrations } from './migrate.ts'
 
-/** What a database that responds says of itself. */
+/** The state of a database that responds. */
 export interface DatabaseState {
-  /** Why it cannot serve requests; undefined if it can. */
+  /** Why the database cannot serve requests; undefined if it can. */
   problem: string | undefined
   /** Settings without which a commit may be lost, or the data damaged, by a crash or a loss of power. */
   notDurable: string[]
 }
 
-/** What the statements of requests need. PostgreSQL checks a right by the number of a table also without USAGE of its schema. */
+/** Selects rights that requests need and the role lacks. has_table_privilege with an oid ignores USAGE of the schema. */
 const MISSING_RIGHTS = `
   SELECT privilege || ' on ' || relation
   FROM (
@@ -30,7 +30,7 @@ const MISSING_TABLES = `
     SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = 'public'
   )`
 
-/** A standby is read-only, and a primary that an operator has set to it. */
+/** `readOnly` is true on a standby, and on a primary that an operator has set to read-only. */
 const READ_SETTINGS = `
   SELECT current_setting('transaction_read_only') = 'on' AS "readOnly",
     ARRAY(SELECT name FROM pg_settings WHERE setting = 'off'
@@ -40,8 +40,8 @@ const READ_SETTINGS = `
 type SettingsRow = DatabaseState & { readOnly: boolean; missingRights: string[]; missingTables: string[] }
 
 /**
- * @param tables of the resources
- * @returns reads the state of the database, once for all callers that wait. Rejects when it is not available
+ * @param tables the names of the resources' tables
+ * @returns a function that reads the database's state, or rejects if it is not available. Callers that wait share a read
  */
 export function createReadState(database: Queryable, tables: string[]): () => Promise<DatabaseState> {
   const coalesce = createCoalescer<DatabaseState>()

@@ -10,14 +10,14 @@ const MAX_READ_MS = 50
 /** Pause between two looks at a replica that has not replayed enough, in milliseconds. */
 const POLL_MS = 2
 
-/** How long a replica is excluded, in milliseconds: first, and at most. It doubles until the replica executes a read. */
+/** How long a replica is excluded, in milliseconds: first, and at most. The time doubles until it executes a read. */
 const MIN_BACKOFF_MS = 20
 const MAX_BACKOFF_MS = 1_000
 
 /**
- * The end of the WAL that the primary has written to disk: each commit that it has acknowledged is before it. Not so with
- * synchronous_commit = off. WAL positions are numbers of bytes. A position says nothing about another history: that of
- * another server, or of a timeline that ended when a standby was promoted.
+ * Selects the end of the WAL that the primary has written to disk. Each commit that it has acknowledged is before this
+ * position, except with synchronous_commit = off. Positions are numbers of bytes. Those of different histories cannot be
+ * compared: another server has another history, and so has a timeline that ended when a standby was promoted.
  */
 const READ_PRIMARY = `
   SELECT pg_current_wal_flush_lsn() - '0/0' AS position, current_database() AS database,
@@ -25,9 +25,9 @@ const READ_PRIMARY = `
     (pg_control_system()).system_identifier::text AS system, current_setting('synchronous_commit') <> 'off' AS is_durable`
 
 /**
- * Selects the position of a replica, apart from the read: functions are evaluated after its snapshot was taken, so the
- * position could be newer than what is read. The timeline that a standby receives is a secret without the role
- * pg_read_all_stats; that of its last restartpoint may be an older one.
+ * Selects the position of a replica, in a statement before the read: a statement evaluates functions after its snapshot was
+ * taken, so the position could be newer than the rows. The timeline that a standby receives is hidden without the role
+ * pg_read_all_stats. The timeline of its last restartpoint is used then, and may be an older one.
  */
 const READ_REPLICA = `
   SELECT coalesce(pg_last_wal_replay_lsn() - '0/0', 0) AS position, current_database() AS database,
@@ -58,8 +58,8 @@ function compare(primary: Position, replica?: Position): bigint {
 }
 
 /**
- * Whether a replica has replayed what the primary had on its disk. One that is ahead has received more since, or has another
- * history: the primary sends nothing that is not on its disk, so its position is read once more.
+ * Whether a replica has replayed what the primary had on its disk. A replica that is ahead has received more since, or has
+ * another history. The primary sends only what is on its disk, so its position, which is read once more, tells which.
  */
 async function hasReplayed(
   primary: Position,
@@ -80,13 +80,13 @@ interface Attempt {
   primary?: Position | undefined
 }
 
-/** @returns false, one turn of the event loop after that time, so that a result that has arrived meanwhile wins */
+/** @returns false, one turn of the event loop after `ms`, so that a result that has arrived meanwhile wins */
 async function timeout(ms: number): Promise<false> {
   await sleep(ms, undefined, { ref: false })
   return setImmediate(false, { ref: false })
 }
 
-/** Reads the position of the primary, once for all reads that wait. @param onFailure receives why it is unknown */
+/** Reads the primary's position, once for all reads that wait. @param onFailure receives why the position is unknown */
 function createPositionReader(positionPool: Pool, onFailure: (reason: string) => void) {
   const batcher = new Batcher<void, Position>((take) =>
     positionPool.withConnection(async (client) => {
@@ -135,9 +135,9 @@ interface ReplicasOptions {
 export type Replicas = ReturnType<typeof createReplicas>
 
 /**
- * Reads from replicas without stale results: as etcd's read index, all reads that wait ask the primary once for its
- * position, and are executed where it has been replayed. Nothing is remembered of a replica: it may have been promoted, and
- * its address may lead to another server.
+ * Reads from replicas without stale results, like etcd's read index: the primary's position is read once for all reads that
+ * wait, and each read is executed on a replica that has replayed that position. Nothing is remembered of a replica, because
+ * it may have been promoted, and its address may lead to another server.
  */
 export function createReplicas({ pools, positionPool, onExcluded, onBypassed }: ReplicasOptions) {
   const backoff = createBackoff(pools)
@@ -150,12 +150,12 @@ export function createReplicas({ pools, positionPool, onExcluded, onBypassed }: 
     onExcluded(reason, pool)
   }
 
-  /** @returns undefined if the position is unknown, or the caller no longer waits: the connection is kept for the next read */
+  /** @returns undefined, which keeps the connection, if the position is unknown or the caller no longer waits */
   async function readFrom<T>(pool: Pool, read: (client: pg.PoolClient) => Promise<T>, attempt: Attempt) {
     const position = readPosition(attempt)
     return pool.withConnection(async (client) => {
       for (;;) {
-        // Both at the same time: a standby keeps what it has replayed.
+        // Both positions are read at the same time, because a standby keeps what it has replayed.
         const replica = client.query<Position>(toPreparedStatement(READ_REPLICA, []))
         const [primary, { rows }] = await Promise.all([position, replica])
         if (!primary || attempt.isAbandoned) return undefined
@@ -181,7 +181,7 @@ export function createReplicas({ pools, positionPool, onExcluded, onBypassed }: 
       if (!pool) return undefined
       const attempt: Attempt = { isAbandoned: false }
       const result = readFrom(pool, read, attempt).catch((error: unknown): undefined => {
-        if (!attempt.isAbandoned) exclude(reasonOf(error), pool) // otherwise it was excluded then, and may be back
+        if (!attempt.isAbandoned) exclude(reasonOf(error), pool) // an abandoned read may fail later, when the pool is back
       })
       if (await Promise.race([result.then(() => true), timeout(MAX_READ_MS)])) return result
       attempt.isAbandoned = true

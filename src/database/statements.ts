@@ -51,7 +51,7 @@ export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
           return result
         }
         if (onReplicas && replicas?.isAvailable()) {
-          inputs = take() // before the replica's position is compared: none of them may be younger
+          inputs = take() // before the positions are read, which may be older than an input that arrives later
           const result = await replicas.tryRead(execute)
           if (result) return toOutputs(result.rows, inputs)
         }
@@ -61,14 +61,14 @@ export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
       waitingCounts.push(() => batcher.waitingCount)
       return (input: Input) => batcher.execute(input)
     },
-    /** Callers that wait for a statement, besides one for each batch that waits in the pool's queue. */
+    /** How many callers wait for a statement, less one for each batch, which the pool's queue counts. */
     waitingCount: () => waitingCounts.reduce((sum, count) => sum + count(), 0),
   }
 }
 
 /**
- * Executes a single statement, and once more after a serialization failure or a deadlock: even a write was certainly
- * rolled back.
+ * Executes a single statement, and once more after a serialization failure or a deadlock: PostgreSQL has then certainly
+ * rolled back the statement, even if it writes.
  */
 async function retryOnce<T>(execute: () => Promise<T>): Promise<T> {
   try {

@@ -12,16 +12,16 @@ import { createSettledId } from './settled.ts'
 /** The least pause between two reads, in milliseconds, however many items this process adds. */
 const MIN_PAUSE_MS = 10
 
-/** How long followers are woken in one turn of the event loop, in milliseconds: a request waits for several turns. */
+/** For how many milliseconds a turn of the event loop may wake followers: few, since a request takes several turns. */
 const WAKE_MS = 2
 
 /** How often the state of the sequence is read, in milliseconds. */
 const CHECK_MS = 1_000
 
 export interface FeedStatements {
-  /** The loops of all feeds use these, in turns, also for the state of their sequences. */
+  /** The loops of all feeds use these in turns, to read new items and the states of the sequences. */
   feedLoopStatements: Statements
-  /** Settled ids are found with these, and pages read of streams that are far behind. */
+  /** These find settled ids, and read pages for streams that are far behind. */
   feedPageStatements: Statements
 }
 
@@ -77,23 +77,23 @@ export class Feed<R extends Resource> {
   }
 
   /**
-   * A settled id: every item up to it is visible, or will never be. A page that is read later and `follow` from this id
-   * miss nothing between them.
+   * A settled id: every item up to it is visible, or will never be. A page that is read after the call and `follow` from
+   * this id together miss no item.
    */
   async settledId(): Promise<bigint> {
     return (this.#hasFailed ? undefined : this.#state.recent?.end) ?? this.#settled.find()
   }
 
   /**
-   * @param bound `highest` for a page. `last` for a stream: a position above it is of a time when the sequence was further,
-   *   so ids below the position are given again, and only a new page has their items
-   * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above it
+   * @param bound `highest` for a page, `last` for a stream. A position above `last` comes from a time when the sequence was
+   *   further: it gives ids below the position again, and only a new page has their items
+   * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above the bound
    */
   async requireAssigned(position: bigint, argument: string, bound: 'last' | 'highest'): Promise<void> {
     if (position > (await this.#readSequence())[bound]) throw tooNewError(this.#resource, argument)
   }
 
-  /** Reads the state of the sequence, unless streams are open, which do it once a second. */
+  /** Reads the state of the sequence, unless streams are open: the loop then reads it once a second. */
   checkSequence(): void {
     if (!this.#loop) this.#readSequence().catch(() => {}) // the failure of a probe has its own reason
   }
@@ -126,7 +126,7 @@ export class Feed<R extends Resource> {
       } catch (error) {
         this.#hasFailed = true // as in a failover or a restore
         this.#onError(error)
-        this.reader.reset() // a gap of an older state may be above all ids of the restored one
+        this.reader.reset() // a gap from before a restore may be above all ids of the restored state
         await this.#pause(RETRY_MS, MIN_PAUSE_MS)
       }
     }
@@ -140,15 +140,16 @@ export class Feed<R extends Resource> {
   }
 
   /**
-   * Whether the database went back to an older state: it never assigned what clients have or the feed has read, or it has
-   * other items, which are compared after a failed read and in another history. What was settled is forgotten, too.
+   * Whether the database went back to an older state: its sequence never gave an id that a client has or that the feed has
+   * read, or its items differ from those that the feed has read. Items are compared after a failed read, and when the
+   * history has changed. If the database went back, settled ids are forgotten.
    */
   async #wentBack(): Promise<boolean> {
-    const { recent, newestPosition } = this.#state // before the read: a position may come meanwhile
+    const { recent, newestPosition } = this.#state // taken before the read, because a stream may begin meanwhile
     const { last, history } = await this.#readSequence()
     const isOlder = last < newestPosition || last < (recent?.end ?? 0n)
     const mayBeOlder = this.#hasFailed || history !== this.#history
-    this.#history = history // a comparison that fails is repeated, as after every failed read
+    this.#history = history // set before the comparison: if that throws, #hasFailed repeats it
     if (!isOlder && (!mayBeOlder || (await this.reader.isCurrent(recent)))) return false
     this.#settled.forget()
     return true
@@ -167,12 +168,12 @@ export class Feed<R extends Resource> {
       this.#settled.remember({ id: recent.end, history: this.#history })
       // Reading pauses for as long as waking took, so that half of the time is left to requests.
       const leastMs = Math.max(wakeMs, pauseMs > 0 ? MIN_PAUSE_MS : 0)
-      // A gap is not closed sooner by what this process adds.
+      // In a gap, `wake` does not end the pause: an item that this process adds does not close the gap.
       await (this.reader.lagMs() > 0 ? sleep(Math.max(pauseMs, leastMs)) : this.#pause(pauseMs, leastMs))
     }
   }
 
-  /** Sleeps `ms`, or until `wake`, which may have been called before, but at least `leastMs`. */
+  /** Sleeps for `ms` or until `wake`, but for at least `leastMs`. A call of `wake` since the last pause counts, too. */
   async #pause(ms: number, leastMs: number): Promise<void> {
     await sleep(leastMs)
     await sleep(Math.max(0, ms - leastMs), undefined, { signal: this.#waker.signal }).catch(() => {}) // woken

@@ -20,8 +20,8 @@ interface FollowOptions {
 }
 
 /**
- * Replaced by a new object when the last follower has left, and when the database went back to an older state: followers
- * compare it with theirs.
+ * Replaced by a new object when the last follower has left, and when the database went back to an older state. Followers
+ * compare the current object with the one at their start.
  */
 export interface FeedState<R extends Resource> {
   /** The items that the feed has read last; undefined until it knows a settled id. */
@@ -40,7 +40,7 @@ interface FollowDependencies<R extends Resource> {
 
 interface FollowPage<R extends Resource> {
   items: Item<R>[]
-  /** All that match up to this id are on the page or on pages before. */
+  /** All matching items up to this id are on this page or on earlier ones. */
   end: bigint
 }
 
@@ -106,7 +106,7 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
   }
 }
 
-/** Whether memory has all items above the position, and they are less than a page. */
+/** Whether memory has all items above the position, and these are fewer than a page. */
 function isNear<R extends Resource>(feed: RecentItems<R>, position: bigint): boolean {
   return (feed.after(position, PAGE_SIZE)?.length ?? PAGE_SIZE) < PAGE_SIZE
 }
@@ -116,7 +116,7 @@ function matches<R extends Resource>(resource: R, item: Item<R>, filter: Filter<
   return valuesOf(resource, filter).every(([member, value]) => values[member] === value)
 }
 
-/** @returns the id up to which a page is complete: a full one ends before the settled id of what was read */
+/** @returns the id up to which a page is complete: the id of its last item if the page is full, otherwise `settledId` */
 function endOf(items: { id: bigint }[], settledId: bigint): bigint {
   return items.length < PAGE_SIZE ? settledId : (items.at(-1)?.id ?? settledId)
 }

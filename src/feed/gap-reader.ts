@@ -7,7 +7,7 @@ import { RecentItems } from './recent.ts'
 import { selectLastId } from './sequence.ts'
 import { createWriterReads, pauseAfter, waitForWriters } from './settled.ts'
 
-/** How often new items are read, in milliseconds: with the sequence, less than ten queries a second. */
+/** How often new items are read, in milliseconds. With reads of the sequence, this makes less than ten queries a second. */
 const POLL_MS = 120
 
 const READ_SIZE = 500
@@ -36,7 +36,7 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
     const rows = await readBetween(recent.end, INT64_MAX)
     const firstGap = rows.findIndex(({ id }, n) => id !== recent.end + BigInt(n) + 1n)
     recent.append(firstGap < 0 ? rows : rows.slice(0, firstGap))
-    const isComplete = firstGap < 0 && rows.length < READ_SIZE // the newest may have been deleted
+    const isComplete = firstGap < 0 && rows.length < READ_SIZE // no gap is left, even if `gap.newest` was deleted
     if (gap && (isComplete || gap.newest <= recent.end)) gap = undefined
     if (firstGap < 0) return isComplete ? POLL_MS : 0
 
@@ -47,7 +47,7 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
       gap = { sinceMs: performance.now(), newest, wait: waitForWriters(writers) }
     }
     if (!gap.wait.isOver) return pauseAfter(performance.now() - gap.sinceMs)
-    // What was in flight is visible now, and what is still missing will never come.
+    // Items that were in flight are visible now. Ids that are still missing will never be visible.
     await readThrough(recent, gap.newest)
     gap = undefined
     return 0
@@ -61,7 +61,7 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
     } while (rows.length === READ_SIZE)
   }
 
-  /** @returns the items below a settled id, so that there are some to compare after a failed read */
+  /** @returns the last items up to a settled id, so that there are some to compare after a failed read */
   async function begin(settledId: bigint): Promise<RecentItems<R>> {
     const recent = new RecentItems<R>(settledId - BigInt(READ_SIZE))
     await readThrough(recent, settledId)
@@ -79,7 +79,7 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
   }
 }
 
-/** Whether the table still has the newest items that were read: a database that went back has others, or none. */
+/** Whether the table still has the newest items that were read: a database that went back has other items, or none. */
 async function isCurrent<R extends Resource>(
   readBetween: (after: bigint, end: bigint) => Promise<Item<R>[]>,
   recent?: RecentItems<R>,

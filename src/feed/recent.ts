@@ -15,10 +15,10 @@ export class RecentItems<R extends Resource> {
     this.end = start
   }
 
-  /** Appends the next items. @param end they are complete up to this id; by default up to the last one */
+  /** Appends the next items. @param end the items are complete up to this id, by default the id of the last one */
   append(items: Item<R>[], end = items.at(-1)?.id ?? this.end): void {
     this.#items.push(...items)
-    if (end > this.end) this.end = end // less only if the newest ones were deleted meanwhile
+    if (end > this.end) this.end = end // `end` is less only if the newest items were deleted meanwhile
     if (this.#items.length < 2 * RECENT_SIZE) return
     const dropped = this.#items.splice(0, this.#items.length - RECENT_SIZE)
     this.#start = dropped.at(-1)?.id ?? this.#start
@@ -29,7 +29,7 @@ export class RecentItems<R extends Resource> {
   }
 
   after(id: bigint, limit: number): Item<R>[] | undefined {
-    if (id < this.#start) return undefined // some of them are no longer kept
+    if (id < this.#start) return undefined // some items above `id` are no longer kept
     let [low, high] = [0, this.#items.length]
     while (low < high) {
       const middle = (low + high) >>> 1

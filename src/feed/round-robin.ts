@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Clients take turns with one piece of work each, however much of one client waits. */
+/** Clients take turns with one piece of work each, however many pieces of one client wait. */
 export function createRoundRobin() {
   const queues = new Map<bigint, (() => Promise<void>)[]>()
   let isRunning = false

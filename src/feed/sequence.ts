@@ -4,19 +4,19 @@ import type { Resource } from '../store/resource.ts'
 import { namesOf } from '../store/table.ts'
 
 /**
- * SQL that selects the id that the sequence has given last; if it has given none since it was set, the one before the
- * next. It is read after the snapshot of its statement was taken, so an id above it is not of the sequence: the row was
- * imported, and the sequence not moved. Such rows are not read before the sequence has passed them, because all ids until
- * then would be skipped.
+ * SQL that selects the id that the sequence has given last or, if it has given none since it was set, the id before the
+ * next one. A statement reads the sequence after its snapshot was taken, so a row with a higher id does not have it from
+ * the sequence: the row was imported, and the sequence was not moved. The feed does not read such a row before the sequence
+ * has passed it, because the feed would skip all ids between them.
  */
 export function selectLastId(resource: Resource): string {
   return `(SELECT last_value - (NOT is_called)::int FROM ${namesOf(resource).sequence})`
 }
 
 /**
- * SQL that selects a text. It is another one when the server was started, or the table or its sequence got a new file
- * (TRUNCATE, ALTER SEQUENCE, VACUUM FULL). With the same text, a database goes back to an older state only by statements
- * such as DELETE and `setval`, or by a crash that loses commits of `synchronous_commit = off`.
+ * SQL that selects a text that changes when the server is started, or when the table or its sequence gets a new file
+ * (TRUNCATE, ALTER SEQUENCE, VACUUM FULL). While the text is the same, a database goes back to an older state only by
+ * statements such as DELETE and `setval`, or by a crash that loses commits of `synchronous_commit = off`.
  */
 export function selectHistory(resource: Resource): string {
   const { name, sequence } = namesOf(resource)
@@ -24,7 +24,7 @@ export function selectHistory(resource: Resource): string {
     pg_relation_filenode('${sequence}')) AS history`
 }
 
-/** The sequence has ids that were rolled back or deleted. The table has ids that were imported with their rows. */
+/** `highest` needs both: the sequence gave ids that were rolled back or deleted, and rows were imported with their ids. */
 function selectSequence(resource: Resource): string {
   const { name, sequence } = namesOf(resource)
   return `
@@ -36,7 +36,7 @@ function selectSequence(resource: Resource): string {
 /** The state of a sequence. The feed assumes that no row has an id above `last`, and that `cacheSize` is 1. */
 export interface SequenceState {
   last: bigint
-  /** Every id that the database has assigned is at most this one: a crash or a failover skips a few. */
+  /** No assigned id is above this one, even after a crash or a failover: the sequence then skips a few ids. */
   highest: bigint
   cacheSize: bigint
   /** A text that changes when the database may have gone back to an older state: see `selectHistory`. */
@@ -57,7 +57,7 @@ export function sequenceProblemOf(resource: Resource, { last, highest, cacheSize
   return `there are ids above the sequence: SELECT setval('${sequence}', (SELECT max(id) FROM ${name}))`
 }
 
-/** After a restore of an older state, new items get ids below the positions that clients have: they would be missed. */
+/** After a restore of an older state, new items get ids below clients' positions, so streams would miss them. */
 export function tooNewError({ noun }: Resource, argument: string): ApiError {
   const message = `is newer than every ${noun}, as after a restore from a backup: begin with a new page`
   return invalidArgumentError([{ path: [argument], message }])
@@ -65,7 +65,8 @@ export function tooNewError({ noun }: Resource, argument: string): ApiError {
 
 /**
  * @param onState receives each state that was read
- * @returns reads the state, once for all callers that wait: after the call, so that it knows what the caller knows
+ * @returns a function that reads the state, once for all callers that wait. The read begins after the call, so its result
+ *   is not older than what the caller knows
  */
 export function createReadSequence(
   resource: Resource,

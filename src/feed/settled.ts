@@ -15,10 +15,10 @@ interface Settled {
 }
 
 /**
- * Ids are drawn before commit, so row 300 may be visible while row 299 is not yet. An INSERT locks the table in
- * this mode before it draws an id, and holds the lock until its row is visible. So whatever is missing below a visible
- * id belongs to a transaction that holds the lock now, or will never exist. CREATE INDEX CONCURRENTLY waits in the same
- * way. It needs a sequence without CACHE, and the primary: a standby does not show the locks.
+ * Ids are drawn before commit, so row 300 may be visible while row 299 is not yet. An INSERT takes a RowExclusiveLock on
+ * the table before it draws an id, and holds the lock until its row is visible. So an id that is missing below a visible
+ * one belongs to a transaction that holds the lock now, or will never be visible. CREATE INDEX CONCURRENTLY waits in the
+ * same way. The sequence must have no CACHE, and the server must be the primary: a standby does not show the locks.
  */
 export function createWriterReads(resource: Resource, run: RunStatement) {
   const { name } = namesOf(resource)
@@ -28,7 +28,7 @@ export function createWriterReads(resource: Resource, run: RunStatement) {
       WHERE locktype = 'relation' AND relation = '${name}'::regclass AND mode = 'RowExclusiveLock' AND granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     ) AS writers, pg_is_in_recovery() AS "isStandby"`
-  // The newest id and the locks are read in one statement: the locks are read after its snapshot was taken.
+  // One statement reads the newest id and the locks: it reads the locks after its snapshot was taken.
   const selectNewest = `
     SELECT coalesce((SELECT max(id) FROM ${name} WHERE id <= ${selectLastId(resource)}), 0) AS newest, ${selectWriters},
       ${selectHistory(resource)}`
@@ -42,7 +42,7 @@ export function createWriterReads(resource: Resource, run: RunStatement) {
 
 type WriterReads = ReturnType<typeof createWriterReads>
 
-/** A prepared transaction (two-phase commit) that has a new virtual transaction id, since the server was restarted. */
+/** Whether this is a prepared transaction (two-phase commit), which got a new virtual id when the server was restarted. */
 const isPrepared = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
 
 /** Waits for transactions that held the lock at one moment, not for those that have begun since. */
@@ -53,11 +53,11 @@ export function waitForWriters(initial: string[]) {
     get isOver() {
       return awaited.length === 0
     },
-    /** @param current who holds the lock now */
+    /** @param current the transactions that hold the lock now */
     update(current: string[]): void {
       const gone = awaited.filter((writer) => !current.includes(writer))
       awaited = awaited.filter((writer) => current.includes(writer))
-      // A transaction that is gone may be a prepared one, which has another id since the server was restarted.
+      // A transaction that is gone may be a prepared one, which got another id when the server was restarted.
       if (gone.some((writer) => !isPrepared(writer))) {
         awaited.push(...current.filter((writer) => isPrepared(writer) && !previous.includes(writer)))
       }
@@ -75,7 +75,7 @@ export function pauseAfter(waitedMs: number): number {
 async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: number, fallback?: Settled) {
   const startedAt = performance.now()
   const { newest: id, writers, history } = await reads.readNewest()
-  const known = fallback?.history === history && fallback.id <= id ? fallback : undefined // not after a restore
+  const known = fallback?.history === history && fallback.id <= id ? fallback : undefined // undefined after a restore
   const limitMs = known ? MAX_WAIT_WITH_FALLBACK_MS : maxWaitMs
   const wait = waitForWriters(writers)
   while (!wait.isOver) {
@@ -96,7 +96,7 @@ export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs
   const reads = createWriterReads(resource, run)
   let known: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
   return {
-    /** Concurrent callers share the result: a settled id stays one. */
+    /** Concurrent callers share the result, because a settled id stays settled. */
     async find(): Promise<bigint> {
       const current = known
       current.pending ??= findSettled(resource, reads, maxWaitMs, current.last)
