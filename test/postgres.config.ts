@@ -9,7 +9,8 @@ export default defineConfig({
   test: {
     ...config.test,
     include: [
-      'test/animals/*.test.ts',
+      'test/pets/*.test.ts',
+      'test/store/*.test.ts',
       'test/auth/{authentication,rate-limit,scopes}.test.ts',
       'test/conformance/*.test.ts',
       'test/database/*.test.ts',

@@ -106,15 +106,15 @@ function createPositionReader(positionPool: Pool, onFailure: (reason: string) =>
 
 /** Excludes replicas from reads, with exponential backoff. */
 function createBackoff(pools: Pool[]) {
-  const byPool = new Map<Pool, { until: number; nextMs: number }>()
+  const byPool = new Map<Pool, { untilMs: number; nextMs: number }>()
   return {
-    available: () => pools.filter((pool) => (byPool.get(pool)?.until ?? 0) <= performance.now()),
+    available: () => pools.filter((pool) => (byPool.get(pool)?.untilMs ?? 0) <= performance.now()),
     exclude(failed: Pool[]): void {
-      const now = performance.now()
+      const nowMs = performance.now()
       for (const pool of failed) {
-        const { until, nextMs } = byPool.get(pool) ?? { until: 0, nextMs: MIN_BACKOFF_MS }
-        if (until > now) continue // begun by another read of the same moment
-        byPool.set(pool, { until: now + nextMs, nextMs: Math.min(MAX_BACKOFF_MS, nextMs * 2) })
+        const { untilMs, nextMs } = byPool.get(pool) ?? { untilMs: 0, nextMs: MIN_BACKOFF_MS }
+        if (untilMs > nowMs) continue // begun by another read of the same moment
+        byPool.set(pool, { untilMs: nowMs + nextMs, nextMs: Math.min(MAX_BACKOFF_MS, nextMs * 2) })
       }
     },
     /** The next exclusion is the shortest again. */

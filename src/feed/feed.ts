@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Statements } from '../database/statements.ts'
-import { createList } from '../store/lists.ts'
+import { createListQuery } from '../store/lists.ts'
 import type { Resource } from '../store/resource.ts'
 import type { Observe } from '../telemetry/observation.ts'
 import { createFollow, type FeedState, RETRY_MS } from './follow.ts'
@@ -50,8 +50,6 @@ export class Feed<R extends Resource> {
   /** Whether the last read failed: since then, the database may have gone back to an older state. */
   #hasFailed = false
   #history = '' // known after the first read
-  /** What `end` of the recent items was when all followers were woken last. */
-  #announced: bigint | undefined
   #waker = new AbortController()
 
   constructor(
@@ -69,7 +67,7 @@ export class Feed<R extends Resource> {
     })
     this.#onError = (error) => observe({ type: 'feed-failed', resource: resource.name, error })
     this.follow = createFollow(resource, {
-      list: createList(resource, feedPageStatements, { onReplicas: false }),
+      list: createListQuery(resource, feedPageStatements, { onReplicas: false }),
       listen: (onNewItems, after) => this.#listen(onNewItems, after),
       state: () => this.#state,
       onError: this.#onError,
@@ -85,8 +83,8 @@ export class Feed<R extends Resource> {
   }
 
   /**
-   * @param bound `highest` for a page, `last` for a stream. A position above `last` comes from a time when the sequence was
-   *   further: it gives ids below the position again, and only a new page has their items
+   * @param bound `highest` for a page, `last` for a stream: below a position above `last`, the sequence may give ids again, or
+   *   for the first time if the row was imported. Only a new page has their items
    * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above the bound
    */
   async requireAssigned(position: bigint, argument: string, bound: 'last' | 'highest'): Promise<void> {
@@ -162,8 +160,8 @@ export class Feed<R extends Resource> {
       let wakeMs = 0
       const pauseMs = await this.reader.read(recent).finally(async () => {
         // The reader may have read some items before it failed.
-        if (recent.end !== this.#announced) wakeMs = await wakeAll(this.#followers)
-        this.#announced = recent.end
+        if (recent.end !== recent.announced) wakeMs = await wakeAll(this.#followers)
+        recent.announced = recent.end
       })
       this.#settled.remember({ id: recent.end, history: this.#history })
       // Reading pauses for as long as waking took, so that half of the time is left to requests.

@@ -73,13 +73,13 @@ export function pauseAfter(waitedMs: number): number {
 
 /** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
 async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: number, fallback?: Settled) {
-  const startedAt = performance.now()
+  const beganAtMs = performance.now()
   const { newest: id, writers, history } = await reads.readNewest()
   const known = fallback?.history === history && fallback.id <= id ? fallback : undefined // undefined after a restore
   const limitMs = known ? MAX_WAIT_WITH_FALLBACK_MS : maxWaitMs
   const wait = waitForWriters(writers)
   while (!wait.isOver) {
-    const waitedMs = performance.now() - startedAt
+    const waitedMs = performance.now() - beganAtMs
     const pauseMs = pauseAfter(waitedMs)
     if (waitedMs + pauseMs > limitMs) {
       if (known) return known

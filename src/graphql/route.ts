@@ -44,9 +44,9 @@ export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencie
     }
     const outcome = await turns.run(req, res, work, bytes?.length)
     if ('stream' in outcome) return sendStream(req, res, outcome, dependencies)
-    const beganMs = performance.now()
+    const beganAtMs = performance.now()
     send(outcome, req, res, mediaType)
-    turns.charge(callerOf(req).clientId, performance.now() - beganMs)
+    turns.charge(callerOf(req).clientId, performance.now() - beganAtMs)
   }
 
   app

@@ -18,9 +18,9 @@ export async function receiveBody(req: Request, res: Response, keptBytes: KeptBy
   requireJsonType(req)
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE')
   if (req.headers.expect && req.httpVersion === '1.1') res.writeContinue()
-  const beganMs = req.deadline.elapsedMs
+  const beganAfterMs = req.deadline.elapsedMs
   const bytes = await receive(req, res, keptBytes)
-  req.deadline.extendBy(req.deadline.elapsedMs - beganMs)
+  req.deadline.extendBy(req.deadline.elapsedMs - beganAfterMs)
   if (bytes.length === 0) throw new ApiError('INVALID_ARGUMENT', 'The body is empty.')
   return bytes
 }

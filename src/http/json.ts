@@ -9,7 +9,7 @@ const LONG_NUMBER = /[1-9](?:\.?\d){15}/
 /** Matches every text with a number that a double may not hold. Such a number has 16 digits, a fraction or an exponent. */
 const MAY_BE_ROUNDED = /\d{16}|\d[.eE]/
 
-/** How many numbers of a text that a double may not hold are read exactly. Further ones are NaN, to bound the CPU time. */
+/** How many numbers that a double may not hold are read exactly in one text. Further ones are NaN, to bound the CPU time. */
 const MAX_EXACT_NUMBERS = 256
 
 /** The text of a number that becomes NaN: JSON.parse reads Infinity, which is no position in `exact`. */

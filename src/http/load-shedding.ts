@@ -41,13 +41,13 @@ export function createLoadShedder(
 
 /** Measures by how much the event loop is behind a timer. */
 function createLagMeter() {
-  let lastTick = performance.now()
+  let lastTickAtMs = performance.now()
   /** The lag at the last tick: requests that arrived during a lag are handled right after it. */
   let lastLagMs = 0
-  const currentMs = () => performance.now() - lastTick - TICK_MS
+  const currentMs = () => performance.now() - lastTickAtMs - TICK_MS
   const timer = setInterval(() => {
     lastLagMs = currentMs()
-    lastTick = performance.now()
+    lastTickAtMs = performance.now()
   }, TICK_MS).unref()
   return { ms: () => Math.max(lastLagMs, currentMs()), stop: () => clearInterval(timer) }
 }

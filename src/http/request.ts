@@ -31,7 +31,7 @@ declare module 'express-serve-static-core' {
     /** The selected GraphQL operation. Its name is untrusted: the client chose it. */
     operation?: { type: string; name: string | undefined }
     /** Set for a stream: how many events it has sent, how many milliseconds after the request it began, why it ended. */
-    stream?: { readonly events: number; readonly beganMs: number; readonly endReason: string | undefined }
+    stream?: { readonly events: number; readonly beganAfterMs: number; readonly endReason: string | undefined }
     errorCode?: ErrorCode
   }
 }

@@ -12,12 +12,12 @@ export const PetStatus = z
   })
 export type PetStatus = z.infer<typeof PetStatus>
 
-/** Length of a name, in code points. */
-export const NAME_LENGTH = { min: 1, max: 255 }
+/** Maximum length of a name, in code points. */
+export const NAME_MAX_LENGTH = 255
 
 const fields = {
-  name: text(NAME_LENGTH.max).meta({
-    description: `The name, ${NAME_LENGTH.min} to ${NAME_LENGTH.max} Unicode characters, not only white space; returned exactly as it was sent.`,
+  name: text(NAME_MAX_LENGTH).meta({
+    description: `The name, 1 to ${NAME_MAX_LENGTH} Unicode characters, not only white space; returned exactly as it was sent.`,
     examples: ['Rex'],
   }),
   categoryId: Int64.meta({ description: 'The category that the animal belongs to.', examples: [7] }),

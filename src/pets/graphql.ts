@@ -2,10 +2,10 @@ import { addConnection, type Edge } from '../graphql/schema/connection.ts'
 import type { Arguments, Builder } from '../graphql/schema/builder.ts'
 import { afterArg, DECIMAL_INT64, idempotencyKeyArg, pageArgs, pageCost } from '../graphql/schema/arguments.ts'
 import { resolveCreate, resolveItem, resolveList, subscribeToCreated } from '../graphql/schema/resolvers.ts'
-import { type Animal, animals, NAME_LENGTH, type NewPet, type PetStatus } from './animal.ts'
+import { type Animal, animals, NAME_MAX_LENGTH, type NewPet, type PetStatus } from './animal.ts'
 
 const { read, write } = animals.scopes
-const NAME_SIZE = `${NAME_LENGTH.min} to ${NAME_LENGTH.max} characters`
+const NAME_SIZE = `1 to ${NAME_MAX_LENGTH} characters`
 
 /** The types and the root fields of animals. */
 export function addPets(builder: Builder): void {

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import { z } from 'zod'
 import { createCoalescer } from '../coalesce.ts'
+import type { ErrorCode } from '../errors.ts'
 import { type CacheableResponse, sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { sendJson, toJson } from '../http/json.ts'
 import { callerOf } from '../http/request.ts'
@@ -83,6 +84,16 @@ export function idempotencyHeader({ noun }: Resource) {
     }),
   })
 }
+
+/** The codes of the errors of a creation, beside those that any operation may have. */
+export const CREATION_ERRORS: ErrorCode[] = [
+  'INVALID_ARGUMENT',
+  'ABORTED',
+  'PAYLOAD_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'IDEMPOTENCY_KEY_REUSED',
+  'DEADLINE_EXCEEDED',
+]
 
 /** Creates an item, once for each Idempotency-Key. @param path below `/v1` */
 export function handleCreate<R extends Resource>(resource: R, path: string): HandlerFactory {

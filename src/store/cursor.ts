@@ -2,13 +2,11 @@ import { invalidArgumentError } from '../errors.ts'
 import { isInt64, jsonTypeOf, parseInt64 } from './contract.ts'
 import { type Filter, type Resource, valuesOf } from './resource.ts'
 
-/** What a cursor has for a member by which the list is not filtered. */
+/** Stands in a cursor for a member that the filter does not give. */
 const ANY = 'all'
 
 /** Names that a filter must not have: the parameters of lists in both APIs, and the members of PageRequest. */
-const RESERVED = new Set(
-  'limit cursor first last after before olderThan newerThan backward onPrimary'.split(' '),
-)
+const RESERVED = new Set('limit cursor first last after before olderThan newerThan backward onPrimary'.split(' '))
 
 /** The positions in the lists of a resource, opaque to clients. */
 export function createCursors<R extends Resource>(resource: R) {
@@ -27,12 +25,12 @@ export function createCursors<R extends Resource>(resource: R) {
   }
 
   /** A cursor contains the resource and the filter of the list, and is valid only with those. */
-  function toCursor(id: bigint, key: string): string {
+  function toCursor(id: bigint, key = filterKey({})): string {
     return Buffer.from(`${prefix}${key}:${id}`).toString('base64url')
   }
 
   /** @throws ApiError INVALID_ARGUMENT, which names the argument, for text that toCursor does not return for this filter */
-  function parseCursor(cursor: string, key: string, argument: string): bigint {
+  function parseCursor(cursor: string, key: string | undefined, argument: string): bigint {
     const id = Buffer.from(cursor, 'base64url').toString('latin1').split(':').at(-1)
     const position = parseInt64(id ?? '')
     if (position !== undefined && toCursor(position, key) === cursor) return position

@@ -31,9 +31,6 @@ const PRUNED_AT_ONCE = 10_000
 
 const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 
-/** Citus rejects `now()` in a condition of ON CONFLICT. `excluded.created_at` has the same value. */
-const IS_EXPIRED = `excluded.created_at - existing.created_at > interval '${IDEMPOTENCY_HOURS} hours'`
-
 /**
  * Claims keys and inserts their items, or reads the items of keys that were used.
  * 1. It is one statement, so after a crash either both a key and its item exist, or neither of them.
@@ -45,7 +42,7 @@ const IS_EXPIRED = `excluded.created_at - existing.created_at > interval '${IDEM
  * 5. LATERAL with LIMIT reads each key and its item by primary key. Without these two, PostgreSQL reads whole tables as
  *    long as it has no statistics of them.
  * 6. A key that another resource has used is rejected by its fingerprint, even if an item of this one has its id.
- *    A claim sets all columns, but version 1 sets only VERSION_1_ID, so this column takes precedence if it is not null.
+ *    A claim sets both columns of ids, but version 1 sets only VERSION_1_ID, which takes precedence if it is not null.
  */
 function claimAndInsert(resource: Resource): string {
   const { name, sequence, selectList, inserted, returned, createdOrUsed } = describeTable(resource)
@@ -79,7 +76,7 @@ function claimAndInsert(resource: Resource): string {
     ON CONFLICT (api_key_id, key) DO UPDATE
       SET fingerprint = excluded.fingerprint, resource = excluded.resource, row_id = excluded.row_id,
         ${VERSION_1_ID} = excluded.${VERSION_1_ID}, created_at = excluded.created_at
-      WHERE ${IS_EXPIRED}
+      WHERE NOT existing.${IS_KEPT}
     RETURNING api_key_id, key, ${id} AS id
   ), created AS (
     INSERT INTO ${name} AS item (id, ${inserted()})
@@ -116,7 +113,7 @@ interface Claimant extends IdempotencyRequest {
  * @returns a function that resolves to the item, or to why nothing was inserted. It throws ApiError ABORTED while the key is
  *   in flight, IDEMPOTENCY_KEY_REUSED when another request has used it, INVALID_ARGUMENT for a malformed key
  */
-export function createIdempotentInsert<R extends Resource>(resource: R, { batch }: Statements) {
+export function createIdempotentInsertQuery<R extends Resource>(resource: R, { batch }: Statements) {
   const { toRow, toItem } = describeTable(resource)
   const claim = batch({
     text: claimAndInsert(resource),

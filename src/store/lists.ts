@@ -9,7 +9,7 @@ export type PageRequest<R extends Resource> = Filter<R> & {
   olderThan?: bigint | undefined
   newerThan?: bigint | undefined
   backward?: boolean
-  /** Set for a page with a `liveCursor`, which is of the primary: a replica may lack commits that are not on disk there. */
+  /** Set for a page with a `liveCursor`, which is of the primary: a replica may lack commits that are not on the primary's disk. */
   onPrimary?: boolean
 }
 
@@ -57,10 +57,10 @@ interface PageQuery {
   max_size: number
 }
 
-export type List<R extends Resource> = ReturnType<typeof createList<R>>
+export type List<R extends Resource> = ReturnType<typeof createListQuery<R>>
 
 /** @param onReplicas whether replicas, if there are any, read the list */
-export function createList<R extends Resource>(
+export function createListQuery<R extends Resource>(
   resource: R,
   { batch }: Statements,
   { onReplicas }: { onReplicas: boolean },
@@ -96,7 +96,7 @@ export function createList<R extends Resource>(
 }
 
 /** @param run executes one count at a time, because the time of a count grows with its result */
-export function createCount<R extends Resource>(resource: R, run: RunStatement) {
+export function createCountQuery<R extends Resource>(resource: R, run: RunStatement) {
   const { name } = namesOf(resource)
   return async (filter: Filter<R>): Promise<number> => {
     const values = valuesOf(resource, filter)

@@ -3,7 +3,7 @@ import type { FieldError } from '../errors.ts'
 import type { Created, Input, Item, Resource } from './resource.ts'
 import { absentFields, describeTable, selectAbsent } from './table.ts'
 
-export function createLookup<R extends Resource>(resource: R, { batch }: Statements) {
+export function createLookupQuery<R extends Resource>(resource: R, { batch }: Statements) {
   const { name, selectList } = describeTable(resource)
   return batch({
     // Without the SELECT around the parameter, PostgreSQL would plan the statement again for each small number of ids.
@@ -52,7 +52,7 @@ function isCreated(row: InsertRow): row is InsertRow & { id: bigint } {
 }
 
 /** @returns a function that resolves to the item, or to why nothing was inserted */
-export function createInsert<R extends Resource>(resource: R, { batch }: Statements) {
+export function createInsertQuery<R extends Resource>(resource: R, { batch }: Statements) {
   const { toRow, toItem } = describeTable(resource)
   return batch({
     text: insertAll(resource),

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-/** What the store, the feed and both APIs need of a resource. Its table has `item` in snake_case, and ids of a sequence. */
+/** What the store, the feed and both APIs need of a resource. Its table has the members in snake_case, and ids of a sequence. */
 export interface Resource {
   /** The name that messages, cursors and idempotency keys use. */
   name: string

@@ -1,9 +1,9 @@
 import type { RunStatement, Statements } from '../database/statements.ts'
 import { ApiError, invalidArgumentError, toApiError } from '../errors.ts'
 import { parseInt64 } from './contract.ts'
-import { createIdempotentInsert, type IdempotencyRequest } from './idempotency.ts'
-import { createCount, createList, type PageRequest } from './lists.ts'
-import { createInsert, createLookup } from './lookup-and-insert.ts'
+import { createIdempotentInsertQuery, type IdempotencyRequest } from './idempotency.ts'
+import { createCountQuery, createListQuery, type PageRequest } from './lists.ts'
+import { createInsertQuery, createLookupQuery } from './lookup-and-insert.ts'
 import type { Created, Input, Item, Resource } from './resource.ts'
 
 export type Store<R extends Resource> = ReturnType<typeof createStore<R>>
@@ -20,11 +20,11 @@ export function createStore<R extends Resource>(
   runCount: RunStatement,
   onCreate = () => {},
 ) {
-  const readList = createList(resource, statements, { onReplicas: true })
-  const readListOnPrimary = createList(resource, statements, { onReplicas: false })
-  const byId = createLookup(resource, statements)
-  const insert = createInsert(resource, statements)
-  const insertOnce = createIdempotentInsert(resource, statements)
+  const readList = createListQuery(resource, statements, { onReplicas: true })
+  const readListOnPrimary = createListQuery(resource, statements, { onReplicas: false })
+  const byId = createLookupQuery(resource, statements)
+  const insert = createInsertQuery(resource, statements)
+  const insertOnce = createIdempotentInsertQuery(resource, statements)
 
   /** Reads one page, newest first in both directions. `hasMore` says whether items follow in the query's direction. */
   async function list(query: PageRequest<R>): Promise<{ items: Item<R>[]; hasMore: boolean }> {
@@ -46,7 +46,7 @@ export function createStore<R extends Resource>(
    * Resolves after the commit. With `once`, repeats return the item that the first request created.
    * @param argument where the input is, as for invalidArgumentError
    * @throws ApiError INVALID_ARGUMENT when the input refers to a row that does not exist, UNAVAILABLE when the item was
-   *   certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and with `once` the errors of createIdempotentInsert
+   *   certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and with `once` the errors of createIdempotentInsertQuery
    */
   async function create(input: Input<R>, once?: IdempotencyRequest, argument: string[] = []): Promise<Created<R>> {
     try {
@@ -60,5 +60,5 @@ export function createStore<R extends Resource>(
     }
   }
 
-  return { list, count: createCount(resource, runCount), get, create }
+  return { list, count: createCountQuery(resource, runCount), get, create }
 }

@@ -53,7 +53,7 @@ export function createMetrics(methods: string[]) {
   function observeRequest(req: Request, status: number): void {
     const { routeTemplate: route, operation, errorCode: code, deadline, stream } = req
     const method = methods.includes(req.method) ? req.method : 'other'
-    const ms = stream?.beganMs ?? deadline.elapsedMs
+    const ms = stream?.beganAfterMs ?? deadline.elapsedMs
     durations.observe({ route, method, operation: operation?.type ?? '', status }, ms / 1_000)
     if (code) errors.inc({ route, code })
   }

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { animals } from '../../src/pets/animal.ts'
-import { createIdempotentInsert } from '../../src/store/idempotency.ts'
+import { createIdempotentInsertQuery } from '../../src/store/idempotency.ts'
 import type { TestService } from '../support/harness.ts'
 import { createByVersion1, REX } from '../support/version-1.ts'
 import { clientIdOf, storeOf, testWithOrders as test } from './fixture.ts'
@@ -94,7 +94,7 @@ test('a key that version 1.1.0 has claimed for a pet is 422 for the same body of
 }) => {
   const { version1: _version1, ...unnamed } = animals
   const twins = { ...unnamed, name: 'twins' }
-  const create = createIdempotentInsert(twins, service.database.statements)
+  const create = createIdempotentInsertQuery(twins, service.database.statements)
   const createTwin = async () => create({ clientId: await clientIdOf(service), key: KEY }, { ...REX, categoryId: 1n })
   await createTwin()
   await expire(service)

@@ -43,9 +43,9 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
         if (isLong && !isInTurn) await (lastTurn = lastTurn.then(() => nextTurn()))
         const deadline = req.deadline.fork()
         const contextValue: GraphQLContext = { services, deadline, caller: undefined }
-        const beganMs = performance.now()
+        const beganAtMs = performance.now()
         const execution = executeFn({ ...args, contextValue }) as Promise<ExecutionResult> // nothing is streamed
-        lastMs.set(operation, performance.now() - beganMs)
+        lastMs.set(operation, performance.now() - beganAtMs)
         const result = await execution
         return { result, dataJson: lazy(() => JSON.stringify(result.data)), databaseMs: deadline.databaseMs }
       }

@@ -87,7 +87,7 @@ export function createListArguments<R extends Resource>(resource: R) {
       return data as Filter<R> // the schema has the members of the filter
     },
     /** @throws ZodError, ApiError INVALID_ARGUMENT */
-    toListQuery(args: object): PageRequest<R> {
+    toPageRequest(args: object): PageRequest<R> {
       const { first, last, after, before, ...rest } = ListArgs.parse(args)
       if (first && last) {
         const fields = [{ path: ['last'], message: 'must not be sent together with first' }]

@@ -8,14 +8,14 @@ import type { GraphQLContext } from './builder.ts'
 import type { Connection, Edge } from './connection.ts'
 
 export function resolveList<R extends Resource>(resource: R) {
-  const { filterKey, toCursor, toListQuery } = createListArguments(resource)
+  const { filterKey, toCursor, toPageRequest } = createListArguments(resource)
 
   async function readPage({ services, deadline }: GraphQLContext, query: PageRequest<R>) {
     const { newerThan } = query
     const { list, feed } = services.of(resource)
     const page = await deadline.run(() => list(query))
     const filter = filterKey(query)
-    // Only `before` needs the check: all items come `after` a cursor that is too new, so such a page misses nothing.
+    // A page after a cursor that is too new begins at the newest item. One before it would miss items after a restore.
     if (newerThan && !page.items.length) await deadline.run(() => feed.requireAssigned(newerThan, 'before', 'highest'))
     return {
       edges: page.items.map((node) => ({ node, cursor: () => toCursor(node.id, filter) })),
@@ -25,7 +25,7 @@ export function resolveList<R extends Resource>(resource: R) {
   }
 
   return (_root: unknown, args: object, context: GraphQLContext, info: GraphQLResolveInfo): Connection<Item<R>> => {
-    const query = toListQuery(args)
+    const query = toPageRequest(args)
     const { services, deadline } = context
     const { count, feed } = services.of(resource)
     const settledId = lazy(() => deadline.run(() => feed.settledId()))

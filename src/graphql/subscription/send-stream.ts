@@ -30,7 +30,7 @@ export async function sendStream(
   { limits, observe }: Pick<GraphQLDependencies, 'limits' | 'observe'>,
 ): Promise<void> {
   if (res.destroyed) return // the client has gone before the stream began
-  stream.beganMs = req.deadline.elapsedMs
+  stream.beganAfterMs = req.deadline.elapsedMs
   req.stream = stream
   beginStream(res, transport)
   // Switches off the server's timeout, which a pause between events may exceed, after earlier responses on the socket.

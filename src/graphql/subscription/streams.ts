@@ -18,7 +18,7 @@ type EndReason = (typeof END_REASONS)[number]
 class Stream extends AbortController {
   events = 0
   /** When the response began, in milliseconds after the request. */
-  beganMs = 0
+  beganAfterMs = 0
   /** When the key or token was last known to be valid. At the start, the result may be from the cache, KEY_CACHE_MS old. */
   verifiedAtMs = performance.now() - KEY_CACHE_MS
 
@@ -124,7 +124,7 @@ async function endUnlessValid(stream: Stream, result: Promise<boolean>, minMs: n
 /** @throws ApiError at a limit. @param own number of streams of the client */
 function requireRoom({ STREAM_LIMIT, streamsPerClient }: StreamLimits, size: number, own: number): void {
   if (own >= streamsPerClient) {
-    const message = `This key has ${streamsPerClient} open subscriptions, the limit of one process.`
+    const message = `This client has ${streamsPerClient} open subscriptions, the limit of one process.`
     throw new ApiError('RESOURCE_EXHAUSTED', message)
   }
   if (STREAM_LIMIT && size >= STREAM_LIMIT) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')

@@ -156,9 +156,9 @@ async function acceptWaiting(server: Server): Promise<void> {
   server.on('connection', onConnection)
   for (let turn = 0; turn < MAX_ACCEPT_TURNS; turn++) {
     accepted = false
-    const beganMs = performance.now()
+    const beganAtMs = performance.now()
     await nextTurn()
-    if (!accepted && performance.now() - beganMs < QUIET_TURN_MS) break
+    if (!accepted && performance.now() - beganAtMs < QUIET_TURN_MS) break
   }
   server.off('connection', onConnection)
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { ErrorCode } from '../../errors.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
 import { isInt64 } from '../../store/contract.ts'
 import type { Resource } from '../../store/resource.ts'
@@ -125,13 +124,3 @@ export function toSchema(schema: z.ZodType, io: 'input' | 'output' = 'input'): J
   })
   return JSON.parse(JSON.stringify(result).replaceAll('#/$defs/', '#/components/schemas/')) as Json // the text of an object
 }
-
-/** The codes of the errors of a creation, beside those that any operation may have. */
-export const CREATION_ERRORS: ErrorCode[] = [
-  'INVALID_ARGUMENT',
-  'ABORTED',
-  'PAYLOAD_TOO_LARGE',
-  'UNSUPPORTED_MEDIA_TYPE',
-  'IDEMPOTENCY_KEY_REUSED',
-  'DEADLINE_EXCEEDED',
-]

@@ -3,9 +3,9 @@ import { expect } from 'vitest'
 import { animals, PetStatus } from '../../src/pets/animal.ts'
 import { createFollow } from '../../src/feed/follow.ts'
 import { createGapReader } from '../../src/feed/gap-reader.ts'
-import { createIdempotentInsert } from '../../src/store/idempotency.ts'
-import { createCount, createList } from '../../src/store/lists.ts'
-import { createInsert, createLookup } from '../../src/store/lookup-and-insert.ts'
+import { createIdempotentInsertQuery } from '../../src/store/idempotency.ts'
+import { createCountQuery, createListQuery } from '../../src/store/lists.ts'
+import { createInsertQuery, createLookupQuery } from '../../src/store/lookup-and-insert.ts'
 import { RecentItems } from '../../src/feed/recent.ts'
 import { createWriterReads } from '../../src/feed/settled.ts'
 import { createKeyLookup, toKeyHash } from '../../src/auth/key-lookup.ts'
@@ -81,7 +81,7 @@ test('a count of a category without animals reads few blocks, and is not compile
     ALTER TABLE animal SET (autovacuum_enabled = false);
     INSERT INTO animal (name, category_id) SELECT 'x', i % 2 FROM generate_series(1, 50000) AS i`)
   const sent = recordStatements(service)
-  const count = createCount(animals, runCount)
+  const count = createCountQuery(animals, runCount)
   await Promise.all([count({ categoryId: 2n }), count({ categoryId: 2n, status: 'sold' })])
   const counts = sent.filter(({ text }) => text.includes('count('))
   expect(counts).toHaveLength(2)
@@ -140,7 +140,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
   const newest = BigInt(SMALL)
   const sent = recordStatements(service)
 
-  const list = createList(animals, statements, { onReplicas: true })
+  const list = createListQuery(animals, statements, { onReplicas: true })
   const { run } = createStatements(pool)
   const state = { recent: new RecentItems<typeof animals>(newest), newestPosition: newest }
   const follow = createFollow(animals, {
@@ -164,9 +164,9 @@ async function executeAll(service: TestService): Promise<Statement[]> {
   const keyLookup = createKeyLookup(statements, () => new Date())
   const { clientId } = (await keyLookup.find(keyHash)) ?? expect.unreachable()
 
-  await createLookup(animals, statements)(1n)
-  await createInsert(animals, statements)({ name: 'Rex', categoryId: 1n })
-  await createIdempotentInsert(animals, statements)({ clientId, key: 'new' }, { name: 'Rex', categoryId: 1n })
+  await createLookupQuery(animals, statements)(1n)
+  await createInsertQuery(animals, statements)({ name: 'Rex', categoryId: 1n })
+  await createIdempotentInsertQuery(animals, statements)({ clientId, key: 'new' }, { name: 'Rex', categoryId: 1n })
   return [...sent]
 }
 
@@ -230,7 +230,7 @@ test('keys are claimed by the primary key, also before PostgreSQL has statistics
     [owners[0].id],
   )
   const sent = recordStatements(owner)
-  await createIdempotentInsert(animals, statements)(
+  await createIdempotentInsertQuery(animals, statements)(
     { clientId: BigInt(owners[0].id), key: 'new' },
     { name: 'Rex', categoryId: 1n },
   )
