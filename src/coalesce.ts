@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How long a read waits for the previous read of its key, in milliseconds, so that a read that hangs delays no other. */
+/** How long a read or a batch waits for the one before it, in milliseconds: one that hangs delays others no longer. */
 export const MAX_WAIT_MS = 100
 
 /**

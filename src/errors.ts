@@ -21,11 +21,7 @@ export const ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, description: 'The body is not application/json in UTF-8, or is compressed.' },
   EXPECTATION_FAILED: { status: 417, description: 'The only expectation supported is 100-continue.' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, description: 'The Idempotency-Key was used with another body.' },
-  RESOURCE_EXHAUSTED: {
-    status: 429,
-    description:
-      'The rate limit of the key is exceeded, or too many of its requests are incomplete (with the RateLimit headers), or too many authentications from one IP address have failed (without).',
-  },
+  RESOURCE_EXHAUSTED: { status: 429, description: 'A limit of the client or of its IP address is exceeded.' },
   HEADERS_TOO_LARGE: { status: 431, description: 'The headers are larger than 16 KiB.' },
   INTERNAL: { status: 500, description: 'Internal error. The log has the cause.' },
   UNAVAILABLE: { status: 503, description: 'The request was not executed: safe to retry.' },
@@ -43,7 +39,7 @@ export interface FieldError {
   message: string
 }
 
-/** The codes after which a client may send the same request again: these errors have `Retry-After: 1` by default. */
+/** The codes after which a client may soon send the same request again: `Retry-After` is 1 by default. */
 const RETRYABLE = new Set<ErrorCode>(['ABORTED', 'RESOURCE_EXHAUSTED', 'UNAVAILABLE'])
 
 /**

@@ -1,4 +1,4 @@
-/** @returns a function that returns the result of `create`, which its first call creates */
+/** @returns a function that calls `create` at its first call, and always returns that result */
 export function lazy<T>(create: () => T): () => T {
   let result: { value: T } | undefined
   return () => (result ??= { value: create() }).value

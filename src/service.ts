@@ -43,7 +43,7 @@ export interface ServiceOptions {
   /** Any GraphQL document is accepted by default. */
   trusted?: TrustedDocuments | undefined
   recordSpan?: RecordSpan | undefined
-  /** Plugins of Yoga's pipeline that tests add. */
+  /** Plugins of Yoga or envelop, which run after the service's own. */
   plugins?: object[] | undefined
   /** The clock of API keys, access tokens and deprecation. Tests have one of their own. */
   now?: (() => Date) | undefined

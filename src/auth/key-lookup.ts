@@ -89,7 +89,7 @@ export function createKeyLookup(
   }
 
   return {
-    /** The caller of a key that was looked up within KEY_CACHE_MS, or of a known token; otherwise undefined. */
+    /** The caller of a key whose lookup has ended, and began within KEY_CACHE_MS, or of a known token; else undefined. */
     cached(keyHash: KeyHash) {
       const lookup = lookups.get(keyHash)
       if (!lookup || lookup.isPending) return undefined

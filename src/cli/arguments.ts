@@ -13,7 +13,7 @@ export function unknownCommandError(command: string | undefined, usage: string):
   return new UsageError(command ? `Unknown command: ${command}.` : 'A command is missing.', usage)
 }
 
-/** @param names of the arguments beside the options, all of which are required. @throws UsageError */
+/** @param names of the arguments beside the options; every argument is required. @throws UsageError */
 export function parseArguments<Options extends NonNullable<ParseArgsConfig['options']>>(
   args: string[],
   options: Options,

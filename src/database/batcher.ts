@@ -37,7 +37,7 @@ export class Batcher<Input, Output> {
     this.#maxSize = maxSize
   }
 
-  /** How many waiting inputs the pool's queue does not count. It counts one for each batch that waits for a connection. */
+  /** How many inputs wait, less one for each batch that waits for a connection, which the pool's queue counts. */
   get waitingCount(): number {
     return Math.max(0, this.#waiting.length - this.#unsent)
   }

@@ -7,6 +7,8 @@ export const RECENT_SIZE = 10_000
 export class RecentItems<R extends Resource> {
   /** The items above `#start` and up to `end` are complete. */
   end: bigint
+  /** What `end` was when all followers were woken last. */
+  announced: bigint | undefined
   #start: bigint
   #items: Item<R>[] = []
 

@@ -24,7 +24,7 @@ export function selectHistory(resource: Resource): string {
     pg_relation_filenode('${sequence}')) AS history`
 }
 
-/** `highest` needs both: the sequence gave ids that were rolled back or deleted, and rows were imported with their ids. */
+/** `highest` compares the last id of the sequence, whose row may be gone, with that of the table, which may be imported. */
 function selectSequence(resource: Resource): string {
   const { name, sequence } = namesOf(resource)
   return `

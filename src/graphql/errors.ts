@@ -20,7 +20,7 @@ export class GraphQLRequestError extends ApiError {
   }
 }
 
-/** The error of a result without `data`: what a plugin threw, or errors of graphql-js: about variables if without code. */
+/** The error of a result without `data`: what a plugin threw, or errors of graphql-js. One without code is about variables. */
 export function toRequestError({ errors = [] }: ExecutionResult): Error {
   const [first] = errors
   if (!first) return new Error('The pipeline has no result.')
@@ -32,7 +32,7 @@ export function toRequestError({ errors = [] }: ExecutionResult): Error {
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */
 const MAX_LOCATIONS = 10
 
-/** An error with the code, message and status of the REST API. @param code of a rejected request, not of an execution */
+/** An error with the code, message and status of the REST API. @param code of a rejected request; undefined in an execution */
 export function toGraphQLError(error: GraphQLError, code: ErrorCode | undefined, observe: Observe, req: Request) {
   const { originalError: thrown, path } = error
   // In an execution, an error of graphql-js is about arguments if it has nodes; if not, about a value of the service.

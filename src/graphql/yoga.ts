@@ -46,10 +46,10 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
       useLimits(analyze),
       useOperation(schema),
       useCost(schema, analyze, clientLimiter),
-      useExecutor(schema), // without it, GraphQL.js executes: all tests pass, and lists of GraphQL take a fifth longer
+      useExecutor(schema), // may be taken out: then GraphQL.js executes, all tests pass, and lists take a fifth longer
       useSharedExecution(analyze, plugins.length > 0),
       useSubscriptions(schema, dependencies),
-      ...plugins, // in src/instance.ts: with one of them, each request gets its own copy of a shared result
+      ...plugins, // of createService: with any, each request gets its own copy of a shared result
     ],
   })
 
@@ -57,7 +57,8 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     const own = { services, caller: callerOf(req), deadline: req.deadline, req, res }
     const context = own as PipelineContext // plugins set the rest
     const request = new FetchRequest(req) as unknown as globalThis.Request // has all that the pipeline reads
-    const result = await yoga.getResultForParams({ params: params as GraphQLParams, request }, context) // may lack a query
+    const yogaParams = params as GraphQLParams // may lack a query, which Yoga rejects
+    const result = await yoga.getResultForParams({ params: yogaParams, request }, context)
     if (context.subscription) return context.subscription
     const single = result as ExecutionResult // nothing is streamed in it
     const { data } = single
@@ -68,7 +69,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
   }
 }
 
-/** What plugins read of a request, except its body. Most read nothing, and creating objects of Fetch outlasts a query. */
+/** What plugins read of a request, except its body. Most read nothing, and creating objects of Fetch takes longer than a query. */
 class FetchRequest {
   readonly #req: Request
 

@@ -141,7 +141,9 @@ test('nothing is held back any more when the later animal is deleted', async ({ 
   expect(namesOf(animals)).toEqual(['held'])
 })
 
-test('a wait is for the transactions that were open when the gap was seen, not for later ones [F4]', async ({ tools }) => {
+test('a wait is for the transactions that were open when the gap was seen, not for later ones [F4]', async ({
+  tools,
+}) => {
   const { animals, client } = await startHeldBack(tools)
   const later = await tools.connect()
   await later.query('BEGIN')

@@ -64,14 +64,17 @@ describe.concurrent('a client that half-closes its connection', () => {
   })
 })
 
-test.concurrent('a client that does not read its response is closed after the request timeout [W15]', async ({ expect }) => {
-  const socket = connect(port, '127.0.0.1', () => socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n'))
-  socket.pause()
-  const startedAt = performance.now()
-  await new Promise((resolve) => events.once('large closed', resolve))
-  expect(performance.now() - startedAt).toBeGreaterThan(SHORT_TIMEOUTS.REQUEST_TIMEOUT_MS)
-  socket.destroy()
-})
+test.concurrent(
+  'a client that does not read its response is closed after the request timeout [W15]',
+  async ({ expect }) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n'))
+    socket.pause()
+    const startedAt = performance.now()
+    await new Promise((resolve) => events.once('large closed', resolve))
+    expect(performance.now() - startedAt).toBeGreaterThan(SHORT_TIMEOUTS.REQUEST_TIMEOUT_MS)
+    socket.destroy()
+  },
+)
 
 test.concurrent('an idle keep-alive connection is closed after its timeout, without a response', async ({ expect }) => {
   expect(statusesIn(await sendRaw(port, get))).toEqual([200])

@@ -3,7 +3,7 @@ import { GraphQLError, NoFragmentCyclesRule, parse, UniqueFragmentNamesRule, val
 import type { Analyze } from '../analysis.ts'
 import type { Plugin } from '../context.ts'
 
-/** How many tokens a document may have. Validation compares fragments in pairs. Common introspection queries need 190. */
+/** Maximum number of tokens. Validation compares fragments in pairs. Common introspection queries have 190 tokens. */
 export const MAX_TOKENS = 800
 
 /** How much an operation may cost, in points. */
