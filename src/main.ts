@@ -7,9 +7,9 @@ import { createLogger } from './telemetry/logger.ts'
 
 /**
  * The service logs a warning at startup if the limit of its heap, with the young generation, is below this number of MB.
- * `--max-old-space-size=96` makes the limit 120. Under load, the service ran out of memory with 40.
+ * `--max-old-space-size=96` makes the limit 144, and 64 makes it 112. Under load, the service ran out of memory with 40.
  */
-const MIN_HEAP_MB = 112
+const MIN_HEAP_MB = 128
 
 await runProgram(async (env) => {
   if (process.argv.length > 2) {

@@ -69,7 +69,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     const removed = Object.fromEntries(REMOVED_VARIABLES.map((name) => [name, '1']))
     const cannotListen = { HOST: '203.0.113.1', DATABASE_URL: await unreachableDatabaseUrl() }
     const start = (mb: number, env = {}) => {
-      const options = `--max-old-space-size=${mb} --max-semi-space-size=8` // the second one as npm start has it
+      const options = `--max-old-space-size=${mb} --max-semi-space-size=16` // the second one as npm start has it
       return sandbox.run('main.js', [], { ...cannotListen, ...env, NODE_OPTIONS: options })
     }
     const { stdout } = await start(64, removed)
