@@ -5,7 +5,7 @@ import type { Item, Resource } from '../store/resource.ts'
 import { describeTable } from '../store/table.ts'
 import { RecentItems } from './recent.ts'
 import { selectLastId } from './sequence.ts'
-import { createWriterReads, pauseAfter, waitForWriters } from './settled.ts'
+import { createWriterReads, pauseAfter, waitForWriters } from './writers.ts'
 
 /** How often new items are read, in milliseconds. With reads of the sequence, this makes less than ten queries a second. */
 const POLL_MS = 120

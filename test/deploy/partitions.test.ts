@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { migrate } from '../../src/database/migrate.ts'
-import { createWriterReads } from '../../src/feed/settled.ts'
+import { createWriterReads } from '../../src/feed/writers.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { codeIn } from '../support/files.ts'
 import { testWithService as test, type TestService, withClient } from '../support/harness.ts'

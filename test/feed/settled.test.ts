@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createSettledId, waitForWriters } from '../../src/feed/settled.ts'
+import { createSettledId } from '../../src/feed/settled.ts'
+import { waitForWriters } from '../../src/feed/writers.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { stopClock } from '../support/timeouts.ts'
 

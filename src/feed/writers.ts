@@ -1,0 +1,61 @@
+import type { RunStatement } from '../database/statements.ts'
+import type { Resource } from '../store/resource.ts'
+import { namesOf } from '../store/table.ts'
+import { requirePrimary, selectHistory, selectLastId } from './sequence.ts'
+
+/**
+ * Ids are drawn before commit, so row 300 may be visible while row 299 is not yet. An INSERT takes a RowExclusiveLock on
+ * the table before it draws an id, and holds the lock until its row is visible. So an id that is missing below a visible
+ * one belongs to a transaction that holds the lock now, or will never be visible. CREATE INDEX CONCURRENTLY waits in the
+ * same way. The sequence must have no CACHE, and the server must be the primary: a standby does not show the locks.
+ */
+export function createWriterReads(resource: Resource, run: RunStatement) {
+  const { name } = namesOf(resource)
+  const selectWriters = `
+    ARRAY(
+      SELECT DISTINCT virtualtransaction FROM pg_locks
+      WHERE locktype = 'relation' AND relation = '${name}'::regclass AND mode = 'RowExclusiveLock' AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ) AS writers, pg_is_in_recovery() AS "isStandby"`
+  // One statement reads the newest id and the locks: it reads the locks after its snapshot was taken.
+  const selectNewest = `
+    SELECT coalesce((SELECT max(id) FROM ${name} WHERE id <= ${selectLastId(resource)}), 0) AS newest, ${selectWriters},
+      ${selectHistory(resource)}`
+  type Writers = { writers: string[]; isStandby: boolean }
+  return {
+    /** The newest visible id, and the transactions that may still make lower ids visible. */
+    readNewest: async () => requirePrimary(await run<Writers & { newest: bigint; history: string }>(selectNewest, [])),
+    readWriters: async () => requirePrimary(await run<Writers>(`SELECT ${selectWriters}`, [])).writers,
+  }
+}
+
+export type WriterReads = ReturnType<typeof createWriterReads>
+
+/** Whether this is a prepared transaction (two-phase commit), which got a new virtual id when the server was restarted. */
+const isPrepared = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
+
+/** Waits for transactions that held the lock at one moment, not for those that have begun since. */
+export function waitForWriters(initial: string[]) {
+  let awaited = initial
+  let previous = initial
+  return {
+    get isOver() {
+      return awaited.length === 0
+    },
+    /** @param current the transactions that hold the lock now */
+    update(current: string[]): void {
+      const gone = awaited.filter((writer) => !current.includes(writer))
+      awaited = awaited.filter((writer) => current.includes(writer))
+      // A transaction that is gone may be a prepared one, which got another id when the server was restarted.
+      if (gone.some((writer) => !isPrepared(writer))) {
+        awaited.push(...current.filter((writer) => isPrepared(writer) && !previous.includes(writer)))
+      }
+      previous = current
+    },
+  }
+}
+
+/** The pause before pg_locks is read again. Most inserts end within the first one, and longer waits need fewer reads. */
+export function pauseAfter(waitedMs: number): number {
+  return Math.min(Math.max(waitedMs, 5), 100)
+}
