@@ -25,14 +25,16 @@ const LIMITS = {
   verifyTimeoutMs: 500,
 }
 
-/**
- * The maximum time of a statement in PostgreSQL (`lock_timeout` and `statement_timeout`), of its response, and of the wait
- * for a connection. Counts may wait four times as long for a connection, because they wait for each other.
- */
-export type DatabaseTimeouts = Record<
-  `${'lock' | 'statement' | 'query' | 'checkout' | 'countCheckout'}TimeoutMs`,
-  number
->
+export interface DatabaseTimeouts {
+  /** How long PostgreSQL lets a statement wait for a lock, and how long it lets a statement run. */
+  lockTimeoutMs: number
+  statementTimeoutMs: number
+  /** How long the service waits for the response to a statement. */
+  queryTimeoutMs: number
+  /** How long a statement waits for a connection. Counts, which wait for each other, may wait longer. */
+  checkoutTimeoutMs: number
+  countCheckoutTimeoutMs: number
+}
 
 export type Limits = typeof LIMITS & DatabaseTimeouts
 

@@ -46,6 +46,7 @@ export function createVerifyToken({ OIDC_ISSUER, OIDC_AUDIENCE }: Config, observ
     try {
       const { payload, protectedHeader } = await jwtVerify(token, findKey, { ...options, currentDate: now() })
       if (!TYPE.test(protectedHeader.typ ?? 'JWT')) throw new Error('typ')
+      if (Number(payload.exp) * 1_000 <= now().getTime()) throw new Error('exp')
       return toCaller(OIDC_ISSUER, payload)
     } catch (error) {
       if (error instanceof ApiError) throw error

@@ -34,7 +34,7 @@ export async function useEmbeddedPostgres(
   await removeUnfinished(cluster)
   if (!existsSync(cluster)) await initialise(cluster)
   await requireOwner(cluster)
-  const deadline = performance.now() + START_TIMEOUT_MS
+  const deadlineMs = performance.now() + START_TIMEOUT_MS
   for (;;) {
     const url = await runningUrl(cluster)
     const lock = url && (await acquire(url))
@@ -43,7 +43,7 @@ export async function useEmbeddedPostgres(
       return { url, release: () => release(lock.off('end', onStop), cluster) }
     }
     const failure = await start(bin, cluster, settings)
-    if (failure && performance.now() > deadline) {
+    if (failure && performance.now() > deadlineMs) {
       throw new OperatorError(`The embedded PostgreSQL does not start (see ${cluster}.log): ${failure}`)
     }
     if (failure) await sleep(100)

@@ -1,6 +1,6 @@
 import { addAbortListener } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { PAGE_SIZE as SIZES } from '../store/contract.ts'
+import { PAGE_SIZE } from '../store/contract.ts'
 import type { List } from '../store/lists.ts'
 import { type Filter, type Item, type Resource, valuesOf } from '../store/resource.ts'
 import type { RecentItems } from './recent.ts'
@@ -8,7 +8,7 @@ import { createRoundRobin } from './round-robin.ts'
 import { tooNewError } from './sequence.ts'
 
 /** The size of a page, in items: the most that a list reads. */
-const PAGE_SIZE = SIZES.max
+const PAGE_ITEMS = PAGE_SIZE.max
 
 /** Pause after a failed read, in milliseconds. */
 export const RETRY_MS = 500
@@ -48,34 +48,35 @@ interface FollowPage<R extends Resource> {
 export function createFollow<R extends Resource>(resource: R, { list, listen, state, onError }: FollowDependencies<R>) {
   const takeTurn = createRoundRobin()
 
-  async function readPage(feed: RecentItems<R>, position: bigint, filter: Filter<R>): Promise<FollowPage<R>> {
-    const { end } = feed
-    const recent = feed.after(position, PAGE_SIZE)
-    if (recent) return { items: recent.filter((item) => matches(resource, item, filter)), end: endOf(recent, end) }
+  async function readPage(recent: RecentItems<R>, position: bigint, filter: Filter<R>): Promise<FollowPage<R>> {
+    const { end } = recent
+    const inMemory = recent.after(position, PAGE_ITEMS)
+    if (inMemory)
+      return { items: inMemory.filter((item) => matches(resource, item, filter)), end: endOf(inMemory, end) }
     // The query returns one item more than its limit.
-    const range = { newerThan: position, olderThan: end + 1n, limit: PAGE_SIZE - 1 }
+    const range = { newerThan: position, olderThan: end + 1n, limit: PAGE_ITEMS - 1 }
     const items = await list({ ...filter, ...range, backward: true })
     return { items, end: endOf(items, end) }
   }
 
   return (after: bigint, filter: Filter<R>, { clientId, signal }: FollowOptions) => {
     let wake = () => {}
-    let stop = (_reason: unknown) => {}
+    let rejectTurn = (_reason: unknown) => {}
     const stateAtStart = state()
     const stopListening = listen(() => wake(), after)
     addAbortListener(signal, () => {
       stopListening()
       wake()
-      stop(signal.reason)
+      rejectTurn(signal.reason)
     })
 
-    async function read(feed: RecentItems<R>, position: bigint): Promise<FollowPage<R>> {
-      if (isNear(feed, position)) return readPage(feed, position, filter)
+    async function read(recent: RecentItems<R>, position: bigint): Promise<FollowPage<R>> {
+      if (isNear(recent, position)) return readPage(recent, position, filter)
       const turn = takeTurn(clientId, async () => {
         signal.throwIfAborted()
-        return readPage(feed, position, filter)
+        return readPage(recent, position, filter)
       })
-      return Promise.race([turn, new Promise<never>((_resolve, reject) => (stop = reject))])
+      return Promise.race([turn, new Promise<never>((_resolve, reject) => (rejectTurn = reject))])
     }
 
     return {
@@ -86,13 +87,13 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
         for (;;) {
           signal.throwIfAborted()
           if (state() !== stateAtStart) throw tooNewError(resource, 'after')
-          const feed = stateAtStart.recent
-          if (!feed || this.position >= feed.end) {
+          const { recent } = stateAtStart
+          if (!recent || this.position >= recent.end) {
             await new Promise<void>((resolve) => (wake = resolve))
             continue
           }
           try {
-            const { items, end } = await read(feed, this.position)
+            const { items, end } = await read(recent, this.position)
             if (items.length > 0) return items
             this.position = end
           } catch (error) {
@@ -107,8 +108,8 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
 }
 
 /** Whether memory has all items above the position, and these are fewer than a page. */
-function isNear<R extends Resource>(feed: RecentItems<R>, position: bigint): boolean {
-  return (feed.after(position, PAGE_SIZE)?.length ?? PAGE_SIZE) < PAGE_SIZE
+function isNear<R extends Resource>(recent: RecentItems<R>, position: bigint): boolean {
+  return (recent.after(position, PAGE_ITEMS)?.length ?? PAGE_ITEMS) < PAGE_ITEMS
 }
 
 function matches<R extends Resource>(resource: R, item: Item<R>, filter: Filter<R>): boolean {
@@ -118,5 +119,5 @@ function matches<R extends Resource>(resource: R, item: Item<R>, filter: Filter<
 
 /** @returns the id up to which a page is complete: the id of its last item if the page is full, otherwise `settledId` */
 function endOf(items: { id: bigint }[], settledId: bigint): bigint {
-  return items.length < PAGE_SIZE ? settledId : (items.at(-1)?.id ?? settledId)
+  return items.length < PAGE_ITEMS ? settledId : (items.at(-1)?.id ?? settledId)
 }

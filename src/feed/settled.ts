@@ -17,14 +17,14 @@ interface Settled {
 async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: number, fallback?: Settled) {
   const beganAtMs = performance.now()
   const { newest: id, writers, history } = await reads.readNewest()
-  const known = fallback?.history === history && fallback.id <= id ? fallback : undefined // undefined after a restore
-  const limitMs = known ? MAX_WAIT_WITH_FALLBACK_MS : maxWaitMs
+  const usable = fallback?.history === history && fallback.id <= id ? fallback : undefined // undefined after a restore
+  const limitMs = usable ? MAX_WAIT_WITH_FALLBACK_MS : maxWaitMs
   const wait = waitForWriters(writers)
   while (!wait.isOver) {
     const waitedMs = performance.now() - beganAtMs
     const pauseMs = pauseAfter(waitedMs)
     if (waitedMs + pauseMs > limitMs) {
-      if (known) return known
+      if (usable) return usable
       throw new ApiError('UNAVAILABLE', `A transaction that adds ${name} has not ended. Retry later.`)
     }
     await sleep(pauseMs)
@@ -36,11 +36,11 @@ async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: nu
 /** Finds and remembers settled ids: every row up to such an id is visible, or will never be. */
 export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs: number) {
   const reads = createWriterReads(resource, run)
-  let known: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
+  let state: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
   return {
     /** Concurrent callers share the result, because a settled id stays settled. */
     async find(): Promise<bigint> {
-      const current = known
+      const current = state
       current.pending ??= findSettled(resource, reads, maxWaitMs, current.last)
         .then((found) => (current.last = found))
         .finally(() => (current.pending = undefined))
@@ -48,9 +48,9 @@ export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs
     },
     /** @param last a settled id, greater than those before */
     remember(last: Settled): void {
-      known.last = last
+      state.last = last
     },
     /** An earlier result, or one that is being found, says nothing about a database that went back to an older state. */
-    forget: () => void (known = {}),
+    forget: () => void (state = {}),
   }
 }

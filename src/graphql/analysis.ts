@@ -112,10 +112,14 @@ function addFragment(totals: Totals, fragment: Totals): void {
 function costOfField(node: FieldNode, parent: Parent, schema: GraphQLSchema): Cost {
   const types = isAbstractType(parent) ? schema.getPossibleTypes(parent) : [parent].filter(isObjectType)
   const fields = types.flatMap((type) => type.getFields()[node.name.value] ?? [])
-  return (variables) => Math.max(0, ...fields.map((field) => costOf(field, node, variables)))
+  return (variables) => Math.max(0, ...fields.map((field) => declaredCostOf(field, node, variables)))
 }
 
-function costOf(field: GraphQLField<unknown, unknown>, node: FieldNode, variables: Record<string, unknown>): number {
+function declaredCostOf(
+  field: GraphQLField<unknown, unknown>,
+  node: FieldNode,
+  variables: Record<string, unknown>,
+): number {
   const { cost = 0 } = field.extensions
   if (typeof cost === 'number') return cost
   try {

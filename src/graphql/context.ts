@@ -48,7 +48,7 @@ export interface PipelineContext extends GraphQLContext {
 export interface CoercedOperation {
   document: DocumentNode
   operation: OperationDefinitionNode
-  coerced: Record<string, unknown>
+  variables: Record<string, unknown>
 }
 
 /** A plugin of the pipeline. Every plugin of Yoga or envelop is one. */

@@ -56,10 +56,10 @@ export function graphqlErrorHandler(observe: Observe): ErrorRequestHandler {
     const { mediaType } = res.locals
     // GraphQL over SSE requires 200 for these errors: browsers and graphql-sse show no response with another status.
     if (mediaType === EVENT_STREAM_TYPE && error instanceof GraphQLRequestError) return sendSingleResult(res, json)
-    const isRead = mediaType !== undefined
-    const status = isRead && UNPROCESSABLE.has(error.code) ? 422 : error.status
+    const isGraphQLRequest = mediaType !== undefined
+    const status = isGraphQLRequest && UNPROCESSABLE.has(error.code) ? 422 : error.status
     // This does not depend on `Accept`: an error as application/json could be that of another server.
-    const type = isRead && GRAPHQL_STATUSES.has(status) ? GRAPHQL_TYPE : JSON_TYPE
+    const type = isGraphQLRequest && GRAPHQL_STATUSES.has(status) ? GRAPHQL_TYPE : JSON_TYPE
     sendError(res, { status, headers: error.headers }, json, type)
   }
 }

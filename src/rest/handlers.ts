@@ -101,9 +101,9 @@ export function handleCreate<R extends Resource>(resource: R, path: string): Han
     const { create } = services.of(resource)
     return async (req, res) => {
       const key = req.headers['idempotency-key']
-      const once = key === undefined ? undefined : { clientId: callerOf(req).clientId, key: String(key) }
+      const idempotency = key === undefined ? undefined : { clientId: callerOf(req).clientId, key: String(key) }
       const input = resource.input.parse(req.body) as Input<R> // the schema is that of the input
-      const { item, replayed } = await req.deadline.run(() => create(input, once), { mayHaveExecuted: true })
+      const { item, replayed } = await req.deadline.run(() => create(input, idempotency), { mayHaveExecuted: true })
       if (replayed) res.setHeader('Idempotent-Replayed', 'true')
       res.status(201).setHeader('Location', `${base}${path}/${item.id}`)
       sendJson(res, toJson(item))

@@ -48,9 +48,13 @@ export function createStore<R extends Resource>(
    * @throws ApiError INVALID_ARGUMENT when the input refers to a row that does not exist, UNAVAILABLE when the item was
    *   certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and with `once` the errors of createIdempotentInsertQuery
    */
-  async function create(input: Input<R>, once?: IdempotencyRequest, argument: string[] = []): Promise<Created<R>> {
+  async function create(
+    input: Input<R>,
+    idempotency?: IdempotencyRequest,
+    argument: string[] = [],
+  ): Promise<Created<R>> {
     try {
-      const created = await (once ? insertOnce(once, input) : insert(input))
+      const created = await (idempotency ? insertOnce(idempotency, input) : insert(input))
       if (Array.isArray(created)) throw invalidArgumentError(created, argument)
       return created
     } catch (error) {

@@ -144,6 +144,11 @@ describe('an access token', () => {
     expect(await peer.metric('petstore_deprecated_calls_total{key_prefix="token"}')).toBe(1)
   })
 
+  test('that has just expired is in the log with the reason exp', async ({ peer, issuer }) => {
+    expect(await statusOf(peer, await issuer.sign({ exp: nowS() - 1 }))).toBe(401)
+    await peer.log.line({ msg: 'access token rejected', reason: 'exp' })
+  })
+
   test('costs neither a query nor a verification until it expires', async ({ service, issuer }) => {
     const clock = stopClock()
     let time = Date.now()

@@ -13,7 +13,7 @@ import type { Animal, animals, NewPet } from '../../src/pets/animal.ts'
 import { ApiError } from '../../src/errors.ts'
 import { createAnalyze } from '../../src/graphql/analysis.ts'
 import { Execution } from '../../src/graphql/plugins/executor.ts'
-import { exceededLimits, MAX_TOKENS, REPORT } from '../../src/graphql/plugins/document-limits.ts'
+import { exceededLimits, MAX_TOKENS, ERROR_OPTIONS } from '../../src/graphql/plugins/document-limits.ts'
 import type { PageRequest } from '../../src/store/lists.ts'
 import { Deadline } from '../../src/http/deadline.ts'
 import { fragments, RULES, schema, selectionSetOf } from './random-document.ts'
@@ -144,14 +144,18 @@ test(
             const operation = getOperationAST(parsed, operationName) ?? expect.unreachable()
             const analysis = analyze(parsed)
             if (exceededLimits(analysis).length) continue
-            const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], variables, REPORT)
+            const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], variables, ERROR_OPTIONS)
             if (!coerced) {
               counted.rejected++
               continue
             }
             counted.executed++
             const before = counts.rows
-            const result = await new Execution(schema, { document: parsed, operation, coerced }, context).run()
+            const result = await new Execution(
+              schema,
+              { document: parsed, operation, variables: coerced },
+              context,
+            ).run()
             const args = { schema, document: parsed, operationName, variableValues: variables }
             expectSame(result, await execute({ ...args, contextValue: reference.context }))
             expect(counts).toEqual(reference.counts) // no mutation after a failed one
@@ -173,7 +177,7 @@ test('no item of a list is executed after one that makes the list null', async (
   service.list = async () => ({ items: [damaged, damaged, damaged], hasMore: false })
   const document = parse('{ pets { nodes { name } edges { node { name } } } }')
   const operation = getOperationAST(document) ?? expect.unreachable()
-  const { data, errors } = await new Execution(schema, { document, operation, coerced: {} }, context).run()
+  const { data, errors } = await new Execution(schema, { document, operation, variables: {} }, context).run()
   expect({ data, errors: errors?.length, reads }).toEqual({ data: null, errors: 1, reads: 2 }) // one of each list
 })
 
@@ -190,7 +194,7 @@ test('a resolver may return a promise of another class, as those of Prisma are',
   const document = parse('{ one none }')
   const operation = getOperationAST(document) ?? expect.unreachable()
   const { context } = createStore(INTACT)
-  const { data, errors } = await new Execution(built, { document, operation, coerced: {} }, context).run()
+  const { data, errors } = await new Execution(built, { document, operation, variables: {} }, context).run()
   expect({ data: { ...data }, errors: errors?.map(({ path, message }) => ({ path, message })) }).toEqual({
     data: { one: 1, none: null },
     errors: [{ path: ['none'], message: 'None.' }],

@@ -48,3 +48,18 @@ test.for([
   }
   expect(() => createSchema([{ addToSchema }])).toThrow('Mutation.open needs a scope and a cost.')
 })
+
+test('a field of events that takes an argument fails the start, because streams share events', () => {
+  const addToSchema = (builder: Builder) => {
+    const extensions = { scope: 'pets:read', cost: 1 }
+    const Item = builder.objectRef<object>('Item').implement({
+      fields: (t) => ({ name: t.string({ args: { upper: t.arg.boolean() }, resolve: () => 'Rex' }) }),
+    })
+    builder.queryFields((t) => ({ known: t.int({ extensions, resolve: () => 1 }) }))
+    builder.mutationFields((t) => ({ changed: t.int({ extensions, resolve: () => 1 }) }))
+    builder.subscriptionFields((t) => ({
+      added: t.field({ type: [Item], extensions, subscribe: async function* () {}, resolve: () => [] }),
+    }))
+  }
+  expect(() => createSchema([{ addToSchema }])).toThrow('Item.name: fields of events have no arguments.')
+})

@@ -2,7 +2,7 @@ import { type ExecutionArgs, getVariableValues, type GraphQLSchema } from 'graph
 import { consumeQuota, type RateLimiter } from '../../auth/rate-limit.ts'
 import type { Analyze } from '../analysis.ts'
 import type { PipelineContext, Plugin } from '../context.ts'
-import { limitExceededError, MAX_COST, REPORT } from './document-limits.ts'
+import { limitExceededError, MAX_COST, ERROR_OPTIONS } from './document-limits.ts'
 
 /** Coerces the variables, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota. */
 export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: RateLimiter | undefined): Plugin {
@@ -10,7 +10,7 @@ export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: 
 
   function consume(args: Pick<ExecutionArgs, 'document' | 'variableValues'>, context: PipelineContext): void {
     const { variableDefinitions = [] } = context.operation
-    const { coerced, errors } = getVariableValues(schema, variableDefinitions, args.variableValues ?? {}, REPORT)
+    const { coerced, errors } = getVariableValues(schema, variableDefinitions, args.variableValues ?? {}, ERROR_OPTIONS)
     if (!coerced) throw new AggregateError(errors)
     args.variableValues = coerced
     const requested = analyze(args.document).costOf(context.operation, coerced)

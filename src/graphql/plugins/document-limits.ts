@@ -21,7 +21,7 @@ export const DOCUMENT_LIMITS = {
 }
 
 /** How graphql-js reports errors: without names of the schema that a client may have meant. */
-export const REPORT = { maxErrors: 5, hideSuggestions: true }
+export const ERROR_OPTIONS = { maxErrors: 5, hideSuggestions: true }
 
 export type DocumentStats = Record<keyof typeof DOCUMENT_LIMITS, number>
 
@@ -34,7 +34,7 @@ export function useLimits(analyze: Analyze): Plugin {
     const rejected = validate(schema, document, FIRST_RULES, { maxErrors: 1 })
     if (rejected.length) return rejected
     const exceeded = exceededLimits(analyze(document))
-    return exceeded.length ? exceeded : validate(schema, document, rules, REPORT)
+    return exceeded.length ? exceeded : validate(schema, document, rules, ERROR_OPTIONS)
   })
   return {
     onParse: ({ setParseFn }) => setParseFn(parseWithinLimits),

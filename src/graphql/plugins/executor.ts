@@ -39,8 +39,8 @@ export function useExecutor(schema: GraphQLSchema): Plugin {
   return {
     onExecute({ context, setExecuteFn }) {
       const { operation } = context
-      setExecuteFn(({ document, variableValues: coerced, contextValue }) =>
-        new Execution(schema, { document, operation, coerced }, contextValue).run(),
+      setExecuteFn(({ document, variableValues: variables, contextValue }) =>
+        new Execution(schema, { document, operation, variables }, contextValue).run(),
       )
     },
   }
@@ -52,21 +52,21 @@ export function useExecutor(schema: GraphQLSchema): Plugin {
  */
 export class Execution {
   readonly #schema: GraphQLSchema
-  readonly #coerced: CoercedOperation
+  readonly #request: CoercedOperation
   readonly #context: GraphQLContext
   readonly #fragments
   readonly #errors: GraphQLError[] = []
   readonly #pending: Promise<void>[] = []
 
-  constructor(schema: GraphQLSchema, coerced: CoercedOperation, context: GraphQLContext) {
+  constructor(schema: GraphQLSchema, request: CoercedOperation, context: GraphQLContext) {
     this.#schema = schema
-    this.#coerced = coerced
+    this.#request = request
     this.#context = context
-    this.#fragments = fragmentsOf(coerced.document)
+    this.#fragments = fragmentsOf(request.document)
   }
 
   async run(): Promise<ExecutionResult> {
-    const { operation, selectionSet } = this.#coerced.operation
+    const { operation, selectionSet } = this.#request.operation
     const type = this.#schema.getRootType(operation) as GraphQLObjectType // checked when the operation was selected
     const data = new Values()
     const result: ExecutionResult = { data }
@@ -91,7 +91,7 @@ export class Execution {
 
   /** @throws GraphQLError for a directive whose variable is null */
   #collect(parentType: GraphQLObjectType, sets: SelectionSetNode[]): SelectedField[] {
-    const { coerced: variableValues } = this.#coerced
+    const { variables: variableValues } = this.#request
     const fields = parentType.getFields()
     return [...collectFields(sets, this.#fragments, variableValues)].map(([name, nodes]) => {
       const fieldName = nodes[0].name.value
@@ -107,7 +107,7 @@ export class Execution {
     const { definition, info, name, nodes } = field
     const slot: Slot = { values, key: name, type: definition.type, parent }
     try {
-      const args = definition.args.length > 0 ? getArgumentValues(definition, nodes[0], this.#coerced.coerced) : {}
+      const args = definition.args.length > 0 ? getArgumentValues(definition, nodes[0], this.#request.variables) : {}
       const value = (definition.resolve ?? defaultFieldResolver)(source, args, this.#context, info)
       if (!isThenable(value)) return this.#complete(value, field, slot)
       values[name] = undefined // keeps the order of the document

@@ -1,8 +1,8 @@
-import { type GraphQLSchema, isObjectType, lexicographicSortSchema, printSchema } from 'graphql'
+import { getNamedType, type GraphQLSchema, isObjectType, lexicographicSortSchema, printSchema } from 'graphql'
 import { type AddToSchema, createBuilder } from './builder.ts'
 import { addPageInfo } from './connection.ts'
 
-/** The executable schema of some resources. @throws Error for a root field without a scope or a cost */
+/** The executable schema of some resources. @throws Error for a field that a resource must not have */
 export function createSchema(resources: { addToSchema: AddToSchema }[]): GraphQLSchema {
   const builder = createBuilder()
   builder.queryType({ description: 'Queries.' })
@@ -12,6 +12,7 @@ export function createSchema(resources: { addToSchema: AddToSchema }[]): GraphQL
   for (const { addToSchema } of resources) addToSchema(builder)
   const schema = builder.toSchema()
   requireExtensions(schema)
+  requireSharedEvents(schema)
   describeCosts(schema)
   return schema
 }
@@ -26,6 +27,18 @@ function requireExtensions(schema: GraphQLSchema): void {
   for (const type of [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]) {
     for (const { name, extensions } of Object.values(type?.getFields() ?? {})) {
       if (!extensions.scope || !extensions.cost) throw new Error(`${type}.${name} needs a scope and a cost.`)
+    }
+  }
+}
+
+/** Streams share events (`toSelection`), so the fields of events, below the root field, have no arguments. */
+function requireSharedEvents(schema: GraphQLSchema): void {
+  const roots = Object.values(schema.getSubscriptionType()?.getFields() ?? {})
+  const types = new Set(roots.map(({ type }) => getNamedType(type)))
+  for (const type of types) {
+    for (const field of isObjectType(type) ? Object.values(type.getFields()) : []) {
+      if (field.args.length > 0) throw new Error(`${type.name}.${field.name}: fields of events have no arguments.`)
+      types.add(getNamedType(field.type)) // the loop visits it, too
     }
   }
 }

@@ -61,9 +61,9 @@ export function resolveCreate<R extends Resource>(resource: R) {
     if (!caller) throw new Error('Only mutations have a caller')
     const input = toInput(args.input)
     const key = args.idempotencyKey
-    const once = key == null ? undefined : { clientId: caller.clientId, key }
+    const idempotency = key == null ? undefined : { clientId: caller.clientId, key }
     const { create } = services.of(resource)
-    return (await deadline.run(() => create(input, once, ['input']), { mayHaveExecuted: true })).item
+    return (await deadline.run(() => create(input, idempotency, ['input']), { mayHaveExecuted: true })).item
   }
 }
 

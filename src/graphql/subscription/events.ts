@@ -13,7 +13,7 @@ const EVENT_CACHE_MAX_CHARS = 4_000_000
 export type Selection = ReturnType<typeof toSelection>
 
 /** `options` has only the variables of directives. Other variables change no event, since its fields have no arguments. */
-export function toSelection({ document, operation, coerced: variables }: CoercedOperation) {
+export function toSelection({ document, operation, variables }: CoercedOperation) {
   const operationName = operation.name?.value
   const ofDirectives = new Set<string>()
   visit(document, {

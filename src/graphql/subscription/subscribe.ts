@@ -28,8 +28,8 @@ export function useSubscriptions(schema: GraphQLSchema, dependencies: Dependenci
   return {
     onSubscribe({ context, extendContext, setSubscribeFn }) {
       const { operation, req, res } = context
-      setSubscribeFn(async ({ document, variableValues: coerced }) => {
-        const request = { document, operation, coerced }
+      setSubscribeFn(async ({ document, variableValues: variables }) => {
+        const request = { document, operation, variables }
         extendContext({ subscription: await subscribe(request, requireTransport(req), req, res) })
         return {}
       })
@@ -64,7 +64,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
   }
 
   return async (request: CoercedOperation, transport: Transport, req: Request, res: Response) => {
-    const { document, operation, coerced } = request
+    const { document, operation, variables } = request
     const selection = toSelection(request)
     const caller = callerOf(req)
     const stream = streams.open(res, caller, keyHashOf(req))
@@ -73,7 +73,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
       schema,
       document,
       operationName: operation.name?.value,
-      variableValues: coerced, // coerced again, they remain the same
+      variableValues: variables, // coerced again, they remain the same
       contextValue: { services, caller: undefined, deadline: req.deadline, subscriber } satisfies GraphQLContext,
     })
     if (!(Symbol.asyncIterator in source)) throw causeOf(source, req)

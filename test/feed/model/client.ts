@@ -114,7 +114,7 @@ export class Client {
     if (!instance || (this.#cursor === undefined && !(await this.#readPage(instance)))) return
     if (revokedAtMs.has(this.#key)) this.#key += "'" // another key of the same client
     const [key, after] = [this.#key, this.#cursor]
-    const coerced = byHeader ? this.#plan.filter : { ...this.#plan.filter, after }
+    const variables = byHeader ? this.#plan.filter : { ...this.#plan.filter, after }
     const response = Object.assign(new EventEmitter(), { destroyed: false, req: {} })
     const close = () => {
       response.destroyed = true
@@ -124,7 +124,7 @@ export class Client {
     try {
       const request = toRequest(key, byHeader ? after : undefined)
       const res = response as unknown as Response // all that the service uses of it
-      const { stream, nextPart } = await instance.subscribe({ ...NEW, coerced }, SSE, request, res)
+      const { stream, nextPart } = await instance.subscribe({ ...NEW, variables }, SSE, request, res)
       if (isRevoked) revokedAtMs.set(key, clock.nowMs)
       while (!response.destroyed) {
         await this.#wait(pauses)
