@@ -11,7 +11,7 @@ const LIMITS = {
   shedQueueMs: 500,
   /** New requests are shed while the event loop is further behind than this. */
   shedLagMs: 500,
-  /** New requests of a client are shed while one of its requests has waited longer than this for a turn. */
+  /** A request that has waited longer than this for a turn of its client is shed. */
   turnWaitMs: 500,
   /** How long the headers of a request may take to arrive, at most REQUEST_TIMEOUT_MS. */
   headersTimeoutMs: 10_000,

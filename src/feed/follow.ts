@@ -50,9 +50,8 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
 
   async function readPage(recent: RecentItems<R>, position: bigint, filter: Filter<R>): Promise<FollowPage<R>> {
     const { end } = recent
-    const inMemory = recent.after(position, PAGE_ITEMS)
-    if (inMemory)
-      return { items: inMemory.filter((item) => matches(resource, item, filter)), end: endOf(inMemory, end) }
+    const kept = recent.after(position, PAGE_ITEMS)
+    if (kept) return { items: kept.filter((item) => matches(resource, item, filter)), end: endOf(kept, end) }
     // The query returns one item more than its limit.
     const range = { newerThan: position, olderThan: end + 1n, limit: PAGE_ITEMS - 1 }
     const items = await list({ ...filter, ...range, backward: true })

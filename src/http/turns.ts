@@ -7,6 +7,12 @@ import { callerOf } from './request.ts'
 /** How much of each turn of the event loop one client may take, in milliseconds. */
 const TURN_MS = 2
 
+/**
+ * What a rejection is charged, in milliseconds: some are sent in a turn. A client that repeats rejected requests at once on
+ * hundreds of connections would otherwise delay the others more than by its work.
+ */
+const REJECTION_MS = 0.25
+
 /** The memory that a request takes while it waits, beside its head and its body. */
 const WAITER_BYTES = 2 * 1024
 
@@ -29,7 +35,7 @@ interface Client {
  * further requests wait for the next turn, which begins at least one request of each client that waits.
  */
 export class Turns {
-  /** Requests that were rejected because they or others of the same client have waited too long. */
+  /** Requests that were rejected because they have waited too long. */
   readonly counts = { client: 0 }
   readonly #keptBytes: KeptBytes
   readonly #maxWaitMs: number
@@ -45,24 +51,22 @@ export class Turns {
    * Begins the work of a request when its client has a turn. The time of the work up to its first `await` is charged to
    * the client. If the client closes the connection while the request waits, the work never begins.
    * @param bodyBytes the size of the body, which stays in memory while the request waits
-   * @throws ApiError before the work begins: UNAVAILABLE if the deadline has passed or another request of the client has
-   * waited too long; RESOURCE_EXHAUSTED or UNAVAILABLE if too many bytes are kept
+   * @throws ApiError before the work begins: UNAVAILABLE if the request has waited too long, or its deadline has passed;
+   * RESOURCE_EXHAUSTED or UNAVAILABLE if too many bytes are kept
    */
   run<T>(req: Request, res: Response, work: () => Promise<T>, bodyBytes = 0): Promise<T> {
-    const client = this.#clientOf(callerOf(req).clientId)
+    const { clientId } = callerOf(req)
+    const client = this.#clientOf(clientId)
     if (client.usedMs < TURN_MS && client.waiters.size === 0) return this.#measure(client, work)
-    const [oldest] = client.waiters
-    if (oldest && performance.now() - oldest.sinceMs > this.#maxWaitMs) {
-      this.counts.client++
-      return Promise.reject(overloadedError)
-    }
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         sinceMs: performance.now(),
         begin: () => {
           hold.release()
-          if (!req.deadline.hasPassed) return void this.#measure(client, work).then(resolve, reject)
+          const isInTime = performance.now() - waiter.sinceMs <= this.#maxWaitMs && !req.deadline.hasPassed
+          if (isInTime) return void this.#measure(client, work).then(resolve, reject)
           this.counts.client++
+          this.charge(clientId, REJECTION_MS)
           reject(overloadedError)
         },
       }

@@ -188,7 +188,9 @@ function floods({ port }: Instance, key: string): Flood[] {
       rate: 30,
       async send(n) {
         const one = documents[n % documents.length]
-        return one !== undefined && (await sendRaw(port, one.bytes(key))).startsWith(`HTTP/1.1 ${one.status} `)
+        if (!one) return false
+        const { status, httpStatus = status, bytes } = one
+        return (await sendRaw(port, bytes(key))).startsWith(`HTTP/1.1 ${httpStatus} `)
       },
     },
     {
