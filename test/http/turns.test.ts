@@ -1,7 +1,11 @@
 import type { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { text } from 'node:stream/consumers'
+import type { Request, Response } from 'express'
 import { expect } from 'vitest'
 import type { Builder } from '../../src/graphql/schema/builder.ts'
+import type { KeptBytes } from '../../src/http/kept-bytes.ts'
+import { Turns } from '../../src/http/turns.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { bearer, type TestService, testWithService as test } from '../support/harness.ts'
 import { connectTo, rawPost, statusesIn } from '../support/raw-http.ts'
@@ -99,6 +103,20 @@ test('requests of a key that have waited too long are 503, some in each turn, an
   const rejected = statuses.filter((status) => status === 503).length
   expect(new Set(statuses)).toEqual(new Set([422, 503]))
   expect(await bounded.metric('petstore_shed_total{reason="client"}')).toBe(rejected)
+})
+
+test('of the requests that have waited too long, each turn rejects some: a client may repeat them at once', async () => {
+  // Only the time of a turn matters, which a request over HTTP does not show.
+  const turns = new Turns({ hold: () => ({ release: () => {} }) } as unknown as KeptBytes, { turnWaitMs: -1 })
+  const req = { caller: { clientId: 1n }, deadline: { hasPassed: false } } as unknown as Request
+  const res = { once: () => {} } as unknown as Response
+  turns.charge(1n, 3) // all of its turn
+  let rejected = 0
+  for (let n = 0; n < 100; n++) turns.run(req, res, () => Promise.resolve()).catch(() => rejected++)
+  await nextTurn()
+  expect(rejected).toBeGreaterThan(0)
+  expect(rejected).toBeLessThan(20)
+  await waitUntil(() => rejected === 100)
 })
 
 test('a write that waits for a turn until its deadline is 503, not executed, and counted as shed', async ({
