@@ -72,7 +72,10 @@ export class KeptBytes {
     const { clientId } = callerOf(res.req as Request) // the app's requests are Express's
     const client = this.#clients.get(clientId) ?? { id: clientId, bytes: 0, entries: new Set() }
     const entry = { bytes: 0, client, isResponse, onDrop }
-    const release = () => this.#release(entry)
+    const release = () => {
+      res.off('close', release) // else it would keep what onDrop refers to as long as a stream is open
+      this.#release(entry)
+    }
     // A response that is destroyed has emitted `close` already, which would have released its bytes: it counts nothing.
     if (!res.destroyed) {
       this.#clients.set(clientId, client)

@@ -8,17 +8,18 @@ import { callerOf } from './request.ts'
 const TURN_MS = 2
 
 /**
- * What a rejection is charged, in milliseconds: some are sent in a turn. A client that repeats rejected requests at once on
- * hundreds of connections would otherwise delay the others more than by its work.
+ * How many requests of a client that have waited too long are rejected in a turn. A client that repeats rejected requests at
+ * once on hundreds of connections would otherwise delay the others more than by its work.
  */
-const REJECTION_MS = 0.25
+const REJECTIONS_IN_TURN = 8
 
 /** The memory that a request takes while it waits, beside its head and its body. */
 const WAITER_BYTES = 2 * 1024
 
 interface Waiter {
-  sinceMs: number
+  isLate(): boolean
   begin(): void
+  reject(): void
 }
 
 interface Client {
@@ -32,7 +33,7 @@ interface Client {
  * Shares the event loop between clients. The work before the cost of a request is known, such as parsing JSON and
  * validating a document, may take milliseconds. Node would do this work in the order in which bodies arrive, so one client
  * with many connections would delay all others. Therefore each client has TURN_MS of each turn of the event loop. Its
- * further requests wait for the next turn, which begins at least one request of each client that waits.
+ * further requests wait for the next turn, which begins at least one of each client that has not waited too long.
  */
 export class Turns {
   /** Requests that were rejected because they have waited too long. */
@@ -55,22 +56,28 @@ export class Turns {
    * RESOURCE_EXHAUSTED or UNAVAILABLE if too many bytes are kept
    */
   run<T>(req: Request, res: Response, work: () => Promise<T>, bodyBytes = 0): Promise<T> {
-    const { clientId } = callerOf(req)
-    const client = this.#clientOf(clientId)
+    const client = this.#clientOf(callerOf(req).clientId)
     if (client.usedMs < TURN_MS && client.waiters.size === 0) return this.#measure(client, work)
     return new Promise((resolve, reject) => {
+      const sinceMs = performance.now()
       const waiter: Waiter = {
-        sinceMs: performance.now(),
+        isLate: () => performance.now() - sinceMs > this.#maxWaitMs || req.deadline.hasPassed,
         begin: () => {
-          hold.release()
-          const isInTime = performance.now() - waiter.sinceMs <= this.#maxWaitMs && !req.deadline.hasPassed
-          if (isInTime) return void this.#measure(client, work).then(resolve, reject)
+          end()
+          this.#measure(client, work).then(resolve, reject)
+        },
+        reject: () => {
+          end()
           this.counts.client++
-          this.charge(clientId, REJECTION_MS)
           reject(overloadedError)
         },
       }
       const leave = () => client.waiters.delete(waiter)
+      const end = () => {
+        leave()
+        res.off('close', leave) // else it would keep the body in memory as long as a stream is open
+        hold.release()
+      }
       client.waiters.add(waiter)
       res.once('close', leave)
       const hold = this.#keptBytes.hold(res, WAITER_BYTES + bodyBytes, (error) => {
@@ -112,11 +119,18 @@ export class Turns {
     for (const [clientId, client] of this.#clients) {
       if (client.waiters.size === 0) this.#clients.delete(clientId)
       client.usedMs = 0
-      for (const waiter of client.waiters) {
-        if (client.usedMs >= TURN_MS) break
-        client.waiters.delete(waiter)
-        waiter.begin()
-      }
+      this.#beginWaiting(client)
     }
+  }
+
+  /** Begins the oldest requests that are not late, so that a client with late ones is still served, and rejects some late ones. */
+  #beginWaiting(client: Client): void {
+    let rejections = 0
+    for (const waiter of client.waiters) {
+      if (client.usedMs >= TURN_MS) break
+      if (!waiter.isLate()) waiter.begin()
+      else if (rejections++ < REJECTIONS_IN_TURN) waiter.reject()
+    }
+    if (client.waiters.size > 0 && !this.#isScheduled) this.#schedule()
   }
 }

@@ -1,13 +1,15 @@
+import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { text } from 'node:stream/consumers'
 import type { Request, Response } from 'express'
 import { expect } from 'vitest'
 import type { Builder } from '../../src/graphql/schema/builder.ts'
-import type { KeptBytes } from '../../src/http/kept-bytes.ts'
+import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import { Turns } from '../../src/http/turns.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { bearer, type TestService, testWithService as test } from '../support/harness.ts'
+import { usedHeapBytes } from '../support/heap.ts'
 import { connectTo, rawPost, statusesIn } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -105,18 +107,40 @@ test('requests of a key that have waited too long are 503, some in each turn, an
   expect(await bounded.metric('petstore_shed_total{reason="client"}')).toBe(rejected)
 })
 
-test('of the requests that have waited too long, each turn rejects some: a client may repeat them at once', async () => {
-  // Only the time of a turn matters, which a request over HTTP does not show.
-  const turns = new Turns({ hold: () => ({ release: () => {} }) } as unknown as KeptBytes, { turnWaitMs: -1 })
-  const req = { caller: { clientId: 1n }, deadline: { hasPassed: false } } as unknown as Request
-  const res = { once: () => {} } as unknown as Response
-  turns.charge(1n, 3) // all of its turn
-  let rejected = 0
-  for (let n = 0; n < 100; n++) turns.run(req, res, () => Promise.resolve()).catch(() => rejected++)
+/** Turns alone: which turn a request begins in, and what it leaves in memory, is not seen over HTTP. */
+function openTurns() {
+  const turns = new Turns(new KeptBytes(), { turnWaitMs: 60_000 })
+  turns.charge(1n, 3) // all of this turn
+  const run = (work: () => void, { isLate = false, res = new EventEmitter() } = {}) => {
+    const req = { caller: { clientId: 1n }, deadline: { hasPassed: isLate }, rawHeaders: [] } as unknown as Request
+    return turns.run(req, Object.assign(res, { req }) as unknown as Response, async () => void work())
+  }
+  return { run }
+}
+
+test('of the requests that have waited too long, each turn rejects some, and begins those behind them in time', async () => {
+  const { run } = openTurns()
+  let [rejected, begun] = [0, 0]
+  for (let n = 0; n < 100; n++) run(() => {}, { isLate: true }).catch(() => rejected++)
+  void run(() => begun++)
   await nextTurn()
+  expect(begun).toBe(1)
   expect(rejected).toBeGreaterThan(0)
-  expect(rejected).toBeLessThan(20)
+  expect(rejected).toBeLessThan(20) // a client may repeat them at once
   await waitUntil(() => rejected === 100)
+})
+
+test('a stream that has waited for its turn does not keep its body', async () => {
+  const { run } = openTurns()
+  const res = new EventEmitter()
+  const begin = () => {
+    const body = Array.from({ length: 1000 }, Number)
+    return { body: new WeakRef(body), begun: run(() => body.reverse(), { res }) }
+  }
+  const { body, begun } = begin()
+  await begun
+  await waitUntil(() => usedHeapBytes() && body.deref() === undefined)
+  expect(res.listenerCount('close')).toBe(0)
 })
 
 test('a write that waits for a turn until its deadline is 503, not executed, and counted as shed', async ({
