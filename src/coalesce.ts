@@ -1,7 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
 /** How long a read or a batch waits for the one before it, in milliseconds: one that hangs delays others no longer. */
 export const MAX_WAIT_MS = 100
+
+/** A read that has not started. */
+interface NextRead<T> {
+  result: Promise<T>
+  callers: number
+}
 
 /**
  * Coalesces concurrent reads with the same key (single-flight with a fresh read). A caller never shares a read that has
@@ -10,11 +16,14 @@ export const MAX_WAIT_MS = 100
  */
 export function createCoalescer<T>() {
   /** The read of each key that has not started. */
-  const next = new Map<string, Promise<T>>()
+  const next = new Map<string, NextRead<T>>()
   /** For each key, a promise that settles when the read that started last ends, with or without an error. */
   const current = new Map<string, Promise<unknown>>()
+  /** How many callers share the read that started last. */
+  let latestCallers = 0
 
-  function start(key: string, read: () => Promise<T>): Promise<T> {
+  function start(key: string, read: () => Promise<T>, callers = 1): Promise<T> {
+    latestCallers = callers
     const result = read()
     const ended = result.then(forget, forget)
     function forget() {
@@ -24,17 +33,25 @@ export function createCoalescer<T>() {
     return result
   }
 
-  async function startAfter(previous: Promise<unknown>, key: string, read: () => Promise<T>): Promise<T> {
-    await Promise.race([previous, sleep(MAX_WAIT_MS, undefined, { ref: false })])
+  async function startAfter(ready: Promise<unknown>, key: string, read: () => Promise<T>): Promise<T> {
+    await ready
+    const { callers = 1 } = next.get(key) ?? {}
     next.delete(key)
-    return start(key, read)
+    return start(key, read, callers)
   }
 
   return (key: string, read: () => Promise<T>): Promise<T> => {
+    const shared = next.get(key)
+    if (shared) {
+      shared.callers++
+      return shared.result
+    }
     const previous = current.get(key)
-    if (!previous) return start(key, read)
-    const shared = next.get(key) ?? startAfter(previous, key, read)
-    next.set(key, shared)
-    return shared
+    // Under load, requests that have arrived are handled first, so that they share a read. A client alone does not wait.
+    if (!previous && latestCallers < 2) return start(key, read)
+    const ready = previous ? Promise.race([previous, sleep(MAX_WAIT_MS, undefined, { ref: false })]) : nextTurn()
+    const result = startAfter(ready, key, read)
+    next.set(key, { result, callers: 1 })
+    return result
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createCoalescer } from '../src/coalesce.ts'
@@ -29,6 +29,22 @@ describe('reads with the same key', () => {
     await store.started(3)
     store.reads[2]?.succeed()
     expect(await Promise.all([...all, other])).toEqual([0, 0, 0, 0])
+    expect(store.reads).toHaveLength(3)
+  })
+
+  test('are one read in the next turn of the event loop if the read before was shared', async () => {
+    const [coalesce, store] = [createCoalescer<number>(), createStore()]
+    const before = [1, 2, 3].map(() => coalesce('a', store.read))
+    store.reads[0]?.succeed()
+    await store.started(2)
+    store.reads[1]?.succeed()
+    await Promise.all(before)
+    const all = [1, 2, 3].map(() => coalesce('a', store.read))
+    expect(store.reads).toHaveLength(2)
+    await nextTurn()
+    expect(store.reads).toHaveLength(3)
+    store.reads[2]?.succeed()
+    expect(await Promise.all(all)).toEqual([0, 0, 0])
     expect(store.reads).toHaveLength(3)
   })
 

@@ -49,7 +49,7 @@ function requireJsonType(req: Request): void {
 function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (req.bodyError) return reject(req.bodyError)
-    let pieces: Buffer[] = []
+    const pieces: Buffer[] = []
     let size = 0
     const onData = (piece: Buffer) => {
       size += piece.length
@@ -58,19 +58,20 @@ function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buf
         return fail(new ApiError('INVALID_ARGUMENT', 'The body has too many pieces.'))
       hold.add(piece.length + PIECE_BYTES)
     }
-    const fail = (error: ApiError) => {
-      req.off('data', onData) // discards what follows
-      pieces = [] // frees them: the listeners live as long as the connection
-      reject(error)
-    }
-    req.once('bodyError', fail).on('data', onData)
-    const hold = keptBytes.hold(res, 0, fail)
-    req.on('end', () => {
+    const onEnd = () => {
+      stop()
       hold.release()
       resolve(Buffer.concat(pieces, size))
-      pieces = []
-    })
-    req.on('error', (cause) => fail(new ApiError('INVALID_ARGUMENT', 'The body is incomplete.', { cause })))
+    }
+    const fail = (error: ApiError) => {
+      stop() // discards what follows
+      reject(error)
+    }
+    const onError = (cause: Error) => fail(new ApiError('INVALID_ARGUMENT', 'The body is incomplete.', { cause }))
+    /** Listeners keep the body in memory as long as the request, which may wait behind a stream on its connection. */
+    const stop = () => req.off('data', onData).off('end', onEnd).off('bodyError', fail).off('error', onError)
+    req.on('data', onData).on('end', onEnd).on('bodyError', fail).on('error', onError)
+    const hold = keptBytes.hold(res, 0, fail)
   })
 }
 

@@ -34,6 +34,7 @@ interface Entry {
   readonly client: Client
   /** Whether this is a response that its client has not read. Otherwise it is a request. */
   readonly isResponse: boolean
+  release(): void
   onDrop(error: ApiError): void
 }
 
@@ -71,16 +72,16 @@ export class KeptBytes {
   #open(res: ServerResponse, bytes: number, isResponse: boolean, onDrop: Entry['onDrop']): Hold {
     const { clientId } = callerOf(res.req as Request) // the app's requests are Express's
     const client = this.#clients.get(clientId) ?? { id: clientId, bytes: 0, entries: new Set() }
-    const entry = { bytes: 0, client, isResponse, onDrop }
     const release = () => {
       res.off('close', release) // else it would keep what onDrop refers to as long as a stream is open
       this.#release(entry)
     }
+    const entry: Entry = { bytes: 0, client, isResponse, release, onDrop }
     // A response that is destroyed has emitted `close` already, which would have released its bytes: it counts nothing.
     if (!res.destroyed) {
       this.#clients.set(clientId, client)
       client.entries.add(entry)
-      res.once('close', release)
+      res.on('close', release)
       this.#add(entry, bytes)
     }
     return { add: (more) => this.#add(entry, more), release }
@@ -110,7 +111,7 @@ export class KeptBytes {
 
   #drop(entry: Entry | undefined, error: ApiError): void {
     if (!entry) return
-    this.#release(entry)
+    entry.release()
     entry.onDrop(error)
   }
 

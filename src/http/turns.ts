@@ -33,7 +33,7 @@ interface Client {
  * Shares the event loop between clients. The work before the cost of a request is known, such as parsing JSON and
  * validating a document, may take milliseconds. Node would do this work in the order in which bodies arrive, so one client
  * with many connections would delay all others. Therefore each client has TURN_MS of each turn of the event loop. Its
- * further requests wait for the next turn, which begins at least one of each client that has not waited too long.
+ * further requests wait for the next turn, which begins at least one of each client, of those that have not waited too long.
  */
 export class Turns {
   /** Requests that were rejected because they have waited too long. */
@@ -72,14 +72,16 @@ export class Turns {
           reject(overloadedError)
         },
       }
-      const leave = () => client.waiters.delete(waiter)
+      const leave = () => {
+        client.waiters.delete(waiter)
+        res.off('close', leave) // else it would keep the body in memory as long as a stream is open
+      }
       const end = () => {
         leave()
-        res.off('close', leave) // else it would keep the body in memory as long as a stream is open
         hold.release()
       }
       client.waiters.add(waiter)
-      res.once('close', leave)
+      res.on('close', leave)
       const hold = this.#keptBytes.hold(res, WAITER_BYTES + bodyBytes, (error) => {
         leave()
         reject(error)

@@ -29,13 +29,12 @@ export function addRestRoutes(
       const handler = toHandler(deps, referenceBase(config, path))
       route[method](async (req, res) => {
         requireScope(req, scope)
-        if (!document.requestBody) return handler(req, res)
-        const bytes = await receiveBody(req, res, deps.keptBytes)
+        const bytes = document.requestBody && (await receiveBody(req, res, deps.keptBytes))
         const work = async () => {
-          parseBody(req, bytes)
+          if (bytes) parseBody(req, bytes)
           await handler(req, res)
         }
-        await deps.turns.run(req, res, work, bytes.length)
+        await deps.turns.run(req, res, work, bytes?.length)
       })
     }
     route.all(allowMethods(...ofPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))

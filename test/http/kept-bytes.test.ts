@@ -1,10 +1,14 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
+import { receiveBody } from '../../src/http/body.ts'
+import { Deadline } from '../../src/http/deadline.ts'
+import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import type { Caller } from '../../src/http/request.ts'
 import { bearer, testWithService } from '../support/harness.ts'
+import { usedHeapBytes } from '../support/heap.ts'
 import { openSocket, parseResponse, rawPost } from '../support/raw-http.ts'
-import { waitFor } from '../support/timeouts.ts'
+import { waitFor, waitUntil } from '../support/timeouts.ts'
 import { NO_TIMEOUTS, startServerOfFile } from './test-server.ts'
 
 // A busy machine takes longer than the short timeouts.
@@ -33,6 +37,14 @@ routes.get('/of-key/:id', (req, res) => {
   events.emit('waits')
 })
 
+routes.get('/never', () => {})
+routes.post('/received', async (req, res) => {
+  req.deadline = new Deadline(0) // not used
+  req.caller = { clientId: 1n } as Caller // only its client counts
+  events.emit('received', new WeakRef(await receiveBody(req, res, new KeptBytes())))
+  res.json('received')
+})
+
 routes.get('/gone', (req, res) => {
   req.caller = { clientId: 1n } as Caller // only its client counts
   res.once('close', () => {
@@ -58,6 +70,13 @@ test('beyond what may wait for all clients, a response of the key for which most
   const received = await Promise.all(clients.map(receive))
   expect(received.map((bytes) => bytes > SIZE)).toEqual(clients.map((_client, n) => n !== 1))
   expect(cut.splice(0)).toEqual(['UNAVAILABLE'])
+})
+
+test('a body is not kept in memory while its response waits behind another one', async () => {
+  const received = once(events, 'received')
+  openSocket(port, `GET /never HTTP/1.1\r\nHost: x\r\n\r\n${rawPost({ path: '/received', key: '', body: pet })}`)
+  const [body] = (await received) as [WeakRef<Buffer>]
+  await waitUntil(() => usedHeapBytes() && body.deref() === undefined)
 })
 
 test('a response to HEAD, which has no body, does not count with the length of one', async () => {

@@ -23,8 +23,12 @@ async function connectAll({ port }: TestService, count: number): Promise<Socket[
   return Promise.all(Array.from({ length: count }, () => connectTo(port)))
 }
 
-function post(socket: Socket | undefined, path: string, key: string, body: unknown): Promise<string> {
-  socket?.write(rawPost({ path, key, body, lines: ['Connection: close'] }))
+/** A GET if there is no body. */
+function request(socket: Socket | undefined, path: string, key: string, body: unknown): Promise<string> {
+  const lines = ['Connection: close']
+  const post = rawPost({ path, key, body, lines })
+  const get = [`GET ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${key}`, ...lines, '', ''].join('\r\n')
+  socket?.write(body === undefined ? get : post)
   return text(socket as Socket) // it was connected
 }
 
@@ -33,9 +37,9 @@ test('another key does not wait for all documents of a key that sends many', asy
   const [last, ...sockets] = await connectAll(service, CONNECTIONS + 1)
   let completed = 0
   const sent = sockets.map((socket, n) =>
-    post(socket, '/graphql', service.key, { query: slowDocument(n) }).finally(() => completed++),
+    request(socket, '/graphql', service.key, { query: slowDocument(n) }).finally(() => completed++),
   )
-  const other = await post(last, '/graphql', otherKey, { query: '{ pets { nodes { id } } }' })
+  const other = await request(last, '/graphql', otherKey, { query: '{ pets { nodes { id } } }' })
   expect(statusesIn(other)).toEqual([200])
   expect(completed).toBeLessThan(CONNECTIONS / 2)
   expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 422))
@@ -50,8 +54,10 @@ test('another key does not wait for all executions of a document that was execut
   await service.postGraphQL(bodyOf(-1))
   const [last, ...sockets] = await connectAll(service, CONNECTIONS + 1)
   let completed = 0
-  const sent = sockets.map((socket, n) => post(socket, '/graphql', service.key, bodyOf(n)).finally(() => completed++))
-  const other = await post(last, '/v1/pets', otherKey, { name: 'Rex', categoryId: 1 })
+  const sent = sockets.map((socket, n) =>
+    request(socket, '/graphql', service.key, bodyOf(n)).finally(() => completed++),
+  )
+  const other = await request(last, '/v1/pets', otherKey, { name: 'Rex', categoryId: 1 })
   expect(statusesIn(other)).toEqual([201])
   expect(completed).toBeLessThan(CONNECTIONS / 6)
   expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 200))
@@ -87,23 +93,36 @@ test('long executions that begin later than their requests begin in a turn each'
   expect(new Set(turns.slice(10)).size).toBe(10)
 })
 
-test('requests of a key that have waited too long are 503, some in each turn, and those of other keys are served', async ({
-  service,
-}) => {
+/** A read that takes a millisecond to parse. */
+const manyParameters = Array.from({ length: 3500 }, (_, n) => n.toString(36)).join('&')
+
+test.for([
+  {
+    title:
+      'documents of a key that have waited too long are 503, some in each turn, and those of other keys are served',
+    path: () => '/graphql',
+    body: (n: number) => ({ query: slowDocument(n) }),
+    served: 422,
+  },
+  {
+    title: 'reads of a key that have waited too long are 503, and those of other keys are served',
+    path: (n: number) => `/v1/pets?${n}&${manyParameters}`,
+    body: () => undefined,
+    served: 200,
+  },
+])('$title', async ({ path, body, served }, { service }) => {
   const bounded = await service.startPeer({ limits: { turnWaitMs: 0 } })
   const otherKey = await service.keys.issue('other')
   for (const key of [bounded.key, otherKey]) await bounded.send('/v1/pets', { headers: bearer(key) }) // caches it
   const [last, ...sockets] = await connectAll(bounded, 5 * CONNECTIONS + 1)
   let completed = 0
-  const sent = sockets.map((socket, n) =>
-    post(socket, '/graphql', bounded.key, { query: slowDocument(n) }).finally(() => completed++),
-  )
-  const other = await post(last, '/graphql', otherKey, { query: '{ __typename }' })
+  const sent = sockets.map((socket, n) => request(socket, path(n), bounded.key, body(n)).finally(() => completed++))
+  const other = await request(last, '/graphql', otherKey, { query: '{ __typename }' })
   expect(statusesIn(other)).toEqual([200])
   expect(completed).toBeLessThan(sent.length / 2)
   const statuses = (await Promise.all(sent)).flatMap(statusesIn)
   const rejected = statuses.filter((status) => status === 503).length
-  expect(new Set(statuses)).toEqual(new Set([422, 503]))
+  expect(new Set(statuses)).toEqual(new Set([served, 503]))
   expect(await bounded.metric('petstore_shed_total{reason="client"}')).toBe(rejected)
 })
 
@@ -111,9 +130,9 @@ test('requests of a key that have waited too long are 503, some in each turn, an
 function openTurns() {
   const turns = new Turns(new KeptBytes(), { turnWaitMs: 60_000 })
   turns.charge(1n, 3) // all of this turn
-  const run = (work: () => void, { isLate = false, res = new EventEmitter() } = {}) => {
+  const run = (work: () => void, { bodyBytes = 0, isLate = false, res = new EventEmitter() } = {}) => {
     const req = { caller: { clientId: 1n }, deadline: { hasPassed: isLate }, rawHeaders: [] } as unknown as Request
-    return turns.run(req, Object.assign(res, { req }) as unknown as Response, async () => void work())
+    return turns.run(req, Object.assign(res, { req }) as unknown as Response, async () => void work(), bodyBytes)
   }
   return { run }
 }
@@ -130,15 +149,18 @@ test('of the requests that have waited too long, each turn rejects some, and beg
   await waitUntil(() => rejected === 100)
 })
 
-test('a stream that has waited for its turn does not keep its body', async () => {
+test.for([
+  { title: 'a stream that has waited for its turn does not keep its body', bodyBytes: 0 },
+  { title: 'a request that is rejected instead of waiting does not keep its body', bodyBytes: 2 ** 24 },
+])('$title', async ({ bodyBytes }) => {
   const { run } = openTurns()
   const res = new EventEmitter()
   const begin = () => {
     const body = Array.from({ length: 1000 }, Number)
-    return { body: new WeakRef(body), begun: run(() => body.reverse(), { res }) }
+    return { body: new WeakRef(body), ended: run(() => body.reverse(), { res, bodyBytes }) }
   }
-  const { body, begun } = begin()
-  await begun
+  const { body, ended } = begin()
+  await ended.catch(({ code }) => expect(code).toBe('RESOURCE_EXHAUSTED'))
   await waitUntil(() => usedHeapBytes() && body.deref() === undefined)
   expect(res.listenerCount('close')).toBe(0)
 })
@@ -149,8 +171,8 @@ test('a write that waits for a turn until its deadline is 503, not executed, and
   const hurried = await service.startPeer({ HANDLER_TIMEOUT_MS: 20 })
   await hurried.send('/v1/pets') // caches the key
   const [last, ...sockets] = await connectAll(hurried, 5 * CONNECTIONS + 1) // more than the deadline takes
-  const sent = sockets.map((socket, n) => post(socket, '/graphql', hurried.key, { query: slowDocument(n) }))
-  const write = await post(last, '/v1/pets', hurried.key, { name: 'Rex', categoryId: 1 })
+  const sent = sockets.map((socket, n) => request(socket, '/graphql', hurried.key, { query: slowDocument(n) }))
+  const write = await request(last, '/v1/pets', hurried.key, { name: 'Rex', categoryId: 1 })
   expect(statusesIn(write)).toEqual([503])
   expect(await service.database.prisma.animal.count()).toBe(0)
   await Promise.all(sent)
