@@ -169,8 +169,8 @@ test('a write that waits for a turn until its deadline is 503, not executed, and
   service,
 }) => {
   const hurried = await service.startPeer({ HANDLER_TIMEOUT_MS: 20 })
-  await hurried.send('/v1/pets') // caches the key
   const [last, ...sockets] = await connectAll(hurried, 5 * CONNECTIONS + 1) // more than the deadline takes
+  await hurried.send('/v1/pets') // caches the key for two seconds
   const sent = sockets.map((socket, n) => request(socket, '/graphql', hurried.key, { query: slowDocument(n) }))
   const write = await request(last, '/v1/pets', hurried.key, { name: 'Rex', categoryId: 1 })
   expect(statusesIn(write)).toEqual([503])
