@@ -71,8 +71,8 @@ export function createService(options: ServiceOptions) {
   const maxWaitMs = config.HANDLER_TIMEOUT_MS * SETTLE_SHARE
   const services = createResourceServices(resources, database, { maxWaitMs, observe })
   const health = createHealth(database.backgroundPool, resources, services, () => stopping !== undefined, observe)
-  const isDatabaseAway = () => health.databaseProblem().then(Boolean, () => true)
-  const verifyKey = createVerifyKey(database.backgroundStatements, limits.verifyTimeoutMs, now, isDatabaseAway)
+  const hasDatabaseProblem = () => health.databaseProblem().then(Boolean, () => true)
+  const verifyKey = createVerifyKey(database.backgroundStatements, limits.verifyTimeoutMs, now, hasDatabaseProblem)
   const streams = createStreams({ ...config, ...limits }, (keyHash, caller) => {
     recordUse(caller)
     return verifyKey(keyHash, caller)

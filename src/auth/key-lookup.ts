@@ -108,14 +108,14 @@ export function createKeyLookup(
 
 /**
  * @param statements use connections of their own, so that keys are verified while the connections of requests are busy
- * @param isDatabaseAway whether `/readyz` reports that the database is not available: a key is then valid until it expires
+ * @param hasDatabaseProblem whether `/readyz` reports a problem of the database: a key is then valid until it expires
  * @returns a function that verifies the key or token of a stream. It rejects if it cannot find out whether a key is valid
  */
 export function createVerifyKey(
   statements: Statements,
   timeoutMs: number,
   now: () => Date,
-  isDatabaseAway: () => Promise<boolean>,
+  hasDatabaseProblem: () => Promise<boolean>,
 ) {
   const begin = `BEGIN; SET LOCAL statement_timeout = ${timeoutMs}`
   const query = createKeyQuery(statements, { maxSize: KEY_CACHE_SIZE, begin })
@@ -126,7 +126,7 @@ export function createVerifyKey(
       const found = await Promise.race([query(keyHash), failAfter(timeoutMs)])
       return found !== undefined && !hasExpired(found, now())
     } catch (error) {
-      if (await isDatabaseAway()) return !hasExpired(caller, now())
+      if (await hasDatabaseProblem()) return !hasExpired(caller, now())
       throw error
     }
   }
