@@ -60,7 +60,7 @@ export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScope
  */
 function rotate(prisma: PrismaClient, at: Date, prefix: string, overlapMs: number): Promise<string | undefined> {
   return prisma.$transaction(async (tx) => {
-    await tx.$queryRaw`SELECT id FROM "public"."api_key" WHERE prefix = ${prefix} FOR UPDATE` // serialises concurrent rotations
+    await tx.$queryRaw`SELECT id FROM "public"."api_key" WHERE prefix = ${prefix} FOR NO KEY UPDATE` // serialises rotations, but lets requests refer to the key
     const old = await tx.apiKey.findFirst({ where: { prefix, ...validAt(at) } })
     if (!old) return undefined
     const { id, name, scopes, expiresAt, createdAt } = old

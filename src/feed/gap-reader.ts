@@ -5,7 +5,7 @@ import type { Item, Resource } from '../store/resource.ts'
 import { describeTable } from '../store/table.ts'
 import { RecentItems } from './recent.ts'
 import { selectLastId } from './sequence.ts'
-import { createWriterReads, pauseAfter, waitForWriters } from './writers.ts'
+import { createWriterReads, pauseAfter, trackWriters } from './writers.ts'
 
 /** How often new items are read, in milliseconds. With reads of the sequence, this makes less than ten queries a second. */
 const POLL_MS = 120
@@ -17,7 +17,7 @@ interface Gap {
   sinceMs: number
   /** The newest id that was visible when the gap was seen, so that one wait is for all gaps below it. */
   newest: bigint
-  wait: ReturnType<typeof waitForWriters>
+  wait: ReturnType<typeof trackWriters>
 }
 
 /** Reads new items in order of id. At a gap it waits for the transactions that may fill it. */
@@ -44,7 +44,7 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
     else {
       gapWaits++
       const { newest, writers } = await readNewest()
-      gap = { sinceMs: performance.now(), newest, wait: waitForWriters(writers) }
+      gap = { sinceMs: performance.now(), newest, wait: trackWriters(writers) }
     }
     if (!gap.wait.isOver) return pauseAfter(performance.now() - gap.sinceMs)
     // Items that were in flight are visible now. Ids that are still missing will never be visible.

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunStatement } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
-import { createWriterReads, pauseAfter, waitForWriters, type WriterReads } from './writers.ts'
+import { createWriterReads, pauseAfter, trackWriters, type WriterReads } from './writers.ts'
 
 /** How long `findSettled` waits for open transactions when it has an earlier result, in milliseconds. */
 const MAX_WAIT_WITH_FALLBACK_MS = 250
@@ -19,7 +19,7 @@ async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: nu
   const { newest: id, writers, history } = await reads.readNewest()
   const usable = fallback?.history === history && fallback.id <= id ? fallback : undefined // undefined after a restore
   const limitMs = usable ? MAX_WAIT_WITH_FALLBACK_MS : maxWaitMs
-  const wait = waitForWriters(writers)
+  const wait = trackWriters(writers)
   while (!wait.isOver) {
     const waitedMs = performance.now() - beganAtMs
     const pauseMs = pauseAfter(waitedMs)

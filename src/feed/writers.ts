@@ -31,11 +31,11 @@ export function createWriterReads(resource: Resource, run: RunStatement) {
 
 export type WriterReads = ReturnType<typeof createWriterReads>
 
-/** Whether this is a prepared transaction (two-phase commit), which got a new virtual id when the server was restarted. */
-const isPrepared = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
+/** Whether a restart of the server gave this id: to a prepared transaction (two-phase commit), which survives it. */
+const isFromRestart = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
 
-/** Waits for transactions that held the lock at one moment, not for those that have begun since. */
-export function waitForWriters(initial: string[]) {
+/** Tracks the transactions that held the lock at one moment, until all of them are over. Later ones do not matter. */
+export function trackWriters(initial: string[]) {
   let awaited = initial
   let previous = initial
   return {
@@ -47,8 +47,8 @@ export function waitForWriters(initial: string[]) {
       const gone = awaited.filter((writer) => !current.includes(writer))
       awaited = awaited.filter((writer) => current.includes(writer))
       // A transaction that is gone may be a prepared one, which got another id when the server was restarted.
-      if (gone.some((writer) => !isPrepared(writer))) {
-        awaited.push(...current.filter((writer) => isPrepared(writer) && !previous.includes(writer)))
+      if (gone.some((writer) => !isFromRestart(writer))) {
+        awaited.push(...current.filter((writer) => isFromRestart(writer) && !previous.includes(writer)))
       }
       previous = current
     },

@@ -35,7 +35,7 @@ export function parseJson(text: string): unknown {
   const exact: (number | bigint)[] = []
   const marked = markNumbers(text, exact)
   const root: [unknown] = [JSON.parse(marked)]
-  if (exact.length > 0 || marked !== text) restoreNumbers(root, exact) // the mark of a leading 2^53 is the same text
+  if (exact.length > 0 || marked !== text) restoreNumbers(root, exact) // a first number of 2^53 is the same text as its mark
   return root[0]
 }
 
@@ -50,7 +50,7 @@ function markNumbers(text: string, exact: (number | bigint)[]): string {
     if (isInString) continue
     const start = at
     while (isInNumber[text.charCodeAt(at)]) at++
-    if (at - start < 3) continue // the shortest number that may be rounded is 9e9
+    if (at - start < 4) continue // the shortest number that may be rounded is 1e16
     const token = text.slice(start, at)
     const replacement = markNumber(token, exact)
     if (replacement === token) continue

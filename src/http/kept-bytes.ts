@@ -54,7 +54,7 @@ export class KeptBytes {
    * @param onDrop called, at once or later, with the error that rejects the request, when its bytes have been released
    */
   hold(res: ServerResponse, bytes: number, onDrop: (error: ApiError) => void): Hold {
-    return this.#open(res, headBytes(res) + bytes, false, onDrop)
+    return this.#count(res, headBytes(res) + bytes, false, onDrop)
   }
 
   /** Counts an ended response until the system has taken all of it. Above a bound, its connection or another is cut. */
@@ -63,13 +63,13 @@ export class KeptBytes {
     if (!req.caller || res.writableLength === 0) return
     // Content-Length is exact: writableLength counts characters of strings. A response to HEAD has no body.
     const length = req.method === 'HEAD' ? undefined : res.getHeader('Content-Length')
-    this.#open(res, Number(length ?? res.writableLength), true, ({ code }) => {
+    this.#count(res, Number(length ?? res.writableLength), true, ({ code }) => {
       req.errorCode ??= code
       req.socket.destroy()
     })
   }
 
-  #open(res: ServerResponse, bytes: number, isResponse: boolean, onDrop: Entry['onDrop']): Hold {
+  #count(res: ServerResponse, bytes: number, isResponse: boolean, onDrop: Entry['onDrop']): Hold {
     const { clientId } = callerOf(res.req as Request) // the app's requests are Express's
     const client = this.#clients.get(clientId) ?? { id: clientId, bytes: 0, entries: new Set() }
     const release = () => {

@@ -125,7 +125,7 @@ export class Turns {
     }
   }
 
-  /** Begins the oldest requests that are not late, so that a client with late ones is still served, and rejects some late ones. */
+  /** Begins waiting requests, oldest first. It skips those that have waited too long, and rejects some of them. */
   #beginWaiting(client: Client): void {
     let rejections = 0
     for (const waiter of client.waiters) {

@@ -34,8 +34,8 @@ const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 /**
  * Claims keys and inserts their items, or reads the items of keys that were used.
  * 1. It is one statement, so after a crash either both a key and its item exist, or neither of them.
- * 2. Of concurrent requests with the same key, on any instance, only the one that gets the advisory lock proceeds. No
- *    statement waits for another statement, so two batches cannot deadlock.
+ * 2. Of concurrent requests with the same key, on any instance, only the one that gets the advisory lock proceeds. Two
+ *    batches do not wait for each other, so they cannot deadlock.
  * 3. A used key stays unchanged, even if the request that used it committed after this statement began. Then `used` lacks
  *    the row of the key, but ON CONFLICT sees this row, so this request gets neither a new nor a used item.
  * 4. An expired key is claimed again.
@@ -45,7 +45,7 @@ const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
  *    A claim sets both columns of ids, but version 1 sets only VERSION_1_ID, which takes precedence if it is not null.
  */
 function claimAndInsert(resource: Resource): string {
-  const { name, sequence, selectList, inserted, returned, createdOrUsed } = describeTable(resource)
+  const { name, sequence, selectList, insertColumns, returningList, createdOrUsedList } = describeTable(resource)
   const [id, usedId, resourceName] = resource.version1
     ? [VERSION_1_ID, `coalesce(existing.${VERSION_1_ID}, existing.row_id)`, 'NULL']
     : ['row_id', 'existing.row_id', `'${resource.name}'`]
@@ -79,14 +79,14 @@ function claimAndInsert(resource: Resource): string {
       WHERE NOT existing.${IS_KEPT}
     RETURNING api_key_id, key, ${id} AS id
   ), created AS (
-    INSERT INTO ${name} AS item (id, ${inserted()})
-    SELECT claimed.id, ${inserted('input.')}
+    INSERT INTO ${name} AS item (id, ${insertColumns()})
+    SELECT claimed.id, ${insertColumns('input.')}
     FROM claimed
     JOIN request USING (api_key_id, key)
     CROSS JOIN ${populated} AS input
-    RETURNING ${returned}
+    RETURNING ${returningList}
   )
-  SELECT request.n AS claimant_n, used.used_fingerprint, ${createdOrUsed}${absent && ', absent_members'}
+  SELECT request.n AS claimant_n, used.used_fingerprint, ${createdOrUsedList}${absent && ', absent_members'}
   FROM request
   LEFT JOIN claimed USING (api_key_id, key)
   LEFT JOIN created ON created.id = claimed.id
@@ -155,7 +155,7 @@ function toParameters(claimants: Claimant[]) {
   })
 }
 
-/** A repeat in a batch gets the item if its key was used before the batch. If not, it is 409, as if the lock was taken. */
+/** Of two requests of a batch with one key, the second gets the item if the key was used before the batch, else 409. */
 function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
   const byNumber = new Map(rows.map((row) => [row.claimant_n, row]))
   const used = new Map<string, Claim>()

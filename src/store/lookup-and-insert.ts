@@ -19,13 +19,13 @@ export function createLookupQuery<R extends Resource>(resource: R, { batch }: St
 
 /** Inserts items with ids in the order of arrival: INSERT evaluates default values, which draw the ids, after ORDER BY. */
 function insertAll(resource: Resource): string {
-  const { name, inserted, returned } = describeTable(resource)
+  const { name, insertColumns, returningList } = describeTable(resource)
   const insertFrom = (source: string) => `
-    INSERT INTO ${name} AS item (${inserted()})
-    SELECT ${inserted('input.')}
+    INSERT INTO ${name} AS item (${insertColumns()})
+    SELECT ${insertColumns('input.')}
     FROM ${source}
     ORDER BY input.ordinality
-    RETURNING ${returned}`
+    RETURNING ${returningList}`
   const rows = `json_populate_recordset(NULL::${name}, $1::json) WITH ORDINALITY AS input`
   if (!resource.references) return insertFrom(rows)
   // An input that refers to a missing row fails no other input. It draws no id: the feed would wait for its row.

@@ -39,14 +39,14 @@ export function describeTable<R extends Resource>(resource: R) {
       .map(({ member, selected, isBig }) => `json_agg(${selected}${isBig ? '::text' : ''}) AS "${member}"`)
       .join(', '),
     /** What PostgreSQL adds or changes in an insert, for RETURNING. */
-    returned: select(columns.filter(({ isReturned }) => isReturned)),
+    returningList: select(columns.filter(({ isReturned }) => isReturned)),
     /** The members of the item that was created, or else of the item that a used key refers to. */
-    createdOrUsed: columns
+    createdOrUsedList: columns
       .map(({ member, isReturned }) =>
         isReturned ? `coalesce(created."${member}", used."${member}") AS "${member}"` : `used."${member}"`,
       )
       .join(', '),
-    inserted: (prefix: '' | 'input.' = '') => inputs.map(({ column }) => `${prefix}"${column}"`).join(', '),
+    insertColumns: (prefix: '' | 'input.' = '') => inputs.map(({ column }) => `${prefix}"${column}"`).join(', '),
 
     /** The columns of an input for json_populate_recordset, which reads numbers exactly from text. */
     toRow(values: Input<R>): Record<string, unknown> {

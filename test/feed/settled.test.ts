@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createSettledId } from '../../src/feed/settled.ts'
-import { waitForWriters } from '../../src/feed/writers.ts'
+import { trackWriters } from '../../src/feed/writers.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { stopClock } from '../support/timeouts.ts'
 
 test('a prepared transaction that gets a new id is awaited; those of others are not [F5]', () => {
-  const wait = waitForWriters(['3/7', '-1/500'])
+  const wait = trackWriters(['3/7', '-1/500'])
   wait.update(['3/7', '-1/500', '-1/501'])
   wait.update(['-1/501', '-1/502'])
   expect(wait.isOver).toBe(false) // -1/502 may be what was 3/7

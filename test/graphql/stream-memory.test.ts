@@ -18,7 +18,9 @@ function longest(n: number): string {
   return `subscription { petCreated(after: "${toCursor(NEWEST)}") { node { ${fields.join(' ')} } } }`
 }
 
-test('an open stream keeps the text of its document, and neither its tree nor variables', async ({ service }) => {
+test('an open stream keeps the text of its document, and neither its tree nor variables nor its URL', async ({
+  service,
+}) => {
   const padding = 'x'.repeat(50_000)
   const setNext = `SELECT setval('animal_id_seq', ${NEWEST}, false)`
   await service.database.pool.query(`${setNext}; INSERT INTO animal (name, category_id) VALUES ('Rex', 1)`)
@@ -26,9 +28,9 @@ test('an open stream keeps the text of its document, and neither its tree nor va
   // The cache of documents is full before, so that it does not grow meanwhile.
   for (let n = 0; n < 200; n++) await service.graphql(`{ pets { nodes { ${longest(n).match(/a\d+_.*id/)?.[0]} } } }`)
   /** Opens streams and returns how much one keeps of the heap, in bytes. */
-  const measure = async (toBody: (n: number) => object) => {
+  const measure = async (toBody: (n: number) => object, path?: string) => {
     const before = usedHeapBytes()
-    await openStreams(service, toBody)
+    await openStreams(service, toBody, path)
     return (usedHeapBytes() - before) / STREAMS
   }
   await openStreams(service, () => ({ query })) // compiles the code
@@ -36,17 +38,23 @@ test('an open stream keeps the text of its document, and neither its tree nor va
   const kept = {
     document: (await measure((n) => ({ query: longest(n) }))) - small,
     variables: (await measure(() => ({ query, variables: { padding } }))) - small,
+    url: (await measure(() => ({ query }), `/graphql?${padding.slice(0, 12_000)}`)) - small,
   }
-  expect(await service.metric('petstore_streams')).toBe(4 * STREAMS)
+  expect(await service.metric('petstore_streams')).toBe(5 * STREAMS)
   expect(kept.document).toBeLessThan(3 * subscriptionLength.limit) // nearly twice is usual; the tree takes much more
   expect(kept.variables).toBeLessThan(padding.length / 2)
+  expect(kept.url).toBeLessThan(6_000)
 })
 
 /** Opens streams, and waits until each has begun. They are closed after the test. */
-async function openStreams({ port, key }: TestService, toBody: (n: number) => object): Promise<void> {
+async function openStreams(
+  { port, key }: TestService,
+  toBody: (n: number) => object,
+  path = '/graphql',
+): Promise<void> {
   for (let n = 0; n < STREAMS; n++) {
     const lines = ['Accept: text/event-stream']
-    const socket = openSocket(port, rawPost({ path: '/graphql', key, body: toBody(n), lines }))
+    const socket = openSocket(port, rawPost({ path, key, body: toBody(n), lines }))
     expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1\.1 200 /)
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { toCursor } from '../../src/pets/animal.ts'
 import { largestAsset } from '../support/assets.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { type EventStream, openStream } from '../support/event-stream.ts'
@@ -169,6 +170,8 @@ describe('the response', () => {
       const fields = [{ path: ['Last-Event-ID'], message: 'must be a cursor from a list with the same filter' }]
       expect(await open(service.key, headers)).toEqual([422, { code: 'INVALID_ARGUMENT', status: 400, fields }])
     }
+    const wrongAfter = { query: 'subscription { petCreated(after: "nonsense") { cursor } }' }
+    expect((await openStream(service, { ...wrongAfter, headers: { 'Last-Event-ID': toCursor(0n) } })).status).toBe(422)
     const get = await service.send(`/graphql?query=${encodeURIComponent(NEW)}`, {
       headers: { Accept: 'text/event-stream' },
     })

@@ -14,7 +14,7 @@
   }
 
   // Another service may have stored its tabs at this address. Without a stored query, GraphiQL opens an empty tab on
-  // every reload. "Clear data" in its settings clears everything named graphiql: and so restores the examples.
+  // every reload. "Clear data" in its settings clears all items that begin with graphiql:, so the examples come back.
   if (!localStorage.getItem('graphiql:pet-store:begun')) {
     for (const name of ['tabState', 'variables', 'headers']) localStorage.removeItem('graphiql:' + name)
     localStorage.setItem('graphiql:query', FIRST_EXAMPLE)

@@ -9,10 +9,10 @@ import type { GraphQLContext } from '../schema/builder.ts'
 const META_FIELDS = [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef]
 
 /** The members of an object in the result. The object inherits nothing, because a member may be named `__proto__`. */
-class Values {
+class ResultObject {
   [key: string | number]: unknown
 }
-Object.setPrototypeOf(Values.prototype, null) // Object.create(null) makes objects that are slow to write and to format
+Object.setPrototypeOf(ResultObject.prototype, null) // Object.create(null) makes objects that are slow to write and to format
 
 /** A field of a selection set, for all objects that it is selected on. */
 interface SelectedField {
@@ -26,7 +26,7 @@ interface SelectedField {
 
 /** The place of a value in the result. */
 interface Slot {
-  values: Values
+  values: ResultObject
   key: string | number
   type: GraphQLOutputType
   /** Undefined for `data`. */
@@ -68,9 +68,9 @@ export class Execution {
   async run(): Promise<ExecutionResult> {
     const { operation, selectionSet } = this.#request.operation
     const type = this.#schema.getRootType(operation) as GraphQLObjectType // checked when the operation was selected
-    const data = new Values()
+    const data = new ResultObject()
     const result: ExecutionResult = { data }
-    const root: Slot = { values: result as Values, key: 'data', type } // to replace `data` by null
+    const root: Slot = { values: result as ResultObject, key: 'data', type } // to replace `data` by null
     try {
       for (const field of this.#collect(type, [selectionSet])) {
         this.#resolve(field, undefined, data, root)
@@ -103,7 +103,7 @@ export class Execution {
     })
   }
 
-  #resolve(field: SelectedField, source: unknown, values: Values, parent: Slot): void {
+  #resolve(field: SelectedField, source: unknown, values: ResultObject, parent: Slot): void {
     const { definition, info, name, nodes } = field
     const slot: Slot = { values, key: name, type: definition.type, parent }
     try {
@@ -135,7 +135,7 @@ export class Execution {
 
   #completeList(items: unknown[], type: GraphQLOutputType, field: SelectedField, slot: Slot): void {
     const list: unknown[] = (slot.values[slot.key] = [])
-    const values = list as unknown as Values // the members of an array are its items
+    const values = list as unknown as ResultObject // the members of an array are its items
     for (const [key, item] of items.entries()) {
       this.#complete(item, field, { values, key, type, parent: slot })
       if (slot.values[slot.key] !== list) return // an item that must not be null has failed
@@ -143,7 +143,7 @@ export class Execution {
   }
 
   #completeObject(source: unknown, type: GraphQLObjectType, field: SelectedField, slot: Slot): void {
-    const object = (slot.values[slot.key] = new Values())
+    const object = (slot.values[slot.key] = new ResultObject())
     field.subfields ??= this.#collect(type, setsOf(field.nodes))
     for (const subfield of field.subfields) this.#resolve(subfield, source, object, slot)
   }

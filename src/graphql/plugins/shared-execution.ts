@@ -26,7 +26,7 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
   const coalesce = createCoalescer<SharedOutcome>()
   /** How long the last execution of an operation took before it waited for the database, in milliseconds. */
   const lastMs = new WeakMap<OperationDefinitionNode, number>()
-  /** The last turn of the event loop that is taken: each long execution that begins later than its request has its own. */
+  /** Long executions that begin later than their requests wait for each other here: one begins in a turn of the event loop. */
   let lastTurn: Promise<void> = Promise.resolve()
 
   return {

@@ -82,10 +82,12 @@ export function subscribeToCreated<R extends Resource>(resource: R) {
   async function positionOf(after: string | null | undefined, key: string, context: GraphQLContext): Promise<bigint> {
     const { services, deadline, subscriber } = context
     const { feed } = services.of(resource)
-    const argument = subscriber?.lastEventId ? 'Last-Event-ID' : 'after'
-    const cursor = subscriber?.lastEventId ?? after
-    if (cursor == null) return deadline.run(() => feed.settledId())
-    const position = parseCursor(cursor, key, argument)
+    const { lastEventId } = subscriber ?? {}
+    const argument = lastEventId === undefined ? 'after' : 'Last-Event-ID'
+    // Parsed even if the header takes precedence: the stream keeps its variables, so `after` must be short.
+    const ofBody = after == null ? undefined : parseCursor(after, key, 'after')
+    const position = lastEventId === undefined ? ofBody : parseCursor(lastEventId, key, argument)
+    if (position === undefined) return deadline.run(() => feed.settledId())
     await deadline.run(() => feed.requireAssigned(position, argument, 'last'))
     return position
   }

@@ -88,6 +88,8 @@ function releaseRequest(req: Request): void {
   req.headers = { traceparent, ...(app && { 'graphql-client-name': copyOf(app) }) } // for the log
   req.headersDistinct = {}
   req.rawHeaders = []
+  req.url = req.originalUrl = req.path
+  Reflect.deleteProperty(req, '_parsedUrl') // Express's
   if (req.operation?.name) req.operation.name = copyOf(req.operation.name)
 }
 
