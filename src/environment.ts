@@ -17,7 +17,7 @@ const isPostgresUrl = (url: string) => /^postgres(ql)?:\/\//.test(url) && URL.ca
 
 const databaseUrl = z
   .string()
-  .refine((url) => !/^[^/]*\/\/([^/@]*@)?[^/@]*,/.test(url), {
+  .refine((url) => !/^[^/]*\/\/[^/]*,[^/@]*(\/|$)/.test(url), {
     error: 'must name one host: after a failover, a proxy or a virtual address leads to the new primary',
     abort: true,
   })
