@@ -168,7 +168,7 @@ test.for([
 test('a write that waits for a turn until its deadline is 503, not executed, and counted as shed', async ({
   service,
 }) => {
-  const hurried = await service.startPeer({ HANDLER_TIMEOUT_MS: 20 })
+  const hurried = await service.startPeer({ HANDLER_TIMEOUT_MS: 100 })
   const [last, ...sockets] = await connectAll(hurried, 5 * CONNECTIONS + 1) // more than the deadline takes
   await hurried.send('/v1/pets') // caches the key for two seconds
   const sent = sockets.map((socket, n) => request(socket, '/graphql', hurried.key, { query: slowDocument(n) }))
