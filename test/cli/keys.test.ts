@@ -1,10 +1,13 @@
 import { existsSync, openSync } from 'node:fs'
+import type pg from 'pg'
 import { describe, expect } from 'vitest'
 import { clientScopes, type KeyInfo, mintKey } from '../../src/auth/api-keys.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { bearer, serviceFixture, type TestService } from '../support/harness.ts'
 import { keys, runKeysCommand } from '../support/keys-command.ts'
+import { countBlocked, whileLocked } from '../support/locks.ts'
 import { testWithProcess, unreachableDatabaseUrl } from '../support/processes.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
 const test = testWithProcess.extend<{ service: TestService; keys: (...args: string[]) => Promise<string> }>({
   service: serviceFixture(),
@@ -73,6 +76,18 @@ describe('the keys command', () => {
     const again = await runKeysCommand(['rotate', prefix], service.databaseUrl)
     expect(again).toEqual({ code: 1, stdout: '', stderr: alreadyRotated })
     expect(await keys('list')).toBe(all)
+  })
+
+  test('a rotation that hangs delays no creation with an Idempotency-Key', async ({ service }) => {
+    const hang = async (unlock: () => Promise<unknown>, client: pg.Client) => {
+      const rotation = service.keys.rotate(prefixOf(service.key), hourMs)
+      await waitUntil(() => countBlocked(client, 'UPDATE%'))
+      const headers = { 'Idempotency-Key': 'once', ...bearer(service.key) }
+      expect((await service.post({ name: 'Rex', categoryId: 1 }, headers)).status).toBe(201)
+      await unlock()
+      await rotation
+    }
+    await whileLocked(service, hang, { table: 'api_key', mode: 'SHARE' })
   })
 
   test('a rotated key is the same client, with its Idempotency-Keys and its rate limit', async ({ service, keys }) => {
