@@ -3,12 +3,6 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 /** How long a read or a batch waits for the one before it, in milliseconds: one that hangs delays others no longer. */
 export const MAX_WAIT_MS = 100
 
-/** A read that has not started. */
-interface NextRead<T> {
-  result: Promise<T>
-  callers: number
-}
-
 /**
  * Coalesces concurrent reads with the same key (single-flight with a fresh read). A caller never shares a read that has
  * started, since it may predate a write that the caller knows of: callers that arrive meanwhile share the *next* read. So a
@@ -16,14 +10,16 @@ interface NextRead<T> {
  */
 export function createCoalescer<T>() {
   /** The read of each key that has not started. */
-  const next = new Map<string, NextRead<T>>()
+  const next = new Map<string, Promise<T>>()
+  /** The keys of `next` whose read has several callers. */
+  const shared = new Set<string>()
   /** For each key, a promise that settles when the read that started last ends, with or without an error. */
   const current = new Map<string, Promise<unknown>>()
-  /** How many callers share the read that started last. */
-  let latestCallers = 0
+  let latestWasShared = false
 
-  function start(key: string, read: () => Promise<T>, callers = 1): Promise<T> {
-    latestCallers = callers
+  function start(key: string, read: () => Promise<T>): Promise<T> {
+    next.delete(key)
+    latestWasShared = shared.delete(key)
     const result = read()
     const ended = result.then(forget, forget)
     function forget() {
@@ -33,25 +29,18 @@ export function createCoalescer<T>() {
     return result
   }
 
-  async function startAfter(ready: Promise<unknown>, key: string, read: () => Promise<T>): Promise<T> {
-    await ready
-    const { callers = 1 } = next.get(key) ?? {}
-    next.delete(key)
-    return start(key, read, callers)
-  }
-
   return (key: string, read: () => Promise<T>): Promise<T> => {
-    const shared = next.get(key)
-    if (shared) {
-      shared.callers++
-      return shared.result
+    const waiting = next.get(key)
+    if (waiting) {
+      shared.add(key)
+      return waiting
     }
     const previous = current.get(key)
     // Under load, requests that have arrived are handled first, so that they share a read. A client alone does not wait.
-    if (!previous && latestCallers < 2) return start(key, read)
+    if (!previous && !latestWasShared) return start(key, read)
     const ready = previous ? Promise.race([previous, sleep(MAX_WAIT_MS, undefined, { ref: false })]) : nextTurn()
-    const result = startAfter(ready, key, read)
-    next.set(key, { result, callers: 1 })
+    const result = ready.then(() => start(key, read))
+    next.set(key, result)
     return result
   }
 }

@@ -5,7 +5,7 @@ import { databaseFailure } from './failures.ts'
 /** Default maximum number of inputs of a statement. With more, a slow trigger could take a statement beyond its timeout. */
 export const MAX_BATCH_SIZE = 25
 
-/** @param take returns the inputs, as late as possible: call it once, right before the statement is sent or its replica chosen */
+/** @param take returns the inputs; call it once, as late as possible, since inputs that arrive before share the statement */
 type Execute<Input, Output> = (take: () => Input[]) => Promise<Output[]>
 
 interface Waiter<Input, Output> {

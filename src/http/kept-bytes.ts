@@ -74,7 +74,9 @@ export class KeptBytes {
     const client = this.#clients.get(clientId) ?? { id: clientId, bytes: 0, entries: new Set() }
     const release = () => {
       res.off('close', release) // else it would keep what onDrop refers to as long as a stream is open
-      this.#release(entry)
+      if (!client.entries.delete(entry)) return
+      this.#addBytes(entry, -entry.bytes)
+      if (client.entries.size === 0) this.#clients.delete(client.id)
     }
     const entry: Entry = { bytes: 0, client, isResponse, release, onDrop }
     // A response that is destroyed has emitted `close` already, which would have released its bytes: it counts nothing.
@@ -94,13 +96,6 @@ export class KeptBytes {
     while (client.bytes > MAX_BYTES_OF_CLIENT)
       this.#drop(isResponse ? oldestResponse(client) : entry, tooManyBytesOfClientError)
     while (this.#bytes > MAX_BYTES) this.#drop(oldestOf(this.#largestClient()), tooManyBytesError)
-  }
-
-  #release(entry: Entry): void {
-    const { client } = entry
-    if (!client.entries.delete(entry)) return
-    this.#addBytes(entry, -entry.bytes)
-    if (client.entries.size === 0) this.#clients.delete(client.id)
   }
 
   #addBytes(entry: Entry, bytes: number): void {

@@ -33,7 +33,7 @@ interface Client {
  * Shares the event loop between clients. The work before the cost of a request is known, such as parsing JSON and
  * validating a document, may take milliseconds. Node would do this work in the order in which bodies arrive, so one client
  * with many connections would delay all others. Therefore each client has TURN_MS of each turn of the event loop. Its
- * further requests wait for the next turn, which begins at least one of each client, of those that have not waited too long.
+ * further requests wait for the next turn, which begins at least one of each client, unless all have waited too long.
  */
 export class Turns {
   /** Requests that were rejected because they have waited too long. */
@@ -92,7 +92,7 @@ export class Turns {
   /** Charges synchronous work to the client whose request has caused it, so that its next requests may have to wait. */
   charge(clientId: bigint, ms: number): void {
     this.#clientOf(clientId).usedMs += ms
-    if (!this.#isScheduled) this.#schedule()
+    this.#schedule()
   }
 
   #clientOf(clientId: bigint): Client {
@@ -102,7 +102,7 @@ export class Turns {
   }
 
   #measure<T>(client: Client, work: () => T): T {
-    if (!this.#isScheduled) this.#schedule()
+    this.#schedule()
     const beganAtMs = performance.now()
     try {
       return work()
@@ -112,6 +112,7 @@ export class Turns {
   }
 
   #schedule(): void {
+    if (this.#isScheduled) return
     this.#isScheduled = true
     setImmediate(() => this.#beginTurn())
   }
@@ -133,6 +134,6 @@ export class Turns {
       if (!waiter.isLate()) waiter.begin()
       else if (rejections++ < REJECTIONS_IN_TURN) waiter.reject()
     }
-    if (client.waiters.size > 0 && !this.#isScheduled) this.#schedule()
+    if (client.waiters.size > 0) this.#schedule()
   }
 }
