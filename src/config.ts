@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { Environment } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
 
-/** The environment variables by their names, parsed, with their defaults. */
 export type Config = ReturnType<typeof loadConfig>
 
 /** @param problem one line that names every invalid variable, without a value that may be a secret */

@@ -25,32 +25,26 @@ const LIMITS = {
   verifyTimeoutMs: 500,
 }
 
-export interface DatabaseTimeouts {
-  /** How long PostgreSQL lets a statement wait for a lock, and how long it lets a statement run. */
-  lockTimeoutMs: number
-  statementTimeoutMs: number
-  /** How long the service waits for the response to a statement. */
-  queryTimeoutMs: number
-  /** How long a statement waits for a connection. Counts, which wait for each other, may wait longer. */
-  checkoutTimeoutMs: number
-  countCheckoutTimeoutMs: number
-}
+export type DatabaseTimeouts = ReturnType<typeof databaseTimeoutsOf>
 
 export type Limits = typeof LIMITS & DatabaseTimeouts
 
-/**
- * The timeouts of the database are shares of HANDLER_TIMEOUT_MS, and inner ones expire before outer ones, so that the
- * layer that knows the cause sends the response. @param changed other limits, for tests
- */
+/** @param changed other limits, for tests */
 export function limitsOf(config: Pick<Config, 'HANDLER_TIMEOUT_MS'>, changed: Partial<Limits> = {}): Limits {
-  const fifthMs = Math.floor(config.HANDLER_TIMEOUT_MS / 5)
+  return { ...LIMITS, ...databaseTimeoutsOf(config.HANDLER_TIMEOUT_MS), ...changed }
+}
+
+/** Inner timeouts expire before outer ones, so that the layer that knows the cause sends the response. */
+function databaseTimeoutsOf(handlerTimeoutMs: number) {
+  const fifthMs = Math.floor(handlerTimeoutMs / 5)
   return {
-    ...LIMITS,
+    /** How long PostgreSQL lets a statement wait for a lock, and how long it lets a statement run. */
     lockTimeoutMs: fifthMs,
     statementTimeoutMs: 2 * fifthMs,
+    /** How long the service waits for the response to a statement. */
     queryTimeoutMs: 3 * fifthMs,
+    /** How long a statement waits for a connection. Counts, which wait for each other, may wait longer. */
     checkoutTimeoutMs: fifthMs,
     countCheckoutTimeoutMs: 4 * fifthMs,
-    ...changed,
   }
 }

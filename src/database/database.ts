@@ -2,21 +2,11 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from './generated/client.ts'
 import { createLongReads } from './long-reads.ts'
 import { type ConnectionSource, createPool, type PoolOptions } from './pool.ts'
-import { createReplicas } from './replicas.ts'
+import { createReplicas, type ReplicaObservation } from './replicas.ts'
 import { createStatements } from './statements.ts'
 
 /** Connections that requests do not wait for: two for new items, and one for readiness and streams' keys. */
 const BACKGROUND_POOL_SIZE = 3
-
-/** Why a replica is excluded for a while, and its host. Without a host, all replicas are excluded. */
-interface ExcludedReplica {
-  reason: string
-  host: string | undefined
-}
-
-/** Why the primary executes a replica's read: one or all replicas are excluded, or the primary itself is slow. */
-export type ReplicaObservation =
-  { type: 'replica-excluded'; replica: ExcludedReplica } | { type: 'replicas-bypassed'; reason: string }
 
 interface DatabaseOptions extends PoolOptions {
   replicaUrls?: string[] | undefined
@@ -34,15 +24,9 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
   /** The pool has one connection, because counts may take long. They wait for each other, so a checkout may take longer. */
   const countTimeouts = { ...options.timeouts, checkoutTimeoutMs: options.timeouts.countCheckoutTimeoutMs }
   const countPool = createPool({ ...options, size: 1, timeouts: countTimeouts })
-  const hosts = new Map(replicaUrls.map((url) => [createPool({ ...options, url }), new URL(url).host]))
+  const servers = replicaUrls.map((url) => ({ pool: createPool({ ...options, url }), host: new URL(url).host }))
   const positionPool = createPool({ ...options, size: 1 })
-  const replicas = createReplicas({
-    pools: [...hosts.keys()],
-    positionPool,
-    onExcluded: (reason, replica) =>
-      observe?.({ type: 'replica-excluded', replica: { reason, host: replica && hosts.get(replica) } }),
-    onBypassed: (reason) => observe?.({ type: 'replicas-bypassed', reason }),
-  })
+  const replicas = createReplicas(servers, positionPool, observe)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
   const statements = createStatements(pool, replicas)
   return {
@@ -60,7 +44,8 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
     waitingCount: () => pool.waitingCount + statements.waitingCount(),
     async close(): Promise<void> {
       await prisma.$disconnect()
-      await Promise.all([pool, countPool, backgroundPool, positionPool, ...hosts.keys()].map((one) => one.end()))
+      const pools = [pool, countPool, backgroundPool, positionPool, ...servers.map((one) => one.pool)]
+      await Promise.all(pools.map((one) => one.end()))
     },
   }
 }

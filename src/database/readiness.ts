@@ -1,7 +1,6 @@
 import { createCoalescer } from '../coalesce.ts'
 import { type Queryable, pendingMigrations } from './migrate.ts'
 
-/** The state of a database that responds. */
 export interface DatabaseState {
   /** Why the database cannot serve requests; undefined if it can. */
   problem: string | undefined

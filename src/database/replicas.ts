@@ -104,32 +104,29 @@ function createPositionReader(positionPool: Pool, onFailure: (reason: string) =>
   }
 }
 
-/** Excludes replicas from reads, with exponential backoff. */
-function createBackoff(pools: Pool[]) {
-  const byPool = new Map<Pool, { untilMs: number; nextMs: number }>()
-  return {
-    available: () => pools.filter((pool) => (byPool.get(pool)?.untilMs ?? 0) <= performance.now()),
-    exclude(failed: Pool[]): void {
-      const nowMs = performance.now()
-      for (const pool of failed) {
-        const { untilMs, nextMs } = byPool.get(pool) ?? { untilMs: 0, nextMs: MIN_BACKOFF_MS }
-        if (untilMs > nowMs) continue // begun by another read of the same moment
-        byPool.set(pool, { untilMs: nowMs + nextMs, nextMs: Math.min(MAX_BACKOFF_MS, nextMs * 2) })
-      }
-    },
-    /** The next exclusion is the shortest again. */
-    reset: (pool: Pool) => void byPool.delete(pool),
-  }
+/** Why the primary executes a replica's read: one or all replicas are excluded for a while, or the primary is slow. */
+export type ReplicaObservation =
+  /** Without a host, all of them. */
+  | { type: 'replica-excluded'; replica: { reason: string; host: string | undefined } }
+  | { type: 'replicas-bypassed'; reason: string }
+
+/** A replica, and for how long no read tries it. */
+interface Replica {
+  pool: Pool
+  host: string
+  excludedUntilMs: number
+  /** How long its next exclusion takes, in milliseconds. */
+  backoffMs: number
 }
 
-interface ReplicasOptions {
-  pools: Pool[]
-  /** A connection to the primary for its position only, so that it never waits behind other statements. */
-  positionPool: Pool
-  /** Receives why a replica is excluded; without a pool, why all of them are. */
-  onExcluded(reason: string, pool?: Pool): void
-  /** Receives why the primary executes a read although no replica is excluded for it. */
-  onBypassed(reason: string): void
+/** Excludes replicas from reads, with exponential backoff. */
+function backOff(replicas: Replica[]): void {
+  const nowMs = performance.now()
+  for (const replica of replicas) {
+    if (replica.excludedUntilMs > nowMs) continue // begun by another read of the same moment
+    replica.excludedUntilMs = nowMs + replica.backoffMs
+    replica.backoffMs = Math.min(MAX_BACKOFF_MS, replica.backoffMs * 2)
+  }
 }
 
 export type Replicas = ReturnType<typeof createReplicas>
@@ -138,56 +135,63 @@ export type Replicas = ReturnType<typeof createReplicas>
  * Reads from replicas without stale results, like etcd's read index: the primary's position is read once for all reads that
  * wait, and each read is executed on a replica that has replayed that position. Nothing is remembered of a replica, because
  * it may have been promoted, and its address may lead to another server.
+ * @param positionPool a connection to the primary for its position only, so that it never waits behind other statements
  */
-export function createReplicas({ pools, positionPool, onExcluded, onBypassed }: ReplicasOptions) {
-  const backoff = createBackoff(pools)
+export function createReplicas(
+  servers: Pick<Replica, 'pool' | 'host'>[],
+  positionPool: Pool,
+  observe: (event: ReplicaObservation) => void = () => {},
+) {
+  const replicas = servers.map((one): Replica => ({ ...one, excludedUntilMs: 0, backoffMs: MIN_BACKOFF_MS }))
+  const listAvailable = () => replicas.filter(({ excludedUntilMs }) => excludedUntilMs <= performance.now())
+  const bypass = (reason: string) => observe({ type: 'replicas-bypassed', reason })
   let turn = 0
   const readPosition = createPositionReader(positionPool, exclude)
 
-  /** @param pool undefined for all of them, because of the primary */
-  function exclude(reason: string, pool?: Pool): void {
-    backoff.exclude(pool ? [pool] : pools)
-    onExcluded(reason, pool)
+  /** @param failed undefined for all of them, because of the primary */
+  function exclude(reason: string, failed?: Replica): void {
+    backOff(failed ? [failed] : replicas)
+    observe({ type: 'replica-excluded', replica: { reason, host: failed?.host } })
   }
 
   /** @returns undefined, which keeps the connection, if the position is unknown or the caller no longer waits */
-  async function readFrom<T>(pool: Pool, read: (client: pg.PoolClient) => Promise<T>, attempt: Attempt) {
+  async function readFrom<T>(replica: Replica, read: (client: pg.PoolClient) => Promise<T>, attempt: Attempt) {
     const position = readPosition(attempt)
-    return pool.withConnection(async (client) => {
+    return replica.pool.withConnection(async (client) => {
       for (;;) {
         // Both positions are read at the same time, because a standby keeps what it has replayed.
-        const replica = client.query<Position>(toPreparedStatement(READ_REPLICA, []))
-        const [primary, { rows }] = await Promise.all([position, replica])
+        const reading = client.query<Position>(toPreparedStatement(READ_REPLICA, []))
+        const [primary, { rows }] = await Promise.all([position, reading])
         if (!primary || attempt.isAbandoned) return undefined
         if (await hasReplayed(primary, rows[0], () => readPosition(attempt))) break
         await sleep(POLL_MS)
       }
       const result = await read(client)
-      if (!attempt.isAbandoned) backoff.reset(pool)
+      if (!attempt.isAbandoned) Object.assign(replica, { excludedUntilMs: 0, backoffMs: MIN_BACKOFF_MS })
       return result
     })
   }
 
   return {
     /** Whether there is a replica that is not excluded. */
-    isAvailable: () => backoff.available().length > 0,
+    isAvailable: () => listAvailable().length > 0,
     /**
      * Executes a read on a replica that has replayed everything that the primary had acknowledged when this was called.
      * @returns undefined if no replica did in MAX_READ_MS: the primary must execute it
      */
     async tryRead<T extends object>(read: (client: pg.PoolClient) => Promise<T>): Promise<T | undefined> {
-      const available = backoff.available()
-      const pool = available[turn++ % available.length] // they take turns
-      if (!pool) return undefined
+      const available = listAvailable()
+      const replica = available[turn++ % available.length] // they take turns
+      if (!replica) return undefined
       const attempt: Attempt = { isAbandoned: false }
-      const result = readFrom(pool, read, attempt).catch((error: unknown): undefined => {
-        if (!attempt.isAbandoned) exclude(reasonOf(error), pool) // an abandoned read may fail later, when the pool is back
+      const result = readFrom(replica, read, attempt).catch((error: unknown): undefined => {
+        if (!attempt.isAbandoned) exclude(reasonOf(error), replica) // an abandoned read may fail later, when the pool is back
       })
       if (await Promise.race([result.then(() => true), timeout(MAX_READ_MS)])) return result
       attempt.isAbandoned = true
-      if (attempt.primary) exclude(`it did not execute the read within ${MAX_READ_MS} ms`, pool)
+      if (attempt.primary) exclude(`it did not execute the read within ${MAX_READ_MS} ms`, replica)
       // The primary is slow: to exclude replicas would add to its load.
-      else onBypassed(`the primary did not report its WAL position within ${MAX_READ_MS} ms`)
+      else bypass(`the primary did not report its WAL position within ${MAX_READ_MS} ms`)
       return undefined
     },
   }

@@ -67,7 +67,7 @@ export class Feed<R extends Resource> {
     })
     this.#onError = (error) => observe({ type: 'feed-failed', resource: resource.name, error })
     this.follow = createFollow(resource, {
-      list: createListQuery(resource, feedPageStatements, { onReplicas: false }),
+      list: createListQuery(resource, feedPageStatements),
       listen: (onNewItems, after) => this.#listen(onNewItems, after),
       state: () => this.#state,
       onError: this.#onError,

@@ -1,9 +1,9 @@
 import type { DocumentNode, ExecutableDefinitionNode, FieldNode, OperationDefinitionNode, SelectionNode } from 'graphql'
+import type { FragmentDefinitionNode } from 'graphql'
 import { getArgumentValues, GraphQLError, type GraphQLField, type GraphQLSchema, isAbstractType } from 'graphql'
 import { isObjectType, Kind, OperationTypeNode, SchemaMetaFieldDef, TypeInfo, TypeMetaFieldDef } from 'graphql'
 import { visit, visitWithTypeInfo } from 'graphql'
 import { lazyFor } from '../lazy.ts'
-import { fragmentsOf } from './fields.ts'
 import type { DocumentStats } from './plugins/document-limits.ts'
 
 const INTROSPECTION_FIELDS = new Set([SchemaMetaFieldDef.name, TypeMetaFieldDef.name])
@@ -19,15 +19,29 @@ type Parent = ReturnType<TypeInfo['getParentType']>
 
 export type Analyze = (document: DocumentNode) => ReturnType<typeof analyze>
 
+type Field = GraphQLField<unknown, unknown>
+
+type Fragments = Record<string, FragmentDefinitionNode>
+
+/**
+ * The fragments by name of a document that may be invalid. A spread may have the name of a member that objects inherit,
+ * such as `constructor`, so the result inherits nothing.
+ */
+export const fragmentsOf = lazyFor(({ definitions }: DocumentNode): Fragments => {
+  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
+  return Object.assign(Object.create(null), Object.fromEntries(fragments.map((one) => [one.name.value, one])))
+})
+
 /** @returns a function that analyzes each document once, and keeps the result as long as the document is in memory */
 export function createAnalyze(schema: GraphQLSchema): Analyze {
   return lazyFor((document) => analyze(schema, document))
 }
 
 /**
- * Analyzes a document, which must have no cycles of fragments, in O(its size). The numbers of aliases and of selections
- * (fields, fragment spreads and inline fragments) are those of the largest operation or fragment, with a fragment counted
- * again at each spread. They bound the work of validation, execution and `costOf`, which also expand each spread.
+ * Analyzes a document in O(its size). The result is incomplete for fragments in a cycle, which the validation rejects. The
+ * numbers of aliases and of selections (fields, fragment spreads and inline fragments) are those of the largest operation
+ * or fragment, with a fragment counted again at each spread. They bound the work of validation, execution and `costOf`,
+ * which also expand each spread.
  */
 function analyze(schema: GraphQLSchema, document: DocumentNode) {
   const { definitions, loc } = document
@@ -57,18 +71,23 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
      */
     costOf: (operation: OperationDefinitionNode, variables: Record<string, unknown>) =>
       Math.max(1, totalsOf(operation).cost(variables)),
+    /**
+     * The scopes of all root fields that an operation selects, even under `@skip`. Resolvers cannot check scopes, because
+     * callers share executions.
+     */
+    scopesOf: (operation: OperationDefinitionNode): Iterable<string> => totalsOf(operation).scopes,
   }
 }
 
 /** @returns a function that sums up a definition with its fragments expanded. It visits each fragment once */
-function createTotalsOf(schema: GraphQLSchema, fragments: ReturnType<typeof fragmentsOf>) {
+function createTotalsOf(schema: GraphQLSchema, fragments: Fragments) {
   const known = new Map<ExecutableDefinitionNode, Totals>()
 
   return function totalsOf(definition: ExecutableDefinitionNode): Totals {
     const earlier = known.get(definition)
     if (earlier) return earlier
     const totals = emptyTotals()
-    known.set(definition, totals)
+    known.set(definition, totals) // before the visit, which ends for fragments in a cycle, too
     const types = new TypeInfo(schema)
     const enter = (node: SelectionNode) => {
       const parent = types.getParentType()
@@ -86,15 +105,17 @@ function emptyTotals() {
   const costs: Cost[] = []
   const cost: Cost = (variables) => costs.reduce((sum, one) => sum + one(variables), 0)
   const counts = { aliases: 0, aliasLength: 0, introspectionAliases: 0, selections: 0 }
-  return { ...counts, introspects: false, costs, cost }
+  return { ...counts, introspects: false, scopes: new Set<string>(), costs, cost }
 }
 
 type Totals = ReturnType<typeof emptyTotals>
 
 function addField(totals: Totals, node: FieldNode, parent: Parent, schema: GraphQLSchema): void {
   const introspects = INTROSPECTION_FIELDS.has(node.name.value)
+  const fields = fieldsOf(node, parent, schema)
   totals.introspects ||= introspects
-  totals.costs.push(introspects ? () => INTROSPECTION_COST : costOfField(node, parent, schema))
+  totals.costs.push(introspects ? () => INTROSPECTION_COST : costOfField(node, fields))
+  for (const { extensions } of fields) if (extensions.scope) totals.scopes.add(extensions.scope)
   if (!node.alias) return
   totals.aliases++
   totals.aliasLength = Math.max(totals.aliasLength, node.alias.value.length)
@@ -106,20 +127,22 @@ function addFragment(totals: Totals, fragment: Totals): void {
   totals.introspectionAliases += fragment.introspectionAliases
   totals.selections += fragment.selections
   totals.costs.push(fragment.cost)
+  for (const scope of fragment.scopes) totals.scopes.add(scope)
+}
+
+/** The definitions of a selected field: of an interface, one for each type that implements it. */
+function fieldsOf(node: FieldNode, parent: Parent, schema: GraphQLSchema): Field[] {
+  const types = isAbstractType(parent) ? schema.getPossibleTypes(parent) : [parent].filter(isObjectType)
+  return types.flatMap((type) => type.getFields()[node.name.value] ?? [])
 }
 
 /** The cost of a field of an interface is the largest of the types that implement it. */
-function costOfField(node: FieldNode, parent: Parent, schema: GraphQLSchema): Cost {
-  const types = isAbstractType(parent) ? schema.getPossibleTypes(parent) : [parent].filter(isObjectType)
-  const fields = types.flatMap((type) => type.getFields()[node.name.value] ?? [])
-  return (variables) => Math.max(0, ...fields.map((field) => declaredCostOf(field, node, variables)))
-}
+const costOfField =
+  (node: FieldNode, fields: Field[]): Cost =>
+  (variables) =>
+    Math.max(0, ...fields.map((field) => declaredCostOf(field, node, variables)))
 
-function declaredCostOf(
-  field: GraphQLField<unknown, unknown>,
-  node: FieldNode,
-  variables: Record<string, unknown>,
-): number {
+function declaredCostOf(field: Field, node: FieldNode, variables: Record<string, unknown>): number {
   const { cost = 0 } = field.extensions
   if (typeof cost === 'number') return cost
   try {

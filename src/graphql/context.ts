@@ -13,7 +13,6 @@ import type { Streams } from './subscription/streams.ts'
 import type { Subscription } from './subscription/subscribe.ts'
 import type { TrustedDocuments } from './plugins/trusted-documents.ts'
 
-/** What the GraphQL API needs of the service. */
 export interface GraphQLDependencies {
   services: Pick<ResourceServices, 'of'>
   streams: Streams

@@ -2,8 +2,6 @@ import type { Request, Response } from 'express'
 import type { Config } from '../config.ts'
 import { METHODS } from './allowed-methods.ts'
 
-type AllowedOrigins = NonNullable<Config['CORS_ORIGINS']>
-
 /** This API's own headers, and those that browsers' GraphQL clients add. */
 const ALLOWED_HEADERS =
   'Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, X-Request-Id, traceparent, tracestate, ' +
@@ -24,12 +22,13 @@ const LOCALHOST = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
  * Access-Control-Allow-Credentials: clients authenticate by a header that their script sets, not by cookies. The package
  * `cors` (2.8.6) treats every OPTIONS as a preflight, and allows methods and headers to origins that are not allowed.
  */
-export function allowOrigins(origins: AllowedOrigins, req: Request, res: Response): void {
+export function allowOrigins(origins: NonNullable<Config['CORS_ORIGINS']>, req: Request, res: Response): void {
   // Even a response to a request without Origin varies: a cache must not give that response to a page.
   if (origins !== '*') res.vary('Origin')
-  const allowed = toAllowedOrigin(origins, req.headers.origin)
-  if (allowed === undefined) return
-  res.setHeader('Access-Control-Allow-Origin', allowed)
+  const { origin = '' } = req.headers
+  const isAllowed = origins === 'localhost' ? LOCALHOST.test(origin) : origins === '*' || origins.includes(origin)
+  if (!isAllowed) return
+  res.setHeader('Access-Control-Allow-Origin', origins === '*' ? '*' : origin)
   if (!isPreflight(req)) res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
 }
 
@@ -50,13 +49,6 @@ export function respondToPreflight(req: Request, res: Response, routeOf: (path: 
   }
   res.status(204).end()
   return true
-}
-
-function toAllowedOrigin(origins: AllowedOrigins, origin: string | undefined): string | undefined {
-  if (origins === '*') return '*'
-  if (origin === undefined) return undefined
-  const isAllowed = origins === 'localhost' ? LOCALHOST.test(origin) : origins.includes(origin)
-  return isAllowed ? origin : undefined
 }
 
 function isPreflight({ method, headers }: Request): boolean {

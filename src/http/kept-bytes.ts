@@ -16,14 +16,7 @@ const tooManyBytesError = new ApiError(
   'The service keeps too many incomplete requests; this one was not processed.',
 )
 
-/** Bytes that the process keeps for a request, until they are released or the response is closed. */
-interface Hold {
-  add(bytes: number): void
-  release(): void
-}
-
 interface Client {
-  readonly id: bigint
   bytes: number
   /** Oldest first. */
   readonly entries: Set<Entry>
@@ -50,10 +43,11 @@ export class KeptBytes {
   #bytes = 0
 
   /**
-   * Counts `bytes` and the head of a request, which stays in memory while the body arrives or the request waits.
+   * Counts `bytes` and the head of a request, which stays in memory while the body arrives or the request waits, until
+   * they are released or the response is closed.
    * @param onDrop called, at once or later, with the error that rejects the request, when its bytes have been released
    */
-  hold(res: ServerResponse, bytes: number, onDrop: (error: ApiError) => void): Hold {
+  hold(res: ServerResponse, bytes: number, onDrop: (error: ApiError) => void) {
     return this.#count(res, headBytes(res) + bytes, false, onDrop)
   }
 
@@ -69,14 +63,14 @@ export class KeptBytes {
     })
   }
 
-  #count(res: ServerResponse, bytes: number, isResponse: boolean, onDrop: Entry['onDrop']): Hold {
+  #count(res: ServerResponse, bytes: number, isResponse: boolean, onDrop: Entry['onDrop']) {
     const { clientId } = callerOf(res.req as Request) // the app's requests are Express's
-    const client = this.#clients.get(clientId) ?? { id: clientId, bytes: 0, entries: new Set() }
+    const client = this.#clients.get(clientId) ?? { bytes: 0, entries: new Set() }
     const release = () => {
       res.off('close', release) // else it would keep what onDrop refers to as long as a stream is open
       if (!client.entries.delete(entry)) return
       this.#addBytes(entry, -entry.bytes)
-      if (client.entries.size === 0) this.#clients.delete(client.id)
+      if (client.entries.size === 0) this.#clients.delete(clientId)
     }
     const entry: Entry = { bytes: 0, client, isResponse, release, onDrop }
     // A response that is destroyed has emitted `close` already, which would have released its bytes: it counts nothing.
@@ -86,7 +80,7 @@ export class KeptBytes {
       res.on('close', release)
       this.#add(entry, bytes)
     }
-    return { add: (more) => this.#add(entry, more), release }
+    return { add: (more: number) => this.#add(entry, more), release }
   }
 
   #add(entry: Entry, bytes: number): void {
@@ -94,7 +88,7 @@ export class KeptBytes {
     if (!client.entries.has(entry)) return // dropped, or closed
     this.#addBytes(entry, bytes)
     while (client.bytes > MAX_BYTES_OF_CLIENT)
-      this.#drop(isResponse ? oldestResponse(client) : entry, tooManyBytesOfClientError)
+      this.#drop(isResponse ? oldestOf(client, true) : entry, tooManyBytesOfClientError)
     while (this.#bytes > MAX_BYTES) this.#drop(oldestOf(this.#largestClient()), tooManyBytesError)
   }
 
@@ -117,12 +111,8 @@ export class KeptBytes {
   }
 }
 
-function oldestOf(client: Client | undefined): Entry | undefined {
-  return client?.entries.values().next().value
-}
-
-function oldestResponse({ entries }: Client): Entry | undefined {
-  for (const entry of entries) if (entry.isResponse) return entry
+function oldestOf(client: Client | undefined, onlyResponses = false): Entry | undefined {
+  for (const entry of client?.entries ?? []) if (entry.isResponse || !onlyResponses) return entry
   return undefined
 }
 

@@ -14,7 +14,15 @@ export function createLoadShedder(
   { pool, waitingCount }: { pool: { readonly longestWaitMs: number }; waitingCount(): number },
 ) {
   const counts = { queue: 0, event_loop: 0 }
-  const lag = createLagMeter()
+  // By how much the event loop is behind a timer, now and at its last tick: requests that arrived during a lag are handled
+  // right after it.
+  let lastTickAtMs = performance.now()
+  let lastLagMs = 0
+  const currentLagMs = () => performance.now() - lastTickAtMs - TICK_MS
+  const timer = setInterval(() => {
+    lastLagMs = currentLagMs()
+    lastTickAtMs = performance.now()
+  }, TICK_MS).unref()
 
   function shedIf(isOverloaded: boolean, reason: keyof typeof counts): void {
     if (!isOverloaded) return
@@ -22,7 +30,7 @@ export function createLoadShedder(
     throw overloadedError
   }
 
-  const shedIfLate = () => shedIf(lag.ms() > shedLagMs, 'event_loop')
+  const shedIfLate = () => shedIf(Math.max(lastLagMs, currentLagMs()) > shedLagMs, 'event_loop')
 
   /** Sheds a request that uses the database. @throws ApiError UNAVAILABLE */
   function shed(): void {
@@ -36,18 +44,5 @@ export function createLoadShedder(
     next()
   }
 
-  return { shed, shedForLag, counts, stop: lag.stop }
-}
-
-/** Measures by how much the event loop is behind a timer. */
-function createLagMeter() {
-  let lastTickAtMs = performance.now()
-  /** The lag at the last tick: requests that arrived during a lag are handled right after it. */
-  let lastLagMs = 0
-  const currentMs = () => performance.now() - lastTickAtMs - TICK_MS
-  const timer = setInterval(() => {
-    lastLagMs = currentMs()
-    lastTickAtMs = performance.now()
-  }, TICK_MS).unref()
-  return { ms: () => Math.max(lastLagMs, currentMs()), stop: () => clearInterval(timer) }
+  return { shed, shedForLag, counts, stop: () => clearInterval(timer) }
 }

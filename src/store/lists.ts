@@ -13,11 +13,9 @@ export type PageRequest<R extends Resource> = Filter<R> & {
   onPrimary?: boolean
 }
 
-type PageTable = Pick<ReturnType<typeof describeTable>, 'name' | 'selectArrays'>
-
 /** Selects several pages, each as one row. @param members of the filter */
-function selectPages({ filters }: Resource, table: PageTable, members: string[], backward: boolean): string {
-  const { name, selectArrays } = table
+function selectPages(resource: Resource, members: string[], backward: boolean): string {
+  const { name, selectArrays } = describeTable(resource)
   const columns = [...members, 'id'].map((member) => `"${columnOf(member)}"`)
   const [first, last] = backward ? (['oldest', 'newest'] as const) : (['newest', 'oldest'] as const)
   // `page_n`, `newest_id` and the like have an underscore, so no member (camelCase) collides with them.
@@ -25,7 +23,7 @@ function selectPages({ filters }: Resource, table: PageTable, members: string[],
     `(${columns.join(', ')}) ${operator} (${[...members.map((member) => `page."${member}"`), `page.${bound}_id`].join(', ')})`
   const direction = backward ? 'ASC' : 'DESC'
   const order = `ORDER BY ${columns.map((column) => `${column} ${direction}`).join(', ')}`
-  const types = Object.entries(filters).map(([member, type]) => `, "${member}" ${type}`)
+  const types = Object.entries(resource.filters).map(([member, type]) => `, "${member}" ${type}`)
   // Why it is written like this (decision 24):
   // - Only one index can serve a row comparison. With `status = …`, PostgreSQL may walk along the primary key instead.
   // - The last bound is compared after LIMIT, because before PostgreSQL 18 a scan does not stop at this bound.
@@ -50,27 +48,15 @@ function selectPages({ filters }: Resource, table: PageTable, members: string[],
     ) AS items`
 }
 
-/** An element of the parameter of selectPages, without the values of the filter. An int64 is text in this JSON. */
-interface PageQuery {
-  oldest_id: string
-  newest_id: string
-  max_size: number
-}
-
 export type List<R extends Resource> = ReturnType<typeof createListQuery<R>>
 
-/** @param onReplicas whether replicas, if there are any, read the list */
-export function createListQuery<R extends Resource>(
-  resource: R,
-  { batch }: Statements,
-  { onReplicas }: { onReplicas: boolean },
-) {
+export function createListQuery<R extends Resource>(resource: R, { batch }: Statements) {
   const table = describeTable(resource)
-  const batchPages = (members: string[], backward: boolean) =>
+  const batchPages = (members: string[], backward: boolean, onReplicas: boolean) =>
     batch({
-      text: selectPages(resource, table, members, backward),
+      text: selectPages(resource, members, backward),
       onReplicas,
-      toValues: (pages: PageQuery[]) => [JSON.stringify(pages.map((page, n) => ({ page_n: n, ...page })))],
+      toValues: (pages: object[]) => [JSON.stringify(pages.map((page, n) => ({ page_n: n, ...page })))],
       toOutputs(rows: (Arrays & { page_n: number })[], pages): Item<R>[][] {
         const found = new Map(rows.map((row) => [row.page_n, table.toItems(row)]))
         return pages.map((_page, n) => found.get(n) ?? [])
@@ -80,16 +66,17 @@ export function createListQuery<R extends Resource>(
 
   /** The items of a page and one more if there is one: newest first, or oldest first when `backward`. */
   return async (query: PageRequest<R>): Promise<Item<R>[]> => {
-    const { limit, olderThan, newerThan, backward = false } = query
+    const { limit, olderThan, newerThan, backward = false, onPrimary = false } = query
     const newest = olderThan === undefined ? INT64_MAX : olderThan - 1n
     const oldest = newerThan === undefined ? INT64_MIN : newerThan + 1n
     if (oldest > newest) return [] // this includes bounds outside of int64
     const values = valuesOf(resource, query)
     const members = values.map(([member]) => member)
+    // An int64 is text in this JSON.
     const page = { oldest_id: String(oldest), newest_id: String(newest), max_size: limit + 1 }
     const filter = Object.fromEntries(values.map(([member, value]) => [member, toJsonValue(value)]))
-    const key = `${members.join()} ${backward}`
-    const statement = statements.get(key) ?? batchPages(members, backward)
+    const key = `${members.join()} ${backward} ${onPrimary}`
+    const statement = statements.get(key) ?? batchPages(members, backward, !onPrimary)
     statements.set(key, statement)
     return statement({ ...page, ...filter })
   }

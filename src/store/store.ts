@@ -20,15 +20,14 @@ export function createStore<R extends Resource>(
   runCount: RunStatement,
   onCreate = () => {},
 ) {
-  const readList = createListQuery(resource, statements, { onReplicas: true })
-  const readListOnPrimary = createListQuery(resource, statements, { onReplicas: false })
+  const readList = createListQuery(resource, statements)
   const byId = createLookupQuery(resource, statements)
   const insert = createInsertQuery(resource, statements)
   const insertOnce = createIdempotentInsertQuery(resource, statements)
 
   /** Reads one page, newest first in both directions. `hasMore` says whether items follow in the query's direction. */
   async function list(query: PageRequest<R>): Promise<{ items: Item<R>[]; hasMore: boolean }> {
-    const found = await (query.onPrimary ? readListOnPrimary : readList)(query)
+    const found = await readList(query)
     const items = found.slice(0, query.limit)
     if (query.backward) items.reverse()
     return { items, hasMore: found.length > query.limit }

@@ -6,7 +6,10 @@ import { createThrottledLog, toLoggedName } from './logger.ts'
 import type { CheckedDatabase, Observation, Observe } from './observation.ts'
 import { type RecordSpan, TRACEPARENT } from './tracing.ts'
 
-/** An outage fails every request, so all failures with the same message share a line in this time, in milliseconds. */
+/**
+ * In milliseconds. An outage fails every request, so all failures with the same message share a line in this time, and so
+ * do the requests of an IP address without a valid API key.
+ */
 const FAILURE_INTERVAL_MS = 1_000
 
 /** A lasting condition, such as an excluded replica, has at most one line for a reason in this time, in milliseconds. */
@@ -14,9 +17,6 @@ const INTERVAL_MS = 60_000
 
 /** How long new items may wait for a transaction before it is logged, in seconds. */
 const MAX_FEED_WAIT_S = 10
-
-/** At most one line in this time, in milliseconds, for the requests of an IP address without a valid API key. */
-const UNAUTHENTICATED_INTERVAL_MS = 1_000
 
 const PROBES = new Set(['/livez', '/readyz'])
 
@@ -50,11 +50,6 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
     if (problem) warnOnceAMinute('the sequence of ids must be repaired', { resource, reason: problem }, problem)
   }
 
-  function logFailedFeed(resource: string, error: unknown): void {
-    const message = 'failed to read new items'
-    warnOnceASecond(message, { resource, reason: reasonOf(error) }, `${message}: ${resource}`)
-  }
-
   return (event) => {
     switch (event.type) {
       case 'request':
@@ -75,8 +70,11 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
       }
       case 'replicas-bypassed':
         return warnOnceAMinute('reading from the primary, no replica excluded', { reason: event.reason })
-      case 'feed-failed':
-        return logFailedFeed(event.resource, event.error)
+      case 'feed-failed': {
+        const { resource, error } = event
+        const message = 'failed to read new items'
+        return warnOnceASecond(message, { resource, reason: reasonOf(error) }, `${message}: ${resource}`)
+      }
       case 'sequence-read':
         return logSequence(event)
       case 'job-failed':
@@ -112,7 +110,7 @@ function createDatabaseLog(log: Logger, databaseUrl: string) {
  *   API key in a URL is not logged
  */
 function createAccessLog(log: Logger, recordSpan: RecordSpan = () => undefined) {
-  const logUnauthenticated = createThrottledLog(log, UNAUTHENTICATED_INTERVAL_MS, 'info')
+  const logUnauthenticated = createThrottledLog(log, FAILURE_INTERVAL_MS, 'info')
   return ({ req, res, status }: Observed<'request'>): void => {
     const { id: requestId, method, operation, errorCode: code, deadline, caller, headers, stream } = req
     const route = req.routeTemplate

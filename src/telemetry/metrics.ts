@@ -72,7 +72,6 @@ export function createMetrics(methods: string[]) {
   }
 }
 
-/** Adds metrics whose values are read when they are scraped. */
 function registerSources(registry: Registry, sources: MetricSources): void {
   const registers = [registry]
 

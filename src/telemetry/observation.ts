@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { ReplicaObservation } from '../database/database.ts'
+import type { ReplicaObservation } from '../database/replicas.ts'
 import type { DatabaseState } from '../database/readiness.ts'
 import type { ApiError, ErrorCode } from '../errors.ts'
 

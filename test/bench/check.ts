@@ -8,7 +8,8 @@ export class WrongResponse extends Error {}
 
 /** Sends one request. @throws WrongResponse if the response is not 2xx, or contains other animals than expected */
 export async function check(server: Server, { method, path, body, expected }: BenchRequest): Promise<void> {
-  const headers = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' }
+  // A kept connection may be closed by the server just as it is used again, minutes later.
+  const headers = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json', connection: 'close' }
   const response = await fetch(server.base + path, { method, headers, ...(body && { body }) })
   const text = await response.text()
   const animals = response.ok ? animalsOf(JSON.parse(text)) : []

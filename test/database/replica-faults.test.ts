@@ -32,11 +32,9 @@ function openPool(url: string, size = 4): Pool {
 /** Replicas with one standby. @returns also the reasons why the primary had to read */
 function createTestReplicas(primaryUrl = replication.primaryUrl): { replicas: Replicas; reasons: string[] } {
   const reasons: string[] = []
-  const replicas = createReplicas({
-    pools: [openPool(replication.standby.url)],
-    positionPool: openPool(primaryUrl, 1),
-    onExcluded: (reason) => void reasons.push(`excluded: ${reason}`),
-    onBypassed: (reason) => void reasons.push(reason),
+  const server = { pool: openPool(replication.standby.url), host: 'standby' }
+  const replicas = createReplicas([server], openPool(primaryUrl, 1), (event) => {
+    reasons.push(event.type === 'replica-excluded' ? `excluded: ${event.replica.reason}` : event.reason)
   })
   return { replicas, reasons }
 }

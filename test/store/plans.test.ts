@@ -140,7 +140,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
   const newest = BigInt(SMALL)
   const sent = recordStatements(service)
 
-  const list = createListQuery(animals, statements, { onReplicas: true })
+  const list = createListQuery(animals, statements)
   const { run } = createStatements(pool)
   const state = { recent: new RecentItems<typeof animals>(newest), newestPosition: newest }
   const follow = createFollow(animals, {

@@ -37,7 +37,7 @@ export function useLimits(analyze: Analyze): Plugin {
     return exceeded.length ? exceeded : validate(schema, document, rules, ERROR_OPTIONS)
   })
   return {
-    onParse: ({ setParseFn }) => setParseFn(parseWithinLimits),
+    onParse: ({ setParseFn }) => setParseFn((text) => parse(text, { maxTokens: MAX_TOKENS })),
     onValidate: ({ setValidationFn }) => setValidationFn(check),
   }
 }
@@ -71,15 +71,6 @@ function onceForRules(check: Validate): Validate {
     const errors = check(schema, document, rules)
     known.set(document, { rules, errors })
     return errors
-  }
-}
-
-function parseWithinLimits(text: string): DocumentNode {
-  try {
-    return parse(text, { maxTokens: MAX_TOKENS })
-  } catch (error) {
-    // The parser is recursive: deep nesting may exceed the stack before the limit of tokens.
-    throw error instanceof RangeError ? new GraphQLError('The document is nested too deep.') : error
   }
 }
 

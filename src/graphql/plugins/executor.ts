@@ -1,9 +1,10 @@
 import type { ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObjectType } from 'graphql'
-import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema, SelectionSetNode } from 'graphql'
+import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema } from 'graphql'
 import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, isListType, locatedError } from 'graphql'
 import { isAbstractType, OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef } from 'graphql'
+import { collectFields, collectSubfields } from 'graphql/execution/collectFields.js'
+import { fragmentsOf } from '../analysis.ts'
 import type { CoercedOperation, Plugin } from '../context.ts'
-import { collectFields, type FieldNodes, fragmentsOf, setsOf } from '../fields.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 
 const META_FIELDS = [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef]
@@ -17,7 +18,10 @@ Object.setPrototypeOf(ResultObject.prototype, null) // Object.create(null) makes
 /** A field of a selection set, for all objects that it is selected on. */
 interface SelectedField {
   name: string
-  nodes: FieldNodes
+  /** The selections that share its response name, perhaps with different subfields. */
+  nodes: readonly FieldNode[]
+  /** The first of them, which has the arguments of all. */
+  node: FieldNode
   definition: GraphQLField<unknown, unknown>
   info: GraphQLResolveInfo
   /** Undefined until there is an object to select them on. */
@@ -72,7 +76,8 @@ export class Execution {
     const result: ExecutionResult = { data }
     const root: Slot = { values: result as ResultObject, key: 'data', type } // to replace `data` by null
     try {
-      for (const field of this.#collect(type, [selectionSet])) {
+      const selected = collectFields(this.#schema, this.#fragments, this.#request.variables, type, selectionSet)
+      for (const field of this.#toFields(type, selected)) {
         this.#resolve(field, undefined, data, root)
         if (operation === OperationTypeNode.MUTATION) await this.#settle()
         if (result.data !== data) break // a failed mutation has set `data` to null
@@ -89,25 +94,25 @@ export class Execution {
     for (let next = this.#pending.pop(); next; next = this.#pending.pop()) await next
   }
 
-  /** @throws GraphQLError for a directive whose variable is null */
-  #collect(parentType: GraphQLObjectType, sets: SelectionSetNode[]): SelectedField[] {
-    const { variables: variableValues } = this.#request
+  #toFields(parentType: GraphQLObjectType, selected: Map<string, readonly FieldNode[]>): SelectedField[] {
+    const shared = { schema: this.#schema, fragments: this.#fragments, variableValues: this.#request.variables }
     const fields = parentType.getFields()
-    return [...collectFields(sets, this.#fragments, variableValues)].map(([name, nodes]) => {
-      const fieldName = nodes[0].name.value
+    return [...selected].flatMap(([name, nodes]) => {
+      const [node] = nodes
+      if (!node) return []
+      const fieldName = node.name.value
       const definition = fields[fieldName] ?? META_FIELDS.find((meta) => meta.name === fieldName)
       if (!definition) throw new Error(`${parentType.name}.${fieldName} is not in the schema.`)
-      const shared = { schema: this.#schema, fragments: this.#fragments, variableValues }
-      const info = { fieldName, fieldNodes: nodes, parentType, ...shared }
-      return { name, nodes, definition, info: info as unknown as GraphQLResolveInfo } // lacks what no resolver reads
+      const info = { fieldName, fieldNodes: nodes, parentType, returnType: definition.type, ...shared }
+      return { name, nodes, node, definition, info: info as unknown as GraphQLResolveInfo } // lacks what no resolver reads
     })
   }
 
   #resolve(field: SelectedField, source: unknown, values: ResultObject, parent: Slot): void {
-    const { definition, info, name, nodes } = field
+    const { definition, info, name, node, nodes } = field
     const slot: Slot = { values, key: name, type: definition.type, parent }
     try {
-      const args = definition.args.length > 0 ? getArgumentValues(definition, nodes[0], this.#request.variables) : {}
+      const args = definition.args.length > 0 ? getArgumentValues(definition, node, this.#request.variables) : {}
       const value = (definition.resolve ?? defaultFieldResolver)(source, args, this.#context, info)
       if (!isThenable(value)) return this.#complete(value, field, slot)
       values[name] = undefined // keeps the order of the document
@@ -144,7 +149,11 @@ export class Execution {
 
   #completeObject(source: unknown, type: GraphQLObjectType, field: SelectedField, slot: Slot): void {
     const object = (slot.values[slot.key] = new ResultObject())
-    field.subfields ??= this.#collect(type, setsOf(field.nodes))
+    const { variables } = this.#request
+    field.subfields ??= this.#toFields(
+      type,
+      collectSubfields(this.#schema, this.#fragments, variables, type, field.nodes),
+    )
     for (const subfield of field.subfields) this.#resolve(subfield, source, object, slot)
   }
 

@@ -17,18 +17,13 @@ export interface TrustedDocuments {
 /** The prefix `sha256:` is GraphQL over HTTP's, and graphql-codegen's since its client preset 6. */
 const withoutPrefix = (id: string) => id.replace(/^sha256:/, '')
 
-const Manifest = z.record(
-  z
-    .string()
-    .transform(withoutPrefix)
-    .pipe(z.string().regex(/^[0-9a-f]{64}$/)),
-  z.string(),
-)
+const Manifest = z.record(z.string().regex(/^(sha256:)?[0-9a-f]{64}$/), z.string())
 
 /** Reads a JSON object from hash to document, as graphql-codegen and Relay write it. @throws OperatorError */
 export async function readManifest(file: string): Promise<ReadonlyMap<string, string>> {
   try {
-    const documents = Object.entries(Manifest.parse(JSON.parse(await readFile(file, 'utf8'))))
+    const manifest = Manifest.parse(JSON.parse(await readFile(file, 'utf8')))
+    const documents = Object.entries(manifest).map(([id, text]) => [withoutPrefix(id), text] as const)
     const wrong = documents.find(([id, text]) => hash('sha256', text) !== id)
     if (wrong) throw new Error(`${wrong[0]} is not the SHA-256 of its document`)
     return new Map(documents)

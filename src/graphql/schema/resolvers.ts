@@ -1,8 +1,8 @@
-import type { GraphQLResolveInfo } from 'graphql'
+import { getNamedType, type GraphQLObjectType, type GraphQLResolveInfo } from 'graphql'
+import { collectSubfields } from 'graphql/execution/collectFields.js'
 import { lazy } from '../../lazy.ts'
 import type { PageRequest } from '../../store/lists.ts'
 import type { Item, Resource } from '../../store/resource.ts'
-import { selectsField } from '../fields.ts'
 import { createListArguments, createToInput } from './arguments.ts'
 import type { GraphQLContext } from './builder.ts'
 import type { Connection, Edge } from './connection.ts'
@@ -40,6 +40,13 @@ export function resolveList<R extends Resource>(resource: R) {
       liveCursor: async () => toCursor(await settledId(), filterKey(query)),
     }
   }
+}
+
+/** Whether a field is selected on the object that is being resolved. */
+function selectsField({ schema, fragments, variableValues, returnType, fieldNodes }: GraphQLResolveInfo, name: string) {
+  const type = getNamedType(returnType) as GraphQLObjectType // only such types have connections
+  const fields = collectSubfields(schema, fragments, variableValues, type, fieldNodes)
+  return [...fields.values()].some(([node]) => node?.name.value === name)
 }
 
 /** @returns a resolver of one item by its id, which throws ApiError NOT_FOUND */
