@@ -6,14 +6,8 @@ import { stopClock } from '../support/timeouts.ts'
 
 const limit = { limits: { failedAuthentications: 3 } }
 
-async function authenticate(
-  { base }: TestService,
-  key: string,
-  forwardedFor: string,
-  path = '/v1/pets',
-): Promise<number> {
-  const headers = { ...bearer(key), 'X-Forwarded-For': forwardedFor }
-  return (await fetch(base + path, { headers })).status
+async function authenticate({ send }: TestService, key: string, forwardedFor: string): Promise<number> {
+  return (await send('/v1/pets', { headers: { ...bearer(key), 'X-Forwarded-For': forwardedFor } })).status
 }
 
 const sendInvalid = async (service: TestService, times: number, forwardedFor: string) => {

@@ -3,20 +3,10 @@ import type pg from 'pg'
 import { expect } from 'vitest'
 import { Animal, animals } from '../../src/pets/animal.ts'
 import { createStore } from '../../src/store/store.ts'
-import { columnOf } from '../../src/store/table.ts'
-import { read } from '../support/files.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { interceptStatements } from '../support/statements.ts'
 
 const status = fc.constantFrom('available', 'pending', 'sold', undefined)
-
-test('every member of Animal has the column that schema.prisma maps it to', () => {
-  const schema = read('prisma/schema.prisma')
-  const [, model = ''] = /^model Animal \{\n(.*?)^\}/ms.exec(schema) ?? []
-  const lines = model.split('\n').map((line) => /^ {2}(\w+) +(?!\w+\[\])\w+\??(?:.*@map\("(\w+)"\))?/.exec(line) ?? [])
-  const columns = lines.flatMap(([, field, column = field]) => (field ? [[field, column]] : []))
-  expect(columns).toEqual(Object.keys(Animal.shape).map((field) => [field, columnOf(field)]))
-})
 
 test('each creation returns what Prisma reads, to each of its callers, in whatever order PostgreSQL returns ids', async ({
   service: owner,
