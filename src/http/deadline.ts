@@ -42,14 +42,37 @@ export class Deadline {
   }
 
   /**
-   * Awaits a database operation, or a read that requests share. Does not start it after the deadline.
+   * Awaits a database operation. Does not start it after the deadline.
    * @throws ApiError UNAVAILABLE at the deadline, or DEADLINE_EXCEEDED where the operation may have written something
    */
-  async run<T>(operation: () => Promise<T>, { mayHaveExecuted = false } = {}): Promise<T> {
-    const toError = mayHaveExecuted ? outcomeUnknownError : databaseUnavailableError
+  async run<T>(operation: () => Promise<T>, options?: { mayHaveExecuted?: boolean }): Promise<T> {
+    if (this.#waiting++ === 0) this.#waitingSinceMs = performance.now()
+    try {
+      return await this.#withTimeout(
+        operation,
+        options?.mayHaveExecuted ? outcomeUnknownError : databaseUnavailableError,
+      )
+    } finally {
+      if (--this.#waiting === 0) this.#databaseMs += performance.now() - this.#waitingSinceMs
+    }
+  }
+
+  /** Awaits work that requests share. Adds the database time that the work reports or, if it fails, the whole wait. */
+  async runShared<T extends { databaseMs: number }>(work: () => Promise<T>): Promise<T> {
+    const beganAtMs = performance.now()
+    try {
+      const result = await this.#withTimeout(work, databaseUnavailableError)
+      this.#databaseMs += result.databaseMs
+      return result
+    } catch (error) {
+      this.#databaseMs += performance.now() - beganAtMs
+      throw error
+    }
+  }
+
+  async #withTimeout<T>(operation: () => Promise<T>, toError: (cause: Error) => Error): Promise<T> {
     const remainingMs = this.#remainingMs
     if (remainingMs <= 0) throw databaseUnavailableError(new Error('deadline passed before the operation started'))
-    if (this.#waiting++ === 0) this.#waitingSinceMs = performance.now()
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<T>((resolve, reject) => {
@@ -58,7 +81,6 @@ export class Deadline {
       })
     } finally {
       clearTimeout(timer)
-      if (--this.#waiting === 0) this.#databaseMs += performance.now() - this.#waitingSinceMs
     }
   }
 }

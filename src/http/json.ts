@@ -15,8 +15,11 @@ const MAX_EXACT_NUMBERS = 256
 /** The text of a number that becomes NaN: JSON.parse reads Infinity, which is no position in `exact`. */
 const REJECTED = '1e999'
 
-/** Matches in JSON a string, or a number of at least four characters: the shortest that may be rounded is 1e16. */
-const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[-\d][\d.eE+-]{3,}/g
+/** Matches a token that is a number as a whole (RFC 8259 §6). */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** By the code of a character: whether numbers may contain it. */
+const isInNumber = Array.from({ length: 128 }, (_, code) => '0123456789+-.eE'.includes(String.fromCharCode(code)))
 
 /** A number with more trailing zeros cannot be an int64. Skipping its exact conversion bounds the CPU time. */
 const MAX_TRAILING_ZEROS = 20
@@ -28,23 +31,39 @@ const MAX_TRAILING_ZEROS = 20
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {
-  const rounded: unknown = JSON.parse(text) // it throws for text in which TOKEN would match parts of strings or numbers
-  if (!MAY_BE_ROUNDED.test(text)) return rounded
+  if (!MAY_BE_ROUNDED.test(text)) return JSON.parse(text)
   const exact: (number | bigint)[] = []
-  const marked = text.replace(TOKEN, (token) => (token.startsWith('"') ? token : markNumber(token, exact)))
-  if (exact.length === 0 && marked === text) return rounded
+  const marked = markNumbers(text, exact)
   const root: [unknown] = [JSON.parse(marked)]
-  restoreNumbers(root, exact)
+  if (exact.length > 0 || marked !== text) restoreNumbers(root, exact) // a first number of 2^53 is the same text as its mark
   return root[0]
 }
 
-/**
- * @returns a mark for a number that JSON.parse may round: EXACT_LIMIT times its position in `exact`, counted from 1. A first
- *   number of 2^53 is the same text as its mark
- */
+/** Replaces each number that JSON.parse may round by a mark: EXACT_LIMIT times its position in `exact`, counted from 1. */
+function markNumbers(text: string, exact: (number | bigint)[]): string {
+  let marked = ''
+  let copied = 0
+  let isInString = false
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === '"') isInString = !isInString
+    if (isInString) continue
+    const start = at
+    while (isInNumber[text.charCodeAt(at)]) at++
+    if (at - start < 4) continue // the shortest number that may be rounded is 1e16
+    const token = text.slice(start, at)
+    const replacement = markNumber(token, exact)
+    if (replacement === token) continue
+    marked += text.slice(copied, start) + replacement
+    copied = at
+  }
+  return marked + text.slice(copied)
+}
+
 function markNumber(token: string, exact: (number | bigint)[]): string {
   const double = Number(token)
   if (double !== 0 && Math.abs(double) < EXACT_LIMIT && !LONG_NUMBER.test(token)) return token
+  if (!NUMBER.test(token)) return token // JSON.parse rejects it
   if (double === 0) return /^[-0.]+(?:[eE]|$)/.test(token) ? '0' : REJECTED
   if (exact.length === MAX_EXACT_NUMBERS) return REJECTED
   return String(EXACT_LIMIT * exact.push(exactNumber(token, double)))

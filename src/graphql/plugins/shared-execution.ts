@@ -13,6 +13,8 @@ export interface SharedOutcome {
   result: ExecutionResult
   /** `data` as JSON, formatted only when it is sent, because the texts of a whole batch would take memory at once. */
   dataJson(): string
+  /** How long the execution waited for the database, in milliseconds. */
+  databaseMs: number
 }
 
 /**
@@ -39,17 +41,18 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
         const isLong = (lastMs.get(operation) ?? 0) > LONG_EXECUTION_MS
         // Many executions may begin when one statement ends.
         if (isLong && !isInTurn) await (lastTurn = lastTurn.then(() => nextTurn()))
-        const contextValue: GraphQLContext = { services, deadline: req.deadline.fork(), caller: undefined }
+        const deadline = req.deadline.fork()
+        const contextValue: GraphQLContext = { services, deadline, caller: undefined }
         const beganAtMs = performance.now()
         const execution = executeFn({ ...args, contextValue }) as Promise<ExecutionResult> // nothing is streamed
         lastMs.set(operation, performance.now() - beganAtMs)
         const result = await execution
-        return { result, dataJson: lazy(() => JSON.stringify(result.data)) }
+        return { result, dataJson: lazy(() => JSON.stringify(result.data)), databaseMs: deadline.databaseMs }
       }
       setExecuteFn(async () => {
         let isInTurn = true // the turn of its client, which ends with the synchronous part
         const text = req.bodyText ?? req.originalUrl
-        const outcome = req.deadline.run(() => coalesce(text, () => execute(isInTurn)))
+        const outcome = req.deadline.runShared(() => coalesce(text, () => execute(isInTurn)))
         isInTurn = false
         const shared = await outcome
         extendContext({ shared })
