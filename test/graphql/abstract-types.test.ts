@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { buildSchema, execute, GraphQLSchema, parse, type GraphQLResolveInfo } from 'graphql'
+import { buildSchema, execute, type GraphQLObjectType, GraphQLSchema, parse, type GraphQLResolveInfo } from 'graphql'
 import { expect, test } from 'vitest'
 import type { GraphQLDependencies } from '../../src/graphql/context.ts'
 import { createPipeline } from '../../src/graphql/yoga.ts'
@@ -10,9 +10,9 @@ const schema = createTestSchema()
 /** A schema with an interface and a union. Costs are those of fields of the types of objects. */
 function createTestSchema(): GraphQLSchema {
   const built = buildSchema(`
-    interface Node { id: ID! name: String }
-    type Cat implements Node { id: ID! name: String lives: Int! }
-    type Dog implements Node { id: ID! name: String tricks: [String!]! friend: Node }
+    interface Node { id: ID! name: String secret: String }
+    type Cat implements Node { id: ID! name: String secret: String lives: Int! }
+    type Dog implements Node { id: ID! name: String secret: String tricks: [String!]! friend: Node }
     union Pet = Cat | Dog
     type Query { nodes: [Node!]! pets: [Pet!]! node(id: ID!): Node }
   `)
@@ -24,6 +24,8 @@ function createTestSchema(): GraphQLSchema {
     const definition = (built.getType(type) as ReturnType<GraphQLSchema['getQueryType']>)?.getFields()[field]
     if (definition) definition.extensions = { cost }
   }
+  const cats = built.getType('Cat') as GraphQLObjectType
+  Object.assign(cats.getFields()['secret'] ?? {}, { extensions: { scope: 'cats:read' } })
   const fields = built.getQueryType()?.getFields() ?? {}
   for (const name of ['nodes', 'pets']) Object.assign(fields[name] ?? {}, { resolve: () => [cat, dog] })
   const byId = (_root: unknown, { id }: { id: string }, _context: unknown, _info: GraphQLResolveInfo) =>
@@ -56,4 +58,8 @@ test.for<[query: string, cost: number]>([
     requested,
     limit: 1_000,
   })
+})
+
+test('a field of an interface needs the scopes of all types that implement it', async () => {
+  await expect(run('{ nodes { ...N } } fragment N on Node { secret }')).rejects.toMatchObject({ status: 403 })
 })
