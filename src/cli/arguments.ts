@@ -8,6 +8,7 @@ export class UsageError extends OperatorError {
   }
 }
 
+/** @param command undefined if there is none */
 export function unknownCommandError(command: string | undefined, usage: string): UsageError {
   return new UsageError(command ? `Unknown command: ${command}.` : 'A command is missing.', usage)
 }

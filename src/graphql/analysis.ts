@@ -72,8 +72,8 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
     costOf: (operation: OperationDefinitionNode, variables: Record<string, unknown>) =>
       Math.max(1, totalsOf(operation).cost(variables)),
     /**
-     * The scopes of all root fields that an operation selects, even under `@skip`. Resolvers cannot check scopes, because
-     * callers share executions.
+     * The scopes of all fields that an operation selects, even under `@skip`; of a field of an interface, those of all
+     * types that implement it. Resolvers cannot check scopes, because callers share executions.
      */
     scopesOf: (operation: OperationDefinitionNode): Iterable<string> => totalsOf(operation).scopes,
   }

@@ -50,10 +50,11 @@ function selectPages(resource: Resource, members: string[], backward: boolean): 
 
 export type List<R extends Resource> = ReturnType<typeof createListQuery<R>>
 
-export function createListQuery<R extends Resource>(resource: R, { batch }: Statements) {
+/** @param statements their replicas, if they have any, read the pages that are not `onPrimary` */
+export function createListQuery<R extends Resource>(resource: R, statements: Statements) {
   const table = describeTable(resource)
   const batchPages = (members: string[], backward: boolean, onReplicas: boolean) =>
-    batch({
+    statements.batch({
       text: selectPages(resource, members, backward),
       onReplicas,
       toValues: (pages: object[]) => [JSON.stringify(pages.map((page, n) => ({ page_n: n, ...page })))],
@@ -62,7 +63,7 @@ export function createListQuery<R extends Resource>(resource: R, { batch }: Stat
         return pages.map((_page, n) => found.get(n) ?? [])
       },
     })
-  const statements = new Map<string, ReturnType<typeof batchPages>>()
+  const byShape = new Map<string, ReturnType<typeof batchPages>>()
 
   /** The items of a page and one more if there is one: newest first, or oldest first when `backward`. */
   return async (query: PageRequest<R>): Promise<Item<R>[]> => {
@@ -76,8 +77,8 @@ export function createListQuery<R extends Resource>(resource: R, { batch }: Stat
     const page = { oldest_id: String(oldest), newest_id: String(newest), max_size: limit + 1 }
     const filter = Object.fromEntries(values.map(([member, value]) => [member, toJsonValue(value)]))
     const key = `${members.join()} ${backward} ${onPrimary}`
-    const statement = statements.get(key) ?? batchPages(members, backward, !onPrimary)
-    statements.set(key, statement)
+    const statement = byShape.get(key) ?? batchPages(members, backward, !onPrimary)
+    byShape.set(key, statement)
     return statement({ ...page, ...filter })
   }
 }

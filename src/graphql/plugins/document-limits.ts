@@ -3,7 +3,10 @@ import { GraphQLError, NoFragmentCyclesRule, parse, UniqueFragmentNamesRule, val
 import type { Analyze } from '../analysis.ts'
 import type { Plugin } from '../context.ts'
 
-/** Maximum number of tokens. Validation compares fragments in pairs. Common introspection queries have 190 tokens. */
+/**
+ * Maximum number of tokens. Validation compares fragments in pairs, and the parser is recursive: 800 tokens that nest as
+ * deep as possible take half of Node's default stack. Common introspection queries have 190 tokens.
+ */
 export const MAX_TOKENS = 800
 
 /** How much an operation may cost, in points. */
