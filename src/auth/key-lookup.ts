@@ -1,8 +1,8 @@
+import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Statements } from '../database/statements.ts'
 import type { Caller } from '../http/request.ts'
-import { hashKey } from './api-keys.ts'
 
 /** Cache TTL in milliseconds. A stream may begin with a cached key, so KEY_CACHE_MS + VERIFY_MS must be less than 5 s. */
 export const KEY_CACHE_MS = 2_000
@@ -20,7 +20,7 @@ type KeyRow = Omit<Caller, 'scopes'> & { hash: Buffer; scopes: string[] }
 export type KeyHash = string
 
 export function toKeyHash(key: string): KeyHash {
-  return hashKey(key).toString('base64')
+  return hash('sha256', key, 'base64')
 }
 
 interface Lookup {

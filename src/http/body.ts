@@ -56,11 +56,11 @@ function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buf
       if (size > MAX_BODY_BYTES) return fail(new ApiError('PAYLOAD_TOO_LARGE'))
       if (pieces.push(piece) > MAX_PIECES)
         return fail(new ApiError('INVALID_ARGUMENT', 'The body has too many pieces.'))
-      hold.add(piece.length + PIECE_BYTES)
+      hold?.add(piece.length + PIECE_BYTES)
     }
     const onEnd = () => {
       stop()
-      hold.release()
+      hold?.release()
       resolve(Buffer.concat(pieces, size))
     }
     const fail = (error: ApiError) => {
@@ -71,7 +71,8 @@ function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buf
     /** Listeners keep the body in memory as long as the request, which may wait behind a stream on its connection. */
     const stop = () => req.off('data', onData).off('end', onEnd).off('bodyError', fail).off('error', onError)
     req.on('data', onData).on('end', onEnd).on('bodyError', fail).on('error', onError)
-    const hold = keptBytes.hold(res, 0, fail)
+    // A body that came with its head is read in this turn of the event loop.
+    const hold = req.complete ? undefined : keptBytes.hold(res, 0, fail)
   })
 }
 
