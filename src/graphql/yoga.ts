@@ -36,11 +36,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     schema,
     logging: false,
     maskedErrors: false, // toGraphQLError maps them
-    parserAndValidationCache: {
-      documentCache: boundedCache<DocumentNode>(),
-      errorCache: boundedCache<Error>(),
-      validationCache: false, // useLimits has one
-    },
+    parserAndValidationCache: { documentCache: boundedCache<DocumentNode>(), errorCache: boundedCache<Error>() },
     plugins: [
       useTrustedDocuments(trusted),
       useLimits(analyze),

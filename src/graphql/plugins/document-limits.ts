@@ -28,17 +28,14 @@ export const ERROR_OPTIONS = { maxErrors: 5, hideSuggestions: true }
 
 export type DocumentStats = Record<keyof typeof DOCUMENT_LIMITS, number>
 
-type Rules = readonly ValidationRule[]
-type Validate = (schema: GraphQLSchema, document: DocumentNode, rules?: Rules) => readonly GraphQLError[]
-
 /** Bounds what the parser, the validation and the execution of a document take. */
 export function useLimits(analyze: Analyze): Plugin {
-  const check = onceForRules((schema, document, rules) => {
+  function check(schema: GraphQLSchema, document: DocumentNode, rules?: readonly ValidationRule[]) {
     const rejected = validate(schema, document, FIRST_RULES, { maxErrors: 1 })
     if (rejected.length) return rejected
     const exceeded = exceededLimits(analyze(document))
     return exceeded.length ? exceeded : validate(schema, document, rules, ERROR_OPTIONS)
-  })
+  }
   return {
     onParse: ({ setParseFn }) => setParseFn((text) => parse(text, { maxTokens: MAX_TOKENS })),
     onValidate: ({ setValidationFn }) => setValidationFn(check),
@@ -64,18 +61,6 @@ function noConditionalSubscription(context: ValidationContext): ASTVisitor {
  * not find each cycle: it skips fragments with the same name.
  */
 const FIRST_RULES = [UniqueFragmentNamesRule, NoFragmentCyclesRule, noConditionalSubscription]
-
-/** Validates each document once, as long as it is in memory. Yoga's cache would join the names of all rules each time. */
-function onceForRules(check: Validate): Validate {
-  const known = new WeakMap<DocumentNode, { rules: Rules; errors: readonly GraphQLError[] }>()
-  return (schema, document, rules = []) => {
-    const last = known.get(document)
-    if (last?.rules.length === rules.length && rules.every((rule, n) => rule === last.rules[n])) return last.errors
-    const errors = check(schema, document, rules)
-    known.set(document, { rules, errors })
-    return errors
-  }
-}
 
 export function exceededLimits(stats: DocumentStats): GraphQLError[] {
   return Object.entries(DOCUMENT_LIMITS).flatMap(([name, { label, limit }]) => {

@@ -68,32 +68,33 @@ export function createToInput<R extends Resource>({ input: schema }: R) {
 export function createListArguments<R extends Resource>(resource: R) {
   const cursors = createCursors(resource)
   const { filterKey, parseCursor } = cursors
-  const filterShape: Record<string, z.ZodType> = {}
+  const shape: Record<string, z.ZodType> = {}
   for (const member of Object.keys(resource.filters)) {
     const schema = resource.item.shape[member] ?? z.never() // every filter is a member of the item
-    filterShape[member] = z.preprocess(createToContract(schema), schema.optional())
+    shape[member] = z.preprocess(createToContract(schema), schema.optional())
   }
-  const FilterArgs = z.object(filterShape)
   const [size, cursor] = [PageSize.nullish(), z.string().nullish()]
   const pageShape = { first: size, last: size, after: cursor, before: cursor }
-  const ListArgs = z.object({ ...(filterShape as object), ...pageShape }) // the type lacks the members of the filter
+  const ListArgs = z.object({ ...(shape as object), ...pageShape }) // the type lacks the members of the filter
+
+  function parseArgs(args: object) {
+    const { data, error } = ListArgs.safeParse(args)
+    if (error) throw invalidArgumentError(error.issues)
+    const { first, last, after, before, ...filter } = data
+    return { first, last, after, before, filter: filter as Filter<R> } // the schema has the members of the filter
+  }
 
   return {
     ...cursors,
     /** @throws ApiError INVALID_ARGUMENT */
-    toFilter(args: object): Filter<R> {
-      const { data, error } = FilterArgs.safeParse(args)
-      if (error) throw invalidArgumentError(error.issues)
-      return data as Filter<R> // the schema has the members of the filter
-    },
-    /** @throws ZodError, ApiError INVALID_ARGUMENT */
+    toFilter: (args: object) => parseArgs(args).filter,
+    /** @throws ApiError INVALID_ARGUMENT */
     toPageRequest(args: object): PageRequest<R> {
-      const { first, last, after, before, ...rest } = ListArgs.parse(args)
+      const { first, last, after, before, filter } = parseArgs(args)
       if (first && last) {
         const fields = [{ path: ['last'], message: 'must not be sent together with first' }]
         throw new ApiError('INVALID_ARGUMENT', 'Provide either first or last, not both.', { fields })
       }
-      const filter = rest as Filter<R> // the schema has the members of the filter
       return {
         ...filter,
         limit: pageSizeOf({ first, last }),
