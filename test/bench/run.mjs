@@ -18,7 +18,7 @@ rmSync(join(root, 'test/bench/node_modules'), { recursive: true, force: true })
 await bundle(
   {
     'test/service-yoga': 'test/bench/service/yoga.ts',
-    'test/service-graphql-js': 'test/bench/service/graphql-js.ts',
+    'test/without-executor': 'test/bench/service/without-executor.ts',
   },
   'dist',
 )
