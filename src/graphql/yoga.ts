@@ -36,10 +36,14 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     schema,
     logging: false,
     maskedErrors: false, // toGraphQLError maps them
-    parserAndValidationCache: { documentCache: boundedCache<DocumentNode>(), errorCache: boundedCache<Error>() },
+    parserAndValidationCache: {
+      documentCache: boundedCache<DocumentNode>(),
+      errorCache: boundedCache<Error>(),
+      validationCache: false, // useLimits has one
+    },
     plugins: [
       useTrustedDocuments(trusted),
-      useLimits(analyze),
+      useLimits(schema, analyze),
       useOperation(analyze),
       useCost(schema, analyze, clientLimiter),
       useExecutor(schema), // optional: without it GraphQL.js executes, and lists take a fifth longer (decision 8)

@@ -1,5 +1,6 @@
 import type { ASTVisitor, DocumentNode, GraphQLSchema, SelectionNode, ValidationContext, ValidationRule } from 'graphql'
-import { GraphQLError, NoFragmentCyclesRule, parse, UniqueFragmentNamesRule, validate } from 'graphql'
+import { GraphQLError, NoFragmentCyclesRule, parse, specifiedRules, UniqueFragmentNamesRule, validate } from 'graphql'
+import { lazyFor } from '../../lazy.ts'
 import type { Analyze } from '../analysis.ts'
 import type { Plugin } from '../context.ts'
 
@@ -29,16 +30,21 @@ export const ERROR_OPTIONS = { maxErrors: 5, hideSuggestions: true }
 export type DocumentStats = Record<keyof typeof DOCUMENT_LIMITS, number>
 
 /** Bounds what the parser, the validation and the execution of a document take. */
-export function useLimits(analyze: Analyze): Plugin {
-  function check(schema: GraphQLSchema, document: DocumentNode, rules?: readonly ValidationRule[]) {
+export function useLimits(schema: GraphQLSchema, analyze: Analyze): Plugin {
+  function check(document: DocumentNode, rules = specifiedRules) {
     const rejected = validate(schema, document, FIRST_RULES, { maxErrors: 1 })
     if (rejected.length) return rejected
     const exceeded = exceededLimits(analyze(document))
     return exceeded.length ? exceeded : validate(schema, document, rules, ERROR_OPTIONS)
   }
+  const checkOnce = lazyFor((document: DocumentNode) => check(document))
   return {
     onParse: ({ setParseFn }) => setParseFn((text) => parse(text, { maxTokens: MAX_TOKENS })),
-    onValidate: ({ setValidationFn }) => setValidationFn(check),
+    // Yoga's cache of validations would join the names of all rules each time. Plugins may add rules to some requests.
+    onValidate: ({ setValidationFn }) =>
+      setValidationFn((_schema, document: DocumentNode, rules: readonly ValidationRule[] = specifiedRules) =>
+        rules.length > specifiedRules.length ? check(document, rules) : checkOnce(document),
+      ),
   }
 }
 
