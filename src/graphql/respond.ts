@@ -25,7 +25,7 @@ const UNPROCESSABLE = new Set<ErrorCode>(['INVALID_ARGUMENT', 'GRAPHQL_VALIDATIO
 /** Once a request was read, its error is sent with GraphQL's own media type if it has one of these statuses. */
 const GRAPHQL_STATUSES = new Set([400, 403, 422])
 
-/** The negotiated type of a result, set when the body was read as JSON: later errors are those of a GraphQL request. */
+/** The negotiated type of a result, set when the parameters are read: later errors are those of a GraphQL request. */
 export type GraphQLLocals = { mediaType?: string }
 
 /** The media type of a single result: JSON for a client that accepts only Apollo's multipart protocol. */

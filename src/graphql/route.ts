@@ -40,7 +40,9 @@ export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencie
     const work = async () => {
       if (bytes) parseBody(req, bytes)
       res.locals.mediaType = mediaType
-      return execute(paramsOf(req), req, res)
+      const params = paramsOf(req)
+      req.body = undefined // parsed, it may take a megabyte while the execution waits
+      return execute(params, req, res)
     }
     const outcome = await turns.run(req, res, work, bytes?.length)
     if ('stream' in outcome) return sendStream(req, res, outcome, dependencies)

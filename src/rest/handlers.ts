@@ -103,6 +103,7 @@ export function handleCreate<R extends Resource>(resource: R, path: string): Han
       const key = req.headers['idempotency-key']
       const idempotency = key === undefined ? undefined : { clientId: callerOf(req).clientId, key: String(key) }
       const input = resource.input.parse(req.body) as Input<R> // the schema is that of the input
+      req.body = undefined // parsed, it may take a megabyte while the statement waits
       const { item, replayed } = await req.deadline.run(() => create(input, idempotency), { mayHaveExecuted: true })
       if (replayed) res.setHeader('Idempotent-Replayed', 'true')
       res.status(201).setHeader('Location', `${base}${path}/${item.id}`)
