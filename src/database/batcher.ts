@@ -98,7 +98,8 @@ export class Batcher<Input, Output> {
       return []
     } catch (error) {
       batch ??= takeWaiters(false)
-      if (batch.length > 1 && isRejectedByDatabase(error)) return batch
+      const haveInputs = batch.some(({ input }) => input !== undefined) // else each would send the same statement
+      if (batch.length > 1 && haveInputs && isRejectedByDatabase(error)) return batch
       batch.forEach(({ reject }) => reject(error))
       return []
     } finally {
