@@ -45,7 +45,8 @@ export function createStore<R extends Resource>(
    * Resolves after the commit. With `idempotency`, repeats return the item that the first request created.
    * @param argument where the input is, as for invalidArgumentError
    * @throws ApiError INVALID_ARGUMENT when the input refers to a row that does not exist, UNAVAILABLE when the item was
-   *   certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and with `once` the errors of createIdempotentInsertQuery
+   *   certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and with `idempotency` the errors of
+   *   createIdempotentInsertQuery
    */
   async function create(
     input: Input<R>,
