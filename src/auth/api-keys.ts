@@ -82,7 +82,7 @@ function validAt(at: Date) {
 }
 
 function toKeyRow(key: string) {
-  return { prefix: keyPrefix(key), hash: new Uint8Array(hashKey(key)) }
+  return { prefix: keyPrefix(key), hash: Uint8Array.from(Buffer.from(hashKey(key), 'base64')) }
 }
 
 export function mintKey(): string {
@@ -96,9 +96,15 @@ export function isWellFormedKey(text: string): boolean {
   return KEY_PATTERN.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
 
-/** The SHA-256 of a key, which is stored instead of the key. 256 random bits need neither salt nor a slow hash. */
-export function hashKey(key: string): Buffer {
-  return hash('sha256', key, 'buffer')
+/** A SHA-256 in base64. */
+export type KeyHash = string
+
+/**
+ * The hash of a key, which is stored instead of the key, or of an access token. 256 random bits need neither salt nor a
+ * slow hash.
+ */
+export function hashKey(key: string): KeyHash {
+  return hash('sha256', key, 'base64')
 }
 
 /** What may be shown of a key: enough to tell keys apart, far too little to guess the rest. */

@@ -3,8 +3,8 @@ import ipaddr from 'ipaddr.js'
 import { ApiError } from '../errors.ts'
 import { type Caller, callerOf } from '../http/request.ts'
 import { NAMESPACE } from '../project.ts'
-import { isWellFormedKey } from './api-keys.ts'
-import { type KeyHash, type KeyLookup, toKeyHash } from './key-lookup.ts'
+import { hashKey, isWellFormedKey, type KeyHash } from './api-keys.ts'
+import type { KeyLookup } from './key-lookup.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
 const CHALLENGE = `Bearer realm="${NAMESPACE}"`
@@ -35,7 +35,7 @@ export interface AuthenticateDependencies {
  */
 export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: AuthenticateDependencies) {
   function findCaller(req: Request, token: string): Promise<Caller | undefined> | undefined {
-    const keyHash = toKeyHash(token)
+    const keyHash = hashKey(token)
     const cached = keyLookup.cached(keyHash)
     if (cached) return cached
     const findByToken = ACCESS_TOKEN.test(token) ? keyLookup.findByToken : undefined
@@ -76,7 +76,7 @@ export function requireScope(req: Request, ...scopes: string[]): void {
 }
 
 export function keyHashOf(req: Request): KeyHash {
-  return toKeyHash(bearerToken(req) ?? '')
+  return hashKey(bearerToken(req) ?? '')
 }
 
 /** The token of the only Authorization header. Of several, `req.headers` has just the first, so they are counted here. */

@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Statements } from '../database/statements.ts'
 import type { Caller } from '../http/request.ts'
+import type { KeyHash } from './api-keys.ts'
 
 /** Cache TTL in milliseconds. A stream may begin with a cached key, so KEY_CACHE_MS + VERIFY_MS must be less than 5 s. */
 export const KEY_CACHE_MS = 2_000
@@ -15,13 +15,6 @@ const FIND_KEYS = `
   FROM "public"."api_key" WHERE hash = ANY($1) AND revoked_at IS NULL`
 
 type KeyRow = Omit<Caller, 'scopes'> & { hash: Buffer; scopes: string[] }
-
-/** The hash of a key or an access token in base64, by which its caller is looked up. */
-export type KeyHash = string
-
-export function toKeyHash(key: string): KeyHash {
-  return hash('sha256', key, 'base64')
-}
 
 interface Lookup {
   found: Promise<Caller | undefined>

@@ -8,7 +8,8 @@ import { createCountQuery, createListQuery } from '../../src/store/lists.ts'
 import { createInsertQuery, createLookupQuery } from '../../src/store/lookup-and-insert.ts'
 import { RecentItems } from '../../src/feed/recent.ts'
 import { createWriterReads } from '../../src/feed/writers.ts'
-import { createKeyLookup, toKeyHash } from '../../src/auth/key-lookup.ts'
+import { hashKey } from '../../src/auth/api-keys.ts'
+import { createKeyLookup } from '../../src/auth/key-lookup.ts'
 import { toPreparedStatement } from '../../src/database/pool.ts'
 import { createStatements } from '../../src/database/statements.ts'
 import { testWithService as test, type TestService, withClient } from '../support/harness.ts'
@@ -160,7 +161,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
   await createGapReader(animals, run).read(new RecentItems<typeof animals>(-1n)) // 0 is a gap
   await createWriterReads(animals, run).readWriters()
 
-  const keyHash = toKeyHash(service.key) ?? expect.unreachable()
+  const keyHash = hashKey(service.key)
   const keyLookup = createKeyLookup(statements, () => new Date())
   const { clientId } = (await keyLookup.find(keyHash)) ?? expect.unreachable()
 

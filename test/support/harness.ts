@@ -208,7 +208,7 @@ async function storeKey({ database, keys }: Service): Promise<string> {
   const key = mintKey()
   await database.pool.query(`INSERT INTO "public"."api_key" (name, prefix, hash, scopes) VALUES ('test', $1, $2, $3)`, [
     keyPrefix(key),
-    hashKey(key),
+    Buffer.from(hashKey(key), 'base64'),
     keys.scopes,
   ])
   return recordKey(key)

@@ -1,5 +1,6 @@
 import type { Response } from 'express'
-import { KEY_CACHE_MS, type KeyHash } from '../../auth/key-lookup.ts'
+import type { KeyHash } from '../../auth/api-keys.ts'
+import { KEY_CACHE_MS } from '../../auth/key-lookup.ts'
 import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 import type { Caller } from '../../http/request.ts'
