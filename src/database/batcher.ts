@@ -21,6 +21,7 @@ interface Waiter<Input, Output> {
  *
  * If a statement fails, all its inputs are rejected with the same error, with one exception: if PostgreSQL rejected (and so
  * rolled back) the statement for its contents, each input is executed again alone, so that one input fails no others.
+ * Callers without an input are rejected, too, since each would send the same statement.
  */
 export class Batcher<Input, Output> {
   readonly #execute: Execute<Input, Output>
@@ -98,7 +99,7 @@ export class Batcher<Input, Output> {
       return []
     } catch (error) {
       batch ??= takeWaiters(false)
-      const haveInputs = batch.some(({ input }) => input !== undefined) // else each would send the same statement
+      const haveInputs = batch.some(({ input }) => input !== undefined)
       if (batch.length > 1 && haveInputs && isRejectedByDatabase(error)) return batch
       batch.forEach(({ reject }) => reject(error))
       return []

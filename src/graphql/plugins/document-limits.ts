@@ -37,7 +37,7 @@ export function useLimits(schema: GraphQLSchema, analyze: Analyze): Plugin {
     const exceeded = exceededLimits(analyze(document))
     return exceeded.length ? exceeded : validate(schema, document, rules, ERROR_OPTIONS)
   }
-  const checkOnce = lazyFor((document: DocumentNode) => check(document))
+  const checkOnce = lazyFor(check)
   return {
     onParse: ({ setParseFn }) => setParseFn((text) => parse(text, { maxTokens: MAX_TOKENS })),
     // Yoga's cache of validations would join the names of all rules each time. Plugins may add rules to some requests.
