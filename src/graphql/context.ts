@@ -31,6 +31,8 @@ export interface GraphQLDependencies {
 export interface PipelineContext extends GraphQLContext {
   req: Request
   res: Response
+  /** Set by Yoga: the parameters, as the last plugin has set them. */
+  params: GraphQLParams
   /** The parameters with the text of the document; set by useTrustedDocuments. */
   resolved?: GraphQLParams
   /** Set by useOperation, which runs before all that follows the parser. */

@@ -8,17 +8,21 @@ import { waitUntil } from '../support/timeouts.ts'
 const REQUESTS = 50
 /** 64 KB as JSON, and a megabyte in memory. */
 const LISTS = Array.from({ length: 20_000 }, () => [])
+const COUNT = '{ pets { totalCount } }'
+const CREATE = 'mutation { createPet(input: { name: "Rex", categoryId: "1" }) { id } }'
 
 test.for([
-  ['query', '{ pets { totalCount } }'],
-  ['mutation', 'mutation { createPet(input: { name: "Rex", categoryId: "1" }) { id } }'],
-])(
-  'a %s that waits for the database keeps its text, and not what was parsed from it',
-  async ([, query], { service }) => {
+  [COUNT, 'variables'],
+  [COUNT, 'extensions'],
+  [COUNT, 'unknown'],
+  [CREATE, 'variables'],
+] as const)(
+  'while %s waits for the database, memory keeps its text, and not what was parsed of its %s',
+  async ([query, member], { service }) => {
     let begun = 0
     const plugin: Plugin = { onExecute: () => void begun++ }
     const peer = await service.startPeer({ plugins: [plugin] })
-    const send = (n: number) => peer.postGraphQL({ query, variables: { undeclared: [n, ...LISTS] } })
+    const send = (n: number) => peer.postGraphQL({ query, [member]: { undeclared: [n, ...LISTS] } })
     expect((await send(0)).status).toBe(200) // compiles the code
     await whileLocked(peer, async (unlock) => {
       const before = usedHeapBytes()

@@ -1,22 +1,20 @@
 import { type ExecutionArgs, getVariableValues, type GraphQLSchema } from 'graphql'
 import { consumeQuota, type RateLimiter } from '../../auth/rate-limit.ts'
-import type { YogaInitialContext } from 'graphql-yoga'
 import type { Analyze } from '../analysis.ts'
 import type { PipelineContext, Plugin } from '../context.ts'
 import { limitExceededError, MAX_COST, ERROR_OPTIONS } from './document-limits.ts'
-
-type Context = PipelineContext & Pick<YogaInitialContext, 'params'>
 
 /** Coerces the variables, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota. */
 export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: RateLimiter | undefined): Plugin {
   const limit = Math.min(MAX_COST, clientLimiter?.points ?? MAX_COST)
 
-  function consume(args: Pick<ExecutionArgs, 'document' | 'variableValues'>, context: Context): void {
+  function consume(args: Pick<ExecutionArgs, 'document' | 'variableValues'>, context: PipelineContext): void {
     const { variableDefinitions = [] } = context.operation
     const { coerced, errors } = getVariableValues(schema, variableDefinitions, args.variableValues ?? {}, ERROR_OPTIONS)
     if (!coerced) throw new AggregateError(errors)
-    // The context stays in memory as long as the execution: it must not keep variables that the operation does not declare.
+    // The context stays in memory as long as the execution. What the operation does not declare may take a megabyte.
     context.params.variables = args.variableValues = coerced
+    context.params.extensions = {}
     const requested = analyze(args.document).costOf(context.operation, coerced)
     if (requested > limit) throw limitExceededError('The cost', requested, limit)
     context.cost = { requested, limit }

@@ -46,7 +46,7 @@ export function useTrustedDocuments(trusted: TrustedDocuments | undefined): Plug
       const resolved = { query, variables, operationName, extensions } as typeof params // Yoga's type has no undefined members
       context.resolved = resolved
       setParams(resolved)
-      params.variables = {} // Yoga keeps this object as long as the execution
+      params.variables = params.extensions = {} // this object stays in memory as long as the execution
     },
   }
 }
