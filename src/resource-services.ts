@@ -34,7 +34,7 @@ export function createResourceServices(resources: Resource[], database: Database
     /** By how much the largest id of a resource is above the last id of its sequence: the maximum of all resources. */
     sequenceBehind: max(({ sequence }) => Number(sequence.highest - sequence.last)),
     sequenceCacheSize: max(({ sequence }) => Number(sequence.cacheSize)),
-    checkSequences: () => feeds.forEach((feed) => feed.checkSequence()),
+    checkFeeds: () => feeds.forEach((feed) => void feed.check()),
     stop: () => Promise.all(feeds.map((feed) => feed.stop())),
   }
 }

@@ -146,7 +146,7 @@ function createHealth(
         throw error
       })
       record(state)
-      if (!state.problem) services.checkSequences()
+      if (!state.problem) services.checkFeeds()
       return state.problem
     },
   }

@@ -91,9 +91,12 @@ export class Feed<R extends Resource> {
     if (position > (await this.#readSequence())[bound]) throw tooNewError(this.#resource, argument)
   }
 
-  /** Reads the state of the sequence, unless streams are open: the loop then reads it once a second. */
-  checkSequence(): void {
-    if (!this.#loop) this.#readSequence().catch(() => {}) // the failure of a probe has its own reason
+  /**
+   * Reads the state of the sequence and a settled id, unless streams are open: the loop then reads them. A stream that begins
+   * while a transaction is open may have to begin after this id. Failures are ignored: that of a probe has its own reason.
+   */
+  async check(): Promise<void> {
+    if (!this.#loop) await Promise.allSettled([this.#readSequence(), this.#settled.find()])
   }
 
   /** Reads at once, because this process has added an item. */

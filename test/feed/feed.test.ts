@@ -96,6 +96,20 @@ async function endPrepared({ client, admin, sent, animals }: HeldBack, end: 'COM
   await admin.query(`${end} PREPARED '${client.database}'`)
 }
 
+test('a position that is found while a transaction is open is at least that of the last probe [F19]', async ({
+  service,
+  tools,
+}) => {
+  const { feed } = tools.startFeed()
+  await feed.settledId()
+  const id = await service.create()
+  await feed.check()
+  const client = await tools.connect()
+  await client.query('BEGIN')
+  await insert(client, 'held')
+  expect(await feed.settledId()).toBe(BigInt(id))
+})
+
 describe('an animal whose transaction is open holds back later ones [F2]', () => {
   const endings: [title: string, end: (feed: HeldBack) => Promise<unknown>, expected: string[]][] = [
     ['until it commits', ({ client }) => client.query('COMMIT'), ['held', 'later']],
