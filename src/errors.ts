@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { databaseFailure, isIdTaken, isLockTimeout, isSchemaOutdated, permissionDenied } from './database/failures.ts'
+import {
+  databaseFailure,
+  isIdTaken,
+  isLockTimeout,
+  isSchemaOutdated,
+  isTimeout,
+  permissionDenied,
+} from './database/failures.ts'
 
 /** Every error code (specification §7): Google's (AIP-193) where one fits. The description is the default message. */
 export const ERRORS = {
@@ -86,8 +93,9 @@ export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): Ap
   return new ApiError('INTERNAL', 'Internal server error.', { cause: error })
 }
 
-/** Why a database that is available has refused a statement; undefined for all other errors. */
+/** Why a database that is available has not executed a statement; undefined for all other errors. */
 function refusalOf(error: unknown): string | undefined {
+  if (isTimeout(error)) return 'The database did not answer in time'
   if (isLockTimeout(error)) return 'A lock in the database was not released in time'
   if (isSchemaOutdated(error)) return 'The database schema is out of date'
   if (permissionDenied(error)) return 'The service lacks a right in the database'

@@ -1,3 +1,4 @@
+import { DeadlineError } from '../database/failures.ts'
 import { databaseUnavailableError, outcomeUnknownError } from '../errors.ts'
 
 /** A request's deadline, and the time that it has spent waiting for the database. All times are in milliseconds. */
@@ -72,11 +73,12 @@ export class Deadline {
 
   async #withTimeout<T>(operation: () => Promise<T>, toError: (cause: Error) => Error): Promise<T> {
     const remainingMs = this.#remainingMs
-    if (remainingMs <= 0) throw databaseUnavailableError(new Error('deadline passed before the operation started'))
+    if (remainingMs <= 0)
+      throw databaseUnavailableError(new DeadlineError('deadline passed before the operation started'))
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<T>((resolve, reject) => {
-        timer = setTimeout(() => reject(toError(new Error('no response before the deadline'))), remainingMs)
+        timer = setTimeout(() => reject(toError(new DeadlineError('no response before the deadline'))), remainingMs)
         operation().then(resolve, reject)
       })
     } finally {

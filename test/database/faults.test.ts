@@ -36,6 +36,9 @@ test('a statement that is too slow is ended: 503, and nothing was written [W12]'
     CREATE TRIGGER slow BEFORE INSERT ON animal FOR EACH ROW EXECUTE FUNCTION slow()`)
   const responses = await Promise.all([service.post(pet), service.post(pet, { 'Idempotency-Key': 'k' })])
   expect(responses.map(statusOf)).toEqual([503, 503])
+  expect(await responses[0].json()).toMatchObject({
+    message: 'The database did not answer in time. Nothing was changed.',
+  })
   expect(await (await service.send('/v1/pets')).text()).toBe('[]')
   await expectPoolHealthy(service)
 })
