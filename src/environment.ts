@@ -88,7 +88,7 @@ export const Environment = z.object({
   ),
   DATA_DIR: z.string().default('.data').describe('Directory of the embedded PostgreSQL and of the development key.'),
   DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe(
-    'Maximum number of database connections for the requests of one process. `totalCount` uses one more; the readiness probe and open subscriptions use three.',
+    'Maximum number of database connections for the requests of one process. `totalCount` uses one more; the readiness probe, `liveCursor` and open subscriptions use three.',
   ),
   MIGRATE_ON_START: oneOf('true', 'false')
     .transform((text) => text === 'true')

@@ -5,7 +5,7 @@ import { type ConnectionSource, createPool, type PoolOptions } from './pool.ts'
 import { createReplicas, type ReplicaObservation } from './replicas.ts'
 import { createStatements } from './statements.ts'
 
-/** Connections that requests do not wait for: two for new items, and one for readiness and streams' keys. */
+/** Two connections for new items and `liveCursor`, and one for readiness and the keys of streams. */
 const BACKGROUND_POOL_SIZE = 3
 
 interface DatabaseOptions extends PoolOptions {

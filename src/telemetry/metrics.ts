@@ -32,7 +32,7 @@ export function createMetrics(methods: string[]) {
   new Gauge(build).labels(version, process.version).set(1)
   const durations = new Histogram({
     name: `${NAMESPACE}_request_duration_seconds`,
-    help: 'Time from the headers of a request to the end of its response. operation is the type of the GraphQL operation.',
+    help: 'Time from the headers of a request to the end of its response, or to the start of a stream. operation is the type of the GraphQL operation.',
     labelNames: ['route', 'method', 'operation', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers,

@@ -29,7 +29,7 @@ export function copyOf(text: string): string {
   return Buffer.from(text).toString()
 }
 
-/** @returns a function that formats events. It executes an event once for all streams with one selection and transport */
+/** @returns a function that formats events. It executes an event once for all streams with the same text, options and transport */
 export function createFormat(schema: GraphQLSchema) {
   const events = new LRUCache<string, { node: Item<Resource>; text: string }>({
     max: EVENT_CACHE_SIZE,
