@@ -3,10 +3,10 @@ import { expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { createKeyLookup, KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import type { Statements } from '../../src/database/statements.ts'
+import { createClient } from '../chaos/client.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { bearer, testWithService as test } from '../support/harness.ts'
 import { recordStatements } from '../support/statements.ts'
-import { sendMany } from '../support/raw-http.ts'
 import { stopClock } from '../support/timeouts.ts'
 
 test('while the database is down, an uncached key is 503, not 401, and a cached key is valid until its lookup expires [W4]', async ({
@@ -54,13 +54,14 @@ test('a lookup that fails does not remove a later one of the same key from the c
 test('invalid keys cost no query if the checksum is wrong, and one lookup each otherwise', async ({ service }) => {
   const queries = recordStatements(service)
   const lookups = () => queries.filter(({ text }) => text.includes('"api_key"')).flatMap(({ values }) => values[0])
+  const client = createClient(service.port, '', 8)
   const send = async (createKey: () => string) => {
-    const head = 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer '
-    const requests = Array.from({ length: 200 }, () => `${head}${createKey()}\r\n\r\n`)
-    expect(await sendMany(service.port, requests)).toEqual(requests.map(() => 401))
+    const sent = Array.from({ length: 200 }, () => client.send('GET', '/v1/pets', undefined, bearer(createKey())))
+    expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 401))
   }
   await send(() => mintKey().replace(/.$/, '_'))
   expect(lookups()).toEqual([])
   await send(mintKey)
   expect(lookups()).toHaveLength(200)
+  client.close()
 })

@@ -3,12 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { createDatabase } from '../../src/database/database.ts'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { type ApiKeys, createApiKeys } from '../../src/auth/api-keys.ts'
 import { loadConfig } from '../../src/config.ts'
+import { inDatabase } from '../support/postgres.ts'
 import { freePort, kill } from '../support/processes.ts'
 import { limitsOf } from '../../src/limits.ts'
 import { GENEROUS_TIMEOUTS } from '../support/timeouts.ts'
@@ -76,14 +76,6 @@ export async function withApiKeys<T>(url: string, work: (keys: ApiKeys) => Promi
   const timeouts = limitsOf(loadConfig(GENEROUS_TIMEOUTS))
   const database = createDatabase({ url, size: 1, timeouts })
   return work(createApiKeys(database, ['pets:read', 'pets:write'])).finally(() => database.close())
-}
-
-/** Runs SQL in a database. */
-export async function inDatabase<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
-  await client.connect()
-  return work(client).finally(() => client.end())
 }
 
 /** @returns every animal, read directly from the database */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { createClient } from './client.ts'
-import { inDatabase, issueKey, startCluster } from './cluster.ts'
+import { issueKey, startCluster } from './cluster.ts'
+import { inDatabase } from '../support/postgres.ts'
 import { definePart, type Defer, exactly, type Measurement, info } from './assertions.ts'
 import { startInstance } from './instance.ts'
 

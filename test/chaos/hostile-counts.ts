@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { atMost, type Defer, exactly, type Measurement, quantile } from './assertions.ts'
 import { type Client, createClient } from './client.ts'
-import { inDatabase, issueKey } from './cluster.ts'
+import { issueKey } from './cluster.ts'
+import { inDatabase } from '../support/postgres.ts'
 import { atRate } from './connections.ts'
 import { startInstance } from './instance.ts'
 

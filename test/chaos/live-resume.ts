@@ -4,7 +4,8 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { atMost, type Defer, info, type Measurement, onQuietMachine, quantile } from './assertions.ts'
-import { inDatabase, issueKey, type TestDatabase } from './cluster.ts'
+import { issueKey, type TestDatabase } from './cluster.ts'
+import { inDatabase } from '../support/postgres.ts'
 import { type Instance, PATIENT, startInstance } from './instance.ts'
 
 interface Sizes {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient } from './client.ts'
-import { inDatabase } from './cluster.ts'
+import { inDatabase } from '../support/postgres.ts'
 import { exactly, type Measurement } from './assertions.ts'
 
 /** Upper bound of the response time under any database fault, in milliseconds. */

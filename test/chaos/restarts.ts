@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, createClient, statusOf } from './client.ts'
-import { animalsIn, type Cluster, prepareDatabase, inDatabase, statementsFinished, startCluster } from './cluster.ts'
+import { animalsIn, type Cluster, prepareDatabase, statementsFinished, startCluster } from './cluster.ts'
+import { inDatabase } from '../support/postgres.ts'
 import { atLeast, atMost, definePart, exactly, type Measurement, onQuietMachine, info } from './assertions.ts'
 import { startInstance } from './instance.ts'
 import { createLedger } from './ledger.ts'

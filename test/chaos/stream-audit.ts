@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { exactly, info, type Measurement } from './assertions.ts'
-import { inDatabase } from './cluster.ts'
+import { inDatabase } from '../support/postgres.ts'
 import { FIRST_PAGE, type Received, type Subscriber } from './subscriber.ts'
 
 export interface StoredAnimal {

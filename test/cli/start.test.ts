@@ -9,6 +9,7 @@ import { pathOf } from '../support/files.ts'
 import { listMigrations } from '../../src/database/migrate.ts'
 import { REMOVED_VARIABLES } from '../../src/environment.ts'
 import { assets } from '../support/assets.ts'
+import { createClient } from '../chaos/client.ts'
 import { bearer, cloneDatabase, databaseOf, dropDatabase, withClient } from '../support/harness.ts'
 import { query } from '../support/postgres.ts'
 import {
@@ -20,7 +21,6 @@ import {
   type ServiceProcess,
   testWithProcess as test,
 } from '../support/processes.ts'
-import { sendMany } from '../support/raw-http.ts'
 import { waitFor } from '../support/timeouts.ts'
 
 const oneLine = /^[^\n]+\n$/
@@ -254,7 +254,10 @@ describe('without a reader of its log it serves until SIGTERM, and exits with 0'
     const { child, port, send, signal } = await startWithout(sandbox)
     await send()
     child.stdout?.pause()
-    await sendMany(port, Array<string>(3_000).fill('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n'))
+    const client = createClient(port, '', 8)
+    const responses = await Promise.all(Array.from({ length: 3_000 }, () => client.send('GET', '/nothing')))
+    expect(responses.every(({ status }) => status === 404)).toBe(true)
+    client.close()
     const exited = once(child, 'exit')
     const closed = signal('SIGTERM')
     expect(await exited).toEqual([0, null])

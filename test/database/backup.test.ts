@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { toCursor } from '../../src/pets/animal.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { inDatabase, issueKey, withApiKeys } from '../chaos/cluster.ts'
+import { issueKey, withApiKeys } from '../chaos/cluster.ts'
 import { createProgramFolder, postgresBin } from '../chaos/programs.ts'
 import { openStream } from '../support/event-stream.ts'
 import { codeIn } from '../support/files.ts'
 import { bearer, startService, type TestService } from '../support/harness.ts'
 import { freePort } from '../support/processes.ts'
 import { WITH_ORDERS } from '../second-resource/fixture.ts'
-import { ordersMigration } from '../support/postgres.ts'
+import { ordersMigration, query as run } from '../support/postgres.ts'
 import { grantsSql, rolesSql } from '../support/role-sql.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -52,8 +52,6 @@ async function startServer() {
   }
   return { urls, shell, start, createPets, data: join(path, 'data') }
 }
-
-const run = (url: string, sql: string) => inDatabase(url, (client) => client.query(sql))
 
 async function withService<T>(url: string, key: string, work: (service: TestService) => Promise<T>): Promise<T> {
   const service = await startService(url, { key })

@@ -8,7 +8,7 @@ import { type ApiKeys, hashKey, keyPrefix, mintKey } from '../../src/auth/api-ke
 import { createLogger } from '../../src/telemetry/logger.ts'
 import { SECRET } from './key-leaks.ts'
 import { collectLog, recordKey, type Log } from './output.ts'
-import { givenUrl } from './postgres.ts'
+import { givenUrl, inDatabase } from './postgres.ts'
 import { GENEROUS_LIMITS, GENEROUS_TIMEOUTS } from './timeouts.ts'
 import { deviations } from '../rest/document.ts'
 
@@ -103,15 +103,8 @@ function admin(): pg.Pool {
 }
 
 /** Runs SQL on the tests' server. The default database is no template of the tests, so connections cannot block clones. */
-export async function withClient<T>(
-  work: (client: pg.Client) => Promise<T>,
-  connectionString = inject('serverUrl'),
-): Promise<T> {
-  const client = new pg.Client({ connectionString })
-  client.on('error', () => {})
-  await client.connect()
-  return work(client).finally(() => client.end())
-}
+export const withClient = <T>(work: (client: pg.Client) => Promise<T>, url = inject('serverUrl')): Promise<T> =>
+  inDatabase(url, work)
 
 export const bearer = (key: string) => ({ Authorization: `Bearer ${key}` })
 

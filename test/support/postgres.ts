@@ -62,12 +62,14 @@ async function startServer(initialisedCluster: string, dir: string) {
 }
 
 /** Executes SQL on a connection of its own. */
-export async function query(connectionString: string, sql: string): Promise<pg.QueryResult> {
+export async function inDatabase<T>(connectionString: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString })
   client.on('error', () => {})
   await client.connect()
-  return client.query(sql).finally(() => client.end())
+  return work(client).finally(() => client.end())
 }
+
+export const query = (url: string, sql: string) => inDatabase(url, (client) => client.query(sql))
 
 /** Copies the folder of a stopped server into an empty DATA_DIR, with its owner, which is faster than initdb. */
 export async function copyCluster(cluster: string, dataDir: string): Promise<void> {

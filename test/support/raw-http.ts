@@ -1,4 +1,4 @@
-import { on, once } from 'node:events'
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
@@ -78,40 +78,6 @@ export async function collect(socket: Socket): Promise<string> {
 /** @returns the statuses of all responses in a text, those of 100 (Continue) too */
 export function statusesIn(text: string): number[] {
   return [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status))
-}
-
-/**
- * Sends many requests, one after another on each of several connections.
- * @returns the statuses of the responses. Rejects if a connection is closed before its response is complete
- */
-export async function sendMany(port: number, requests: string[], connections = 8): Promise<number[]> {
-  const remaining = requests.values() // shared by the connections
-  const statuses: number[] = []
-  async function sendNext(): Promise<void> {
-    const socket = connect(port, '127.0.0.1').setEncoding('latin1')
-    const received = on(socket, 'data', { close: ['close'] }) as AsyncIterator<[string]> // by setEncoding
-    for (const request of remaining) {
-      socket.write(request)
-      let response = ''
-      while (!isComplete(request, response)) {
-        const { done, value } = await received.next()
-        if (done) throw new Error(`The connection was closed after ${JSON.stringify(request + response)}`)
-        response += value[0]
-      }
-      statuses.push(parseResponse(response).status)
-    }
-    socket.destroy()
-  }
-  await Promise.all(Array.from({ length: connections }, sendNext))
-  return statuses
-}
-
-/** Whether a response is complete. It must have a Content-Length, unless the status or HEAD means that it has no body. */
-function isComplete(request: string, response: string): boolean {
-  const headEnd = response.indexOf('\r\n\r\n')
-  if (headEnd < 0) return false
-  const length = /\r\ncontent-length: (\d+)\r\n/i.exec(response.slice(0, headEnd + 2))?.[1] ?? 0
-  return request.startsWith('HEAD ') || response.length >= headEnd + 4 + Number(length)
 }
 
 /** Parses one response, which has a Content-Length. */

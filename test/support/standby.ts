@@ -1,10 +1,9 @@
 import { appendFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
 import { migrate } from '../../src/database/migrate.ts'
 import { findBinaries, runAsOwner } from '../../src/database/postgres-programs.ts'
 import { startOwnServer } from './own-server.ts'
-import { query } from './postgres.ts'
+import { inDatabase, query } from './postgres.ts'
 import { freePort } from './processes.ts'
 
 /** A PostgreSQL server with the schema of the service, and a standby that streams from it. */
@@ -61,17 +60,13 @@ async function startStandby(primary: Awaited<ReturnType<typeof startOwnServer>>,
 
 /** What pg_basebackup does, which is not among the embedded programs. */
 async function backUp(url: string, primary: string, standby: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
+  await inDatabase(url, async (client) => {
     await client.query("SELECT pg_backup_start('standby', true)")
     await runAsOwner('cp', ['-a', primary, standby], primary) // as the owner of the cluster, who must own the copy
     await rm(join(standby, 'postmaster.pid'))
     const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)')
     await writeFile(join(standby, 'backup_label'), rows[0]?.labelfile ?? '')
-  } finally {
-    await client.end()
-  }
+  })
   await appendFile(join(standby, 'postgresql.auto.conf'), `primary_conninfo = '${connectionInfo(url)}'\n`)
   await writeFile(join(standby, 'standby.signal'), '')
 }

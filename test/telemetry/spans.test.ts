@@ -34,11 +34,6 @@ const test = base.extend<{ traced: TestService }>({
   traced: async ({ service }, use) => use(await service.startPeer({ recordSpan, DATABASE_POOL_SIZE: 1 })),
 })
 
-const post = (body: string, headers: Record<string, string>): RequestInit => ({
-  method: 'POST',
-  headers: { ...headers, 'Content-Type': 'application/json' },
-  body,
-})
 const databaseMs = expect.any(Number)
 
 describe('each request has one span, a child of the client', () => {
@@ -55,13 +50,13 @@ describe('each request has one span, a child of the client', () => {
     ['/graphql', query, 'POST /graphql', { 'http.route': '/graphql', ...ok, ...mine }],
   ] as const)('%s %s: %s', async ([path, body, name, attributes], { traced }) => {
     const client = startClient()
-    const headers = { ...client.headers, tracestate: 'vendor=secret' }
-    const response = await traced.send(path, body ? post(body, headers) : { headers })
+    const method = body ? 'POST' : 'GET'
+    const headers = { ...client.headers, tracestate: 'vendor=secret', 'Content-Type': 'application/json' }
+    const response = await traced.send(path, { method, headers, body: body ?? null })
     const [span] = await client.spans(1)
     expect(span).toMatchObject({ name, kind: SpanKind.SERVER, status: { code: SpanStatusCode.UNSET } })
     expect(span?.parentSpanContext).toMatchObject({ spanId: client.spanId, isRemote: true })
     expect([span?.parentSpanContext?.traceState, span?.spanContext().traceState]).toEqual([undefined, undefined])
-    const method = body ? 'POST' : 'GET'
     expect(span?.attributes).toEqual({
       'http.request.method': method,
       ...attributes,
@@ -80,7 +75,7 @@ describe('each request has one span, a child of the client', () => {
       query: 'subscription { petCreated { cursor } }',
       headers: client.headers,
     })
-    await traced.send('/v1/pets', post(pet, {}))
+    await traced.create()
     await stream.received(1)
     stream.close()
     const [span] = await client.spans(1)
@@ -107,7 +102,7 @@ describe('the span of a request', () => {
     const headers = { ...client.headers, 'X-Request-Id': key, 'User-Agent': key, tracestate: `a=${key}` }
     await traced.send(`/v1/${key}?key=${key}`, { headers })
     await traced.send(`/v1/pets/${key}`, { headers })
-    await traced.send('/graphql', post(JSON.stringify({ query: `query ${key} { pets { totalCount } }` }), headers))
+    await traced.postGraphQL({ query: `query ${key} { pets { totalCount } }` }, headers)
     const spans = await client.spans(3)
     expect(spans[2]?.attributes['graphql.operation.name']).toBe(`${key.slice(0, 13)}…`)
     const texts = spans.map(({ name, attributes }) => JSON.stringify([name, attributes]))
