@@ -70,6 +70,17 @@ describe('a request with Upgrade: h2c is served', () => {
     expect([statusesIn(text), /^Connection: close\r$/m.test(text)]).toEqual([[200], true])
   })
 
+  test('and closes the connection if the end of its head came in another read', async () => {
+    const socket = connect(port, '127.0.0.1')
+    const received = collect(socket)
+    socket.write(upgrade.slice(0, -2))
+    await sleep(50) // the server reads it
+    socket.write(`\r\nX`)
+    await once(socket, 'data')
+    socket.write(get)
+    expect(statusesIn(await received)).toEqual([200])
+  })
+
   test('and keeps the connection open for later requests', async () => {
     const socket = connect(port, '127.0.0.1')
     const received = collect(socket)

@@ -57,8 +57,9 @@ export class ClientConnection {
     if (headers.upgrade === undefined) return false
     const { parser } = this.socket as { parser?: { getCurrentBuffer?(): Buffer } | null } // not documented by Node
     const bytes = parser?.getCurrentBuffer?.() ?? Buffer.alloc(0) // without the buffer: as if bytes followed
-    const end = bytes.indexOf('\r\n\r\n') + 4 + Number(headers['content-length'] ?? 0)
-    return 'transfer-encoding' in headers || end !== bytes.length
+    const headEnd = bytes.indexOf('\r\n\r\n') // -1 if the head began in an earlier read, whose length is not known
+    const end = headEnd + 4 + Number(headers['content-length'] ?? 0)
+    return 'transfer-encoding' in headers || headEnd < 0 || end !== bytes.length
   }
 
   /** Closes the connection after the responses in progress. The last one announces that, unless its headers are sent. */
