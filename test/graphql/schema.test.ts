@@ -49,17 +49,26 @@ test.for([
   expect(() => createSchema([{ addToSchema }])).toThrow('Mutation.open needs a scope and a cost.')
 })
 
-test('a field of events that takes an argument fails the start, because streams share events', () => {
-  const addToSchema = (builder: Builder) => {
-    const extensions = { scope: 'pets:read', cost: 1 }
-    const Item = builder.objectRef<object>('Item').implement({
-      fields: (t) => ({ name: t.string({ args: { upper: t.arg.boolean() }, resolve: () => 'Rex' }) }),
-    })
-    builder.queryFields((t) => ({ known: t.int({ extensions, resolve: () => 1 }) }))
-    builder.mutationFields((t) => ({ changed: t.int({ extensions, resolve: () => 1 }) }))
-    builder.subscriptionFields((t) => ({
-      added: t.field({ type: [Item], extensions, subscribe: async function* () {}, resolve: () => [] }),
-    }))
-  }
-  expect(() => createSchema([{ addToSchema }])).toThrow('Item.name: fields of events have no arguments.')
-})
+test.for(['itself', 'a type of its union'])(
+  'a field of events that takes an argument, of %s, fails the start',
+  (kind) => {
+    const addToSchema = (builder: Builder) => {
+      const extensions = { scope: 'pets:read', cost: 1 }
+      const Item = builder.objectRef<object>('Item').implement({
+        fields: (t) => ({ name: t.string({ args: { upper: t.arg.boolean() }, resolve: () => 'Rex' }) }),
+      })
+      const Any = builder.unionType('Any', { types: [Item], resolveType: () => Item })
+      builder.queryFields((t) => ({ known: t.int({ extensions, resolve: () => 1 }) }))
+      builder.mutationFields((t) => ({ changed: t.int({ extensions, resolve: () => 1 }) }))
+      builder.subscriptionFields((t) => ({
+        added: t.field({
+          type: [kind === 'itself' ? Item : Any],
+          extensions,
+          subscribe: async function* () {},
+          resolve: () => [],
+        }),
+      }))
+    }
+    expect(() => createSchema([{ addToSchema }])).toThrow('Item.name: fields of events have no arguments.')
+  },
+)

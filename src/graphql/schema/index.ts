@@ -1,4 +1,5 @@
-import { getNamedType, type GraphQLSchema, isObjectType, lexicographicSortSchema, printSchema } from 'graphql'
+import { getNamedType, type GraphQLSchema, isAbstractType, isObjectType } from 'graphql'
+import { lexicographicSortSchema, printSchema } from 'graphql'
 import { type AddToSchema, createBuilder } from './builder.ts'
 import { addPageInfo } from './connection.ts'
 
@@ -36,9 +37,10 @@ function requireSharedEvents(schema: GraphQLSchema): void {
   const roots = Object.values(schema.getSubscriptionType()?.getFields() ?? {})
   const types = new Set(roots.map(({ type }) => getNamedType(type)))
   for (const type of types) {
+    if (isAbstractType(type)) schema.getPossibleTypes(type).forEach((one) => types.add(one)) // the loop visits these, too
     for (const field of isObjectType(type) ? Object.values(type.getFields()) : []) {
       if (field.args.length > 0) throw new Error(`${type.name}.${field.name}: fields of events have no arguments.`)
-      types.add(getNamedType(field.type)) // the loop visits it, too
+      types.add(getNamedType(field.type))
     }
   }
 }
