@@ -50,6 +50,18 @@ test('identical queries at once share an execution, and hooks run for each: what
   expect(executed.sort()).toEqual(ids)
 })
 
+test('what a plugin adds to the errors of a shared execution is its own', async ({ service }) => {
+  const plugin: Plugin = {
+    onExecutionResult({ result }) {
+      if (result && 'errors' in result) (result.errors as GraphQLError[]).push(new GraphQLError('added'))
+    },
+  }
+  const peer = await service.startPeer({ plugins: [plugin] })
+  const send = async () => (await peer.postGraphQL({ query: '{ pet(id: 77) { id } }' })).json()
+  for (const body of await Promise.all([send(), send(), send()]))
+    expect(body).toMatchObject({ errors: [expect.anything(), expect.anything()] })
+})
+
 test('a plugin may answer for the service, or reject a request, before anything is executed', async ({ service }) => {
   const plugin: Plugin = {
     onParams({ params, setResult }) {

@@ -57,7 +57,9 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
         const shared = await outcome
         extendContext({ shared })
         const { result } = shared
-        return isCopied ? { ...result, data: structuredClone(result.data ?? null) } : result
+        if (!isCopied) return result
+        const errors = result.errors && { errors: [...result.errors] }
+        return { ...result, ...errors, data: structuredClone(result.data ?? null) }
       })
     },
   }
