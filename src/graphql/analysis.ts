@@ -4,7 +4,6 @@ import { getArgumentValues, GraphQLError, type GraphQLField, type GraphQLSchema,
 import { isObjectType, Kind, OperationTypeNode, SchemaMetaFieldDef, TypeInfo, TypeMetaFieldDef } from 'graphql'
 import { visit, visitWithTypeInfo } from 'graphql'
 import { lazyFor } from '../lazy.ts'
-import type { DocumentStats } from './plugins/document-limits.ts'
 
 const INTROSPECTION_FIELDS = new Set([SchemaMetaFieldDef.name, TypeMetaFieldDef.name])
 
@@ -14,20 +13,13 @@ const INTROSPECTION_COST = 10
 /** @param variables coerced @returns points */
 type Cost = (variables: Record<string, unknown>) => number
 
-/** The type of a selection set; undefined where the document does not match the schema. */
-type Parent = ReturnType<TypeInfo['getParentType']>
-
 export type Analyze = (document: DocumentNode) => ReturnType<typeof analyze>
-
-type Field = GraphQLField<unknown, unknown>
-
-type Fragments = Record<string, FragmentDefinitionNode>
 
 /**
  * The fragments by name of a document that may be invalid. A spread may have the name of a member that objects inherit,
  * such as `constructor`, so the result inherits nothing.
  */
-export const fragmentsOf = lazyFor(({ definitions }: DocumentNode): Fragments => {
+export const fragmentsOf = lazyFor(({ definitions }: DocumentNode): Record<string, FragmentDefinitionNode> => {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
   return Object.assign(Object.create(null), Object.fromEntries(fragments.map((one) => [one.name.value, one])))
 })
@@ -46,13 +38,32 @@ export function createAnalyze(schema: GraphQLSchema): Analyze {
 function analyze(schema: GraphQLSchema, document: DocumentNode) {
   const { definitions, loc } = document
   const executable = definitions.filter((definition) => 'selectionSet' in definition)
-  const totalsOf = createTotalsOf(schema, fragmentsOf(document))
+  const fragments = fragmentsOf(document)
+  const known = new Map<ExecutableDefinitionNode, Totals>()
+
+  /** Sums up a definition with its fragments expanded. Visits each fragment once. */
+  function totalsOf(definition: ExecutableDefinitionNode): Totals {
+    const earlier = known.get(definition)
+    if (earlier) return earlier
+    const totals = emptyTotals()
+    known.set(definition, totals) // before the visit, which ends for fragments in a cycle, too
+    const types = new TypeInfo(schema)
+    const enter = (node: SelectionNode) => {
+      totals.selections++
+      if (node.kind === Kind.FIELD) addField(totals, node, types, schema)
+      const fragment = node.kind === Kind.FRAGMENT_SPREAD && fragments[node.name.value]
+      if (fragment) addFragment(totals, totalsOf(fragment))
+    }
+    visit(definition, visitWithTypeInfo(types, { Field: enter, FragmentSpread: enter, InlineFragment: enter }))
+    return totals
+  }
+
   const all = executable.map(totalsOf)
   const largest = (name: 'aliases' | 'aliasLength' | 'introspectionAliases' | 'selections') =>
     Math.max(...all.map((one) => one[name]))
   const text = loc?.source.body ?? ''
   const subscribes = executable.some((one) => 'operation' in one && one.operation === OperationTypeNode.SUBSCRIPTION)
-  const stats: DocumentStats = {
+  return {
     lines: text.split(/\r\n|[\n\r]/).length,
     variables: Math.max(...executable.map(({ variableDefinitions = [] }) => variableDefinitions.length)),
     aliases: largest('aliases'),
@@ -60,9 +71,6 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
     aliasLength: largest('aliasLength'),
     selections: largest('selections'),
     subscriptionLength: subscribes ? text.length : 0,
-  }
-  return {
-    ...stats,
     /** Whether the document selects `__schema` or `__type`. */
     introspects: all.some(({ introspects }) => introspects),
     /**
@@ -79,28 +87,6 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
   }
 }
 
-/** @returns a function that sums up a definition with its fragments expanded. It visits each fragment once */
-function createTotalsOf(schema: GraphQLSchema, fragments: Fragments) {
-  const known = new Map<ExecutableDefinitionNode, Totals>()
-
-  return function totalsOf(definition: ExecutableDefinitionNode): Totals {
-    const earlier = known.get(definition)
-    if (earlier) return earlier
-    const totals = emptyTotals()
-    known.set(definition, totals) // before the visit, which ends for fragments in a cycle, too
-    const types = new TypeInfo(schema)
-    const enter = (node: SelectionNode) => {
-      const parent = types.getParentType()
-      totals.selections++
-      if (node.kind === Kind.FIELD) addField(totals, node, parent, schema)
-      const fragment = node.kind === Kind.FRAGMENT_SPREAD && fragments[node.name.value]
-      if (fragment) addFragment(totals, totalsOf(fragment))
-    }
-    visit(definition, visitWithTypeInfo(types, { Field: enter, FragmentSpread: enter, InlineFragment: enter }))
-    return totals
-  }
-}
-
 function emptyTotals() {
   const costs: Cost[] = []
   const cost: Cost = (variables) => costs.reduce((sum, one) => sum + one(variables), 0)
@@ -110,11 +96,15 @@ function emptyTotals() {
 
 type Totals = ReturnType<typeof emptyTotals>
 
-function addField(totals: Totals, node: FieldNode, parent: Parent, schema: GraphQLSchema): void {
+/** Counts a field. Of an interface, it has the scopes of all types that implement it, and the largest of their costs. */
+function addField(totals: Totals, node: FieldNode, info: TypeInfo, schema: GraphQLSchema): void {
   const introspects = INTROSPECTION_FIELDS.has(node.name.value)
-  const fields = fieldsOf(node, parent, schema)
+  const parent = info.getParentType() // undefined where the document does not match the schema
+  const types = isAbstractType(parent) ? schema.getPossibleTypes(parent) : [parent].filter(isObjectType)
+  const fields = types.flatMap((type) => type.getFields()[node.name.value] ?? [])
+  const cost: Cost = (variables) => Math.max(0, ...fields.map((field) => declaredCostOf(field, node, variables)))
   totals.introspects ||= introspects
-  totals.costs.push(introspects ? () => INTROSPECTION_COST : costOfField(node, fields))
+  totals.costs.push(introspects ? () => INTROSPECTION_COST : cost)
   for (const { extensions } of fields) if (extensions.scope) totals.scopes.add(extensions.scope)
   if (!node.alias) return
   totals.aliases++
@@ -130,19 +120,7 @@ function addFragment(totals: Totals, fragment: Totals): void {
   for (const scope of fragment.scopes) totals.scopes.add(scope)
 }
 
-/** The definitions of a selected field: of an interface, one for each type that implements it. */
-function fieldsOf(node: FieldNode, parent: Parent, schema: GraphQLSchema): Field[] {
-  const types = isAbstractType(parent) ? schema.getPossibleTypes(parent) : [parent].filter(isObjectType)
-  return types.flatMap((type) => type.getFields()[node.name.value] ?? [])
-}
-
-/** The cost of a field of an interface is the largest of the types that implement it. */
-const costOfField =
-  (node: FieldNode, fields: Field[]): Cost =>
-  (variables) =>
-    Math.max(0, ...fields.map((field) => declaredCostOf(field, node, variables)))
-
-function declaredCostOf(field: Field, node: FieldNode, variables: Record<string, unknown>): number {
+function declaredCostOf(field: GraphQLField<unknown, unknown>, node: FieldNode, variables: Record<string, unknown>) {
   const { cost = 0 } = field.extensions
   if (typeof cost === 'number') return cost
   try {

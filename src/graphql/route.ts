@@ -17,19 +17,15 @@ export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencie
   const { observe, turns } = dependencies
   const execute = createPipeline(schema, dependencies)
 
-  function formatOutcome({ cost, dataJson, result }: Outcome, req: Request): string {
+  function send({ cost, dataJson, result }: Outcome, req: Request, res: Response, mediaType: string): void {
     const formatted = result.errors?.map((error) => toGraphQLError(error, undefined, observe, req))
     const members = formatted ? `"errors":${JSON.stringify(formatted)},` : ''
     const all = req.headers['graphql-cost'] === undefined ? result.extensions : { ...result.extensions, cost }
     const extensions = all ? `,"extensions":${JSON.stringify(all)}` : ''
-    return `{${members}"data":${dataJson()}${extensions}}`
-  }
-
-  function send(outcome: Outcome, req: Request, res: Response, mediaType: string): void {
-    const json = formatOutcome(outcome, req)
+    const json = `{${members}"data":${dataJson()}${extensions}}`
     // Errors are not cached: many of them are temporary. Only queries come by GET.
-    if (req.method === 'POST' || outcome.result.errors || mediaType === 'text/event-stream')
-      return sendResult(res, json, mediaType, outcome.result.errors !== undefined)
+    if (req.method === 'POST' || result.errors || mediaType === 'text/event-stream')
+      return sendResult(res, json, mediaType, result.errors !== undefined)
     res.vary('Accept').vary('GraphQL-Cost')
     sendCacheable(req, res, toCacheable(json, mediaType), mediaType)
   }

@@ -20,13 +20,7 @@ const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
 const TOKEN_BYTES = 200
 
 /** A request that was executed. */
-export interface Outcome {
-  result: ExecutionResult
-  /** Its `data` as JSON, formatted once for all requests that share it. */
-  dataJson(): string
-  /** Undefined when another plugin has set the result before the execution. */
-  cost: PipelineContext['cost']
-}
+export type Outcome = Exclude<Awaited<ReturnType<ReturnType<typeof createPipeline>>>, Subscription>
 
 /** @returns a function that executes a request by Yoga's pipeline, not its Fetch layer (decision 7). It throws ApiError */
 export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDependencies) {
@@ -53,7 +47,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     ],
   })
 
-  return async (params: RequestParams, req: Request, res: Response): Promise<Outcome | Subscription> => {
+  return async (params: RequestParams, req: Request, res: Response) => {
     const ofRequest = { services, caller: callerOf(req), deadline: req.deadline, req, res }
     const context = ofRequest as PipelineContext // plugins set the rest
     const request = new FetchRequest(req) as unknown as globalThis.Request // has all that the pipeline reads
@@ -63,7 +57,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     const single = result as ExecutionResult // nothing is streamed in it
     const { data } = single
     if (data === undefined) throw toRequestError(single)
-    const { cost, shared } = context
+    const { cost, shared } = context // there is no cost if another plugin has set the result before the execution
     const dataJson = () => (shared?.result.data === data ? shared.dataJson() : JSON.stringify(data))
     return { result: single, cost, dataJson }
   }

@@ -41,8 +41,7 @@ interface Slot {
 export function useExecutor(schema: GraphQLSchema): Plugin {
   if (Object.values(schema.getTypeMap()).some(isAbstractType)) return {}
   return {
-    onExecute({ context, setExecuteFn }) {
-      const { operation } = context
+    onExecute({ context: { operation }, setExecuteFn }) {
       setExecuteFn(({ document, variableValues: variables, contextValue }) =>
         new Execution(schema, { document, operation, variables }, contextValue).run(),
       )
@@ -114,7 +113,8 @@ export class Execution {
     try {
       const args = definition.args.length > 0 ? getArgumentValues(definition, node, this.#request.variables) : {}
       const value = (definition.resolve ?? defaultFieldResolver)(source, args, this.#context, info)
-      if (!isThenable(value)) return this.#complete(value, field, slot)
+      // A promise may be of any class: Prisma's are no instances of Promise.
+      if (typeof value !== 'object' || value === null || !('then' in value)) return this.#complete(value, field, slot)
       values[name] = undefined // keeps the order of the document
       const complete = (resolved: unknown) => this.#complete(resolved, field, slot)
       this.#pending.push(Promise.resolve(value).then(complete, (error: unknown) => this.#fail(error, slot, nodes)))
@@ -173,9 +173,4 @@ export class Execution {
       nulled.values[nulled.key] = null // so that #completeList of a list on the way stops
     }
   }
-}
-
-/** Whether a value is a promise, of any class: Prisma's are no instances of Promise. */
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

@@ -1,7 +1,6 @@
 import { getOperationAST, GraphQLError, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
 import { requireScope } from '../../auth/authenticate.ts'
 import { ApiError } from '../../errors.ts'
-import { lazyFor } from '../../lazy.ts'
 import { toLoggedName } from '../../telemetry/logger.ts'
 import type { Analyze } from '../analysis.ts'
 import type { Plugin } from '../context.ts'
@@ -9,10 +8,6 @@ import { requireTransport } from '../subscription/transports.ts'
 
 /** Before the validation, selects the operation, and checks its method, its scopes and the transport of a subscription. */
 export function useOperation(analyze: Analyze): Plugin {
-  const describe = lazyFor(({ operation, name }: OperationDefinitionNode) => ({
-    type: operation,
-    name: name && toLoggedName(name.value),
-  }))
   return {
     onParse({ context }) {
       return ({ extendContext, result: document }) => {
@@ -20,7 +15,8 @@ export function useOperation(analyze: Analyze): Plugin {
         const { params, req } = context
         const operation = getOperationAST(document, params.operationName)
         if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
-        req.operation = { ...describe(operation) } // a copy, because a stream changes it
+        const name = operation.name && toLoggedName(operation.name.value)
+        req.operation = { type: operation.operation, name } // a stream changes it
         requireMethod(req.method, operation)
         requireScope(req, ...analyze(document).scopesOf(operation))
         if (operation.operation === OperationTypeNode.SUBSCRIPTION) requireTransport(req)

@@ -28,13 +28,9 @@ export async function readManifest(file: string): Promise<ReadonlyMap<string, st
     if (wrong) throw new Error(`${wrong[0]} is not the SHA-256 of its document`)
     return new Map(documents)
   } catch (cause) {
-    throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${explainManifest(cause)}`, { cause })
+    const problem = cause instanceof z.ZodError ? 'is not an object from SHA-256 to document' : (cause as Error).message
+    throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${problem}`, { cause })
   }
-}
-
-function explainManifest(error: unknown): string {
-  if (error instanceof z.ZodError) return 'is not an object from SHA-256 to document'
-  return error instanceof SyntaxError ? 'is not JSON' : (error as Error).message // ours, or of node:fs
 }
 
 /** Replaces the id of a document by its text. @param trusted if undefined, ids are ignored */
@@ -51,10 +47,8 @@ export function useTrustedDocuments(trusted: TrustedDocuments | undefined): Plug
   }
 }
 
-type DocumentParams = Pick<RequestParams, 'query' | 'documentId'>
-
 /** The document of a request. In mode `allow`, a document that is sent with its hash need not be trusted. */
-function resolveDocument(trusted: TrustedDocuments | undefined, { query, documentId: id }: DocumentParams): string {
+function resolveDocument(trusted: TrustedDocuments | undefined, { query, documentId: id }: RequestParams): string {
   if (id != null && trusted) {
     const textHash = withoutPrefix(id)
     if (trusted.mode === 'allow' && query != null) {

@@ -1,7 +1,6 @@
 import { getNamedType, type GraphQLObjectType, type GraphQLResolveInfo } from 'graphql'
 import { collectSubfields } from 'graphql/execution/collectFields.js'
 import { lazy } from '../../lazy.ts'
-import type { PageRequest } from '../../store/lists.ts'
 import type { Item, Resource } from '../../store/resource.ts'
 import { createListArguments, createToInput } from './arguments.ts'
 import type { GraphQLContext } from './builder.ts'
@@ -10,34 +9,29 @@ import type { Connection, Edge } from './connection.ts'
 export function resolveList<R extends Resource>(resource: R) {
   const { filterKey, toCursor, toPageRequest } = createListArguments(resource)
 
-  async function readPage({ services, deadline }: GraphQLContext, query: PageRequest<R>) {
-    const { newerThan } = query
-    const { list, feed } = services.of(resource)
-    const page = await deadline.run(() => list(query))
-    const filter = filterKey(query)
-    // A page after a cursor that is too new begins at the newest item. One before it would miss items after a restore.
-    if (newerThan && !page.items.length) await deadline.run(() => feed.requireAssigned(newerThan, 'before', 'highest'))
-    return {
-      edges: page.items.map((node) => ({ node, cursor: () => toCursor(node.id, filter) })),
-      hasNextPage: query.backward ? newerThan !== undefined : page.hasMore,
-      hasPreviousPage: query.backward ? page.hasMore : query.olderThan !== undefined,
-    }
-  }
-
   return (_root: unknown, args: object, context: GraphQLContext, info: GraphQLResolveInfo): Connection<Item<R>> => {
     const query = toPageRequest(args)
+    const { backward, newerThan, olderThan } = query
+    const filter = filterKey(query)
     const { services, deadline } = context
-    const { count, feed } = services.of(resource)
+    const { list, count, feed } = services.of(resource)
     const settledId = lazy(() => deadline.run(() => feed.settledId()))
     return {
       page: lazy(async () => {
         // `liveCursor` is read before the page, so that no item is between them. The field itself reports its error.
         const onPrimary = selectsField(info, 'liveCursor')
         if (onPrimary) await settledId().catch(() => {})
-        return readPage(context, { ...query, onPrimary })
+        const { items, hasMore } = await deadline.run(() => list({ ...query, onPrimary }))
+        // A page after a too new cursor begins at the newest item. One before it would miss items after a restore.
+        if (newerThan && !items.length) await deadline.run(() => feed.requireAssigned(newerThan, 'before', 'highest'))
+        return {
+          edges: items.map((node) => ({ node, cursor: () => toCursor(node.id, filter) })),
+          hasNextPage: backward ? newerThan !== undefined : hasMore,
+          hasPreviousPage: backward ? hasMore : olderThan !== undefined,
+        }
       }),
       count: lazy(() => deadline.run(() => count(query))),
-      liveCursor: async () => toCursor(await settledId(), filterKey(query)),
+      liveCursor: async () => toCursor(await settledId(), filter),
     }
   }
 }

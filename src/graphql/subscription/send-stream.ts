@@ -52,22 +52,18 @@ export async function sendStream(
   } catch (error) {
     if (!stream.signal.aborted) failure = toApiError(error)
     stream.end('error')
-  } finally {
-    clearInterval(heartbeat)
   }
+  clearInterval(heartbeat)
   if (failure && failure.code !== 'INVALID_ARGUMENT') recordError(observe, failure, req)
   if (res.destroyed) return
   closeWhenIdle(req, res, limits.writeTimeoutMs) // a stream counts as open until the client has taken its end
   // Clients reconnect unless they get `complete`. It is sent only to clients that cannot continue.
-  if (stream.endReason === 'unauthenticated')
-    res.end(lastResult(noLongerValidError(callerOf(req))) + transport.complete)
-  else if (stream.endReason === 'unverified') res.end(lastResult(notVerifiedError))
-  else if (failure?.code === 'INVALID_ARGUMENT') res.end(lastResult(failure) + transport.complete)
+  const endWith = (error: ApiError, complete = transport.complete) =>
+    res.end(transport.result(JSON.stringify({ errors: toErrors(error, observe, req) })) + complete)
+  if (stream.endReason === 'unauthenticated') endWith(noLongerValidError(callerOf(req)))
+  else if (stream.endReason === 'unverified') endWith(notVerifiedError, '')
+  else if (failure?.code === 'INVALID_ARGUMENT') endWith(failure)
   else res.end()
-
-  function lastResult(error: ApiError): string {
-    return transport.result(JSON.stringify({ errors: toErrors(error, observe, req) }))
-  }
 }
 
 function beginStream(res: Response, { contentType }: Transport): void {
