@@ -92,8 +92,11 @@ export function createApp(deps: AppDependencies): Express {
   addAssetRoutes(app)
   addDocsRoutes(app, apis, config)
   // Code generators read the schema here, without a key and without introspection.
-  const schemaText = staticText('text/plain', () => printedSchema(schema))
-  addReadRoute(app, '/schema.graphql', schemaText)
+  addReadRoute(
+    app,
+    '/schema.graphql',
+    staticText('text/plain', () => printedSchema(schema)),
+  )
   return app.use(notFound, errorHandler(observe))
 }
 

@@ -50,7 +50,7 @@ function receiveSignal(): Promise<string> {
 
 /** Opens the database, builds the service, listens and prints the banner. @returns a function that shuts all of it down */
 async function start({ config, env, log, limits }: InstanceOptions, wait: LockOptions): Promise<() => Promise<void>> {
-  const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file } = config
+  const { TRUSTED_DOCUMENTS: mode, TRUSTED_DOCUMENTS_FILE: file, PORT, HOST } = config
   const trusted = mode === 'off' || !file ? undefined : { mode, byHash: await readManifest(file) }
   const databaseServer = await resolveDatabaseServer(config, () =>
     log.error('the embedded PostgreSQL has stopped: start the service again'),
@@ -69,10 +69,11 @@ async function start({ config, env, log, limits }: InstanceOptions, wait: LockOp
     const devKey = embedded ? await prepareDevelopmentDatabase(url, service, config, wait) : undefined
     // Prisma's first query takes 100 ms of CPU time, so it runs before traffic arrives. Its failure does not matter.
     if (!devKey) await service.database.prisma.apiKey.findFirst({ select: { id: true } }).catch(() => undefined)
-    const port = await service.start({ port: config.PORT, host: config.HOST }).catch((error: Error) => {
-      throw toListenError(error, config)
+    const port = await service.start({ port: PORT, host: HOST }).catch((error: NodeJS.ErrnoException) => {
+      const inUse = 'the port is in use: set another one, or stop the process that uses it'
+      throw new OperatorError(`PORT ${PORT}, HOST ${HOST}: ${error.code === 'EADDRINUSE' ? inUse : error.message}`)
     })
-    log.info({ port, host: config.HOST }, 'listening')
+    log.info({ port, host: HOST }, 'listening')
     if (devKey || process.stdout.isTTY) console.log(startupBanner(port, devKey, config))
     if (config.MIGRATE_ON_START && !embedded) void migrateWhenReachable(url, log, wait)
     return () => stop(config.DRAIN_DELAY_MS, config.DRAIN_TIMEOUT_MS)
@@ -80,11 +81,6 @@ async function start({ config, env, log, limits }: InstanceOptions, wait: LockOp
     await stop(0, 0)
     throw error
   }
-}
-
-function toListenError(error: NodeJS.ErrnoException, { HOST, PORT }: Config): OperatorError {
-  const inUse = 'the port is in use: set another one, or stop the process that uses it'
-  return new OperatorError(`PORT ${PORT}, HOST ${HOST}: ${error.code === 'EADDRINUSE' ? inUse : error.message}`)
 }
 
 function startupBanner(port: number, devKey: string | undefined, { DATA_DIR, TRUSTED_DOCUMENTS }: Config): string {

@@ -105,12 +105,7 @@ async function start(bin: string, cluster: string, settings: string[]): Promise<
   const all = [`port=${await freePort()}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings]
   const options = all.map((setting) => `-c ${setting}`).join(' ')
   const args = ['start', '-w', '-s', '-D', cluster, '-l', `${cluster}.log`, '-o', options]
-  try {
-    await runAsOwner(join(bin, 'pg_ctl'), args, cluster)
-    return undefined
-  } catch (error) {
-    return explainFailure(error)
-  }
+  return runAsOwner(join(bin, 'pg_ctl'), args, cluster).then(() => undefined, explainFailure)
 }
 
 /** The URL of the server, from its pid file, which remains when the server was killed. */

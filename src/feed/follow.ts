@@ -38,17 +38,11 @@ interface FollowDependencies<R extends Resource> {
   onError(error: unknown): void
 }
 
-interface FollowPage<R extends Resource> {
-  items: Item<R>[]
-  /** All matching items up to this id are on this page or on earlier ones. */
-  end: bigint
-}
-
 /** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
 export function createFollow<R extends Resource>(resource: R, { list, listen, state, onError }: FollowDependencies<R>) {
   const takeTurn = createRoundRobin()
 
-  async function readPage(recent: RecentItems<R>, position: bigint, filter: Filter<R>): Promise<FollowPage<R>> {
+  async function readPage(recent: RecentItems<R>, position: bigint, filter: Filter<R>) {
     const { end } = recent
     const kept = recent.after(position, PAGE_ITEMS)
     if (kept) return { items: kept.filter((item) => matches(resource, item, filter)), end: endOf(kept, end) }
@@ -69,7 +63,7 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
       rejectTurn(signal.reason)
     })
 
-    async function read(recent: RecentItems<R>, position: bigint): Promise<FollowPage<R>> {
+    async function read(recent: RecentItems<R>, position: bigint) {
       if (isNear(recent, position)) return readPage(recent, position, filter)
       const turn = takeTurn(clientId, async () => {
         signal.throwIfAborted()

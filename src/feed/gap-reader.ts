@@ -39,7 +39,6 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
     const isComplete = firstGap < 0 && rows.length < READ_SIZE // no gap is left, even if `gap.newest` was deleted
     if (gap && (isComplete || gap.newest <= recent.end)) gap = undefined
     if (firstGap < 0) return isComplete ? POLL_MS : 0
-
     if (gap) gap.wait.update(await readWriters())
     else {
       gapWaits++
@@ -54,11 +53,10 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
   }
 
   async function readThrough(recent: RecentItems<R>, newest: bigint): Promise<void> {
-    let rows: Item<R>[]
-    do {
-      rows = await readBetween(recent.end, newest)
+    while (recent.end < newest) {
+      const rows = await readBetween(recent.end, newest)
       recent.append(rows, rows.length < READ_SIZE ? newest : undefined)
-    } while (rows.length === READ_SIZE)
+    }
   }
 
   /** @returns the last items up to a settled id, so that there are some to compare after a failed read */
@@ -71,20 +69,15 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
   return {
     begin,
     read,
-    isCurrent: (recent?: RecentItems<R>) => isCurrent(readBetween, recent),
+    /** Whether the table still has the newest items that were read: a database that went back has other items, or none. */
+    async isCurrent(recent?: RecentItems<R>): Promise<boolean> {
+      const newest = recent?.newest(READ_SIZE) ?? []
+      if (!recent || !newest[0]) return true
+      return isDeepStrictEqual(await readBetween(newest[0].id - 1n, recent.end), newest)
+    },
     reset: () => void (gap = undefined),
     gapWaits: () => gapWaits,
     /** For how long items that are visible have been held back because of a gap, in milliseconds. */
     lagMs: () => (gap ? performance.now() - gap.sinceMs : 0),
   }
-}
-
-/** Whether the table still has the newest items that were read: a database that went back has other items, or none. */
-async function isCurrent<R extends Resource>(
-  readBetween: (after: bigint, end: bigint) => Promise<Item<R>[]>,
-  recent?: RecentItems<R>,
-): Promise<boolean> {
-  const newest = recent?.newest(READ_SIZE) ?? []
-  if (!recent || !newest[0]) return true
-  return isDeepStrictEqual(await readBetween(newest[0].id - 1n, recent.end), newest)
 }

@@ -46,13 +46,10 @@ export class Deadline {
    * Awaits a database operation. Does not start it after the deadline.
    * @throws ApiError UNAVAILABLE at the deadline, or DEADLINE_EXCEEDED where the operation may have written something
    */
-  async run<T>(operation: () => Promise<T>, options?: { mayHaveExecuted?: boolean }): Promise<T> {
+  async run<T>(operation: () => Promise<T>, { mayHaveExecuted = false } = {}): Promise<T> {
     if (this.#waiting++ === 0) this.#waitingSinceMs = performance.now()
     try {
-      return await this.#withTimeout(
-        operation,
-        options?.mayHaveExecuted ? outcomeUnknownError : databaseUnavailableError,
-      )
+      return await this.#withTimeout(operation, mayHaveExecuted ? outcomeUnknownError : databaseUnavailableError)
     } finally {
       if (--this.#waiting === 0) this.#databaseMs += performance.now() - this.#waitingSinceMs
     }

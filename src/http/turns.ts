@@ -117,23 +117,19 @@ export class Turns {
     setImmediate(() => this.#beginTurn())
   }
 
+  /** Begins waiting requests, oldest first. It skips those that have waited too long, and rejects some of them. */
   #beginTurn(): void {
     this.#isScheduled = false
     for (const [clientId, client] of this.#clients) {
       if (client.waiters.size === 0) this.#clients.delete(clientId)
       client.usedMs = 0
-      this.#beginWaiting(client)
+      let rejections = 0
+      for (const waiter of client.waiters) {
+        if (client.usedMs >= TURN_MS) break
+        if (!waiter.isLate()) waiter.begin()
+        else if (rejections++ < REJECTIONS_IN_TURN) waiter.reject()
+      }
+      if (client.waiters.size > 0) this.#schedule()
     }
-  }
-
-  /** Begins waiting requests, oldest first. It skips those that have waited too long, and rejects some of them. */
-  #beginWaiting(client: Client): void {
-    let rejections = 0
-    for (const waiter of client.waiters) {
-      if (client.usedMs >= TURN_MS) break
-      if (!waiter.isLate()) waiter.begin()
-      else if (rejections++ < REJECTIONS_IN_TURN) waiter.reject()
-    }
-    if (client.waiters.size > 0) this.#schedule()
   }
 }

@@ -41,15 +41,7 @@ function insertAll(resource: Resource): string {
 }
 
 /** A row of insertAll: what PostgreSQL adds to a created item, or the number (from 1) of an input that refers to no row. */
-interface InsertRow extends Record<string, unknown> {
-  id: bigint | null
-  absent_n?: bigint | null
-  absent_members?: string[]
-}
-
-function isCreated(row: InsertRow): row is InsertRow & { id: bigint } {
-  return row.id !== null
-}
+type InsertRow = Record<string, unknown> & ({ id: bigint } | { id: null; absent_n: bigint; absent_members: string[] })
 
 /** @returns a function that resolves to the item, or to why nothing was inserted */
 export function createInsertQuery<R extends Resource>(resource: R, { batch }: Statements) {
@@ -61,10 +53,10 @@ export function createInsertQuery<R extends Resource>(resource: R, { batch }: St
       // After a trigger that skips a row, ids would be given to the wrong items.
       if (rows.length !== inputs.length) throw new Error(`INSERT returned ${rows.length} of ${inputs.length} ids`)
       const absent = new Map(
-        rows.flatMap(({ absent_n: n, absent_members: members }) => (n && members ? [[Number(n) - 1, members]] : [])),
+        rows.flatMap((row) => (row.id === null ? [[Number(row.absent_n) - 1, row.absent_members]] : [])),
       )
       // The ids were drawn in the order of arrival; nothing promises that RETURNING keeps this order.
-      const created = rows.filter(isCreated).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+      const created = rows.flatMap((row) => (row.id === null ? [] : [row])).toSorted((a, b) => (a.id < b.id ? -1 : 1))
       return inputs.map((input, n) => {
         const members = absent.get(n)
         if (members) return absentFields(resource, members)
