@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import {
   databaseFailure,
+  isCanceled,
   isIdTaken,
   isLockTimeout,
   isSchemaOutdated,
-  isTimeout,
   permissionDenied,
 } from './database/failures.ts'
 
@@ -93,9 +93,11 @@ export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): Ap
   return new ApiError('INTERNAL', 'Internal server error.', { cause: error })
 }
 
+const NO_ANSWER = 'The database did not answer in time'
+
 /** Why a database that is available has not executed a statement; undefined for all other errors. */
 function refusalOf(error: unknown): string | undefined {
-  if (isTimeout(error)) return 'The database did not answer in time'
+  if (isCanceled(error)) return NO_ANSWER
   if (isLockTimeout(error)) return 'A lock in the database was not released in time'
   if (isSchemaOutdated(error)) return 'The database schema is out of date'
   if (permissionDenied(error)) return 'The service lacks a right in the database'
@@ -107,6 +109,11 @@ function refusalOf(error: unknown): string | undefined {
 export function databaseUnavailableError(cause: unknown): ApiError {
   const reason = refusalOf(cause) ?? 'The database is not available'
   return new ApiError('UNAVAILABLE', `${reason}. Nothing was changed.`, { cause })
+}
+
+/** A read, or a write that was not sent, has waited for the database until the deadline of its request. */
+export function noAnswerError(cause: unknown): ApiError {
+  return new ApiError('UNAVAILABLE', `${NO_ANSWER}. Nothing was changed.`, { cause })
 }
 
 export function outcomeUnknownError(cause: unknown): ApiError {

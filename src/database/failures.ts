@@ -6,9 +6,6 @@
  */
 type DatabaseFailure = 'not-executed' | 'connection-lost'
 
-/** SQLSTATE of a statement that took longer than `statement_timeout`, or that an administrator cancelled. */
-const QUERY_CANCELED = '57014'
-
 /** No connection could be obtained, so the statement was certainly not sent. */
 export class ConnectionUnavailableError extends Error {
   /** Prisma's adapter passes on the code of an error, not its class. */
@@ -29,11 +26,6 @@ export class UnreplicatedError extends Error {
   constructor() {
     super('The commit may not have been replicated.')
   }
-}
-
-/** A request has waited for the database until its deadline. */
-export class DeadlineError extends Error {
-  readonly code = QUERY_CANCELED
 }
 
 /** The message of an error. An AggregateError, such as for a host with several addresses, has messages in its `errors`. */
@@ -103,8 +95,8 @@ export const isSerializationFailure = (error: unknown) => hasCode(error, ['40001
 /** Whether a statement waited for a lock longer than `lock_timeout`: the database is available. */
 export const isLockTimeout = (error: unknown) => hasCode(error, ['55P03'])
 
-/** Whether the database did not answer in time. */
-export const isTimeout = (error: unknown) => hasCode(error, [QUERY_CANCELED])
+/** Whether a statement took longer than `statement_timeout`, or an administrator cancelled it. */
+export const isCanceled = (error: unknown) => hasCode(error, ['57014'])
 
 /** Whether a table or a column is missing (Prisma's codes, then SQLSTATE), because migrations are pending. */
 export const isSchemaOutdated = (error: unknown) => hasCode(error, ['P2021', 'P2022', '42P01', '42703'])

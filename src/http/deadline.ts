@@ -1,5 +1,4 @@
-import { DeadlineError } from '../database/failures.ts'
-import { databaseUnavailableError, outcomeUnknownError } from '../errors.ts'
+import { noAnswerError, outcomeUnknownError } from '../errors.ts'
 
 /** A request's deadline, and the time that it has spent waiting for the database. All times are in milliseconds. */
 export class Deadline {
@@ -49,7 +48,7 @@ export class Deadline {
   async run<T>(operation: () => Promise<T>, { mayHaveExecuted = false } = {}): Promise<T> {
     if (this.#waiting++ === 0) this.#waitingSinceMs = performance.now()
     try {
-      return await this.#withTimeout(operation, mayHaveExecuted ? outcomeUnknownError : databaseUnavailableError)
+      return await this.#withTimeout(operation, mayHaveExecuted ? outcomeUnknownError : noAnswerError)
     } finally {
       if (--this.#waiting === 0) this.#databaseMs += performance.now() - this.#waitingSinceMs
     }
@@ -59,7 +58,7 @@ export class Deadline {
   async runShared<T extends { databaseMs: number }>(work: () => Promise<T>): Promise<T> {
     const beganAtMs = performance.now()
     try {
-      const result = await this.#withTimeout(work, databaseUnavailableError)
+      const result = await this.#withTimeout(work, noAnswerError)
       this.#databaseMs += result.databaseMs
       return result
     } catch (error) {
@@ -70,12 +69,11 @@ export class Deadline {
 
   async #withTimeout<T>(operation: () => Promise<T>, toError: (cause: Error) => Error): Promise<T> {
     const remainingMs = this.#remainingMs
-    if (remainingMs <= 0)
-      throw databaseUnavailableError(new DeadlineError('deadline passed before the operation started'))
+    if (remainingMs <= 0) throw noAnswerError(new Error('deadline passed before the operation started'))
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<T>((resolve, reject) => {
-        timer = setTimeout(() => reject(toError(new DeadlineError('no response before the deadline'))), remainingMs)
+        timer = setTimeout(() => reject(toError(new Error('no response before the deadline'))), remainingMs)
         operation().then(resolve, reject)
       })
     } finally {
