@@ -37,6 +37,8 @@ export interface PipelineContext extends GraphQLContext {
   resolved?: GraphQLParams
   /** Set by useOperation, which runs before all that follows the parser. */
   operation: OperationDefinitionNode
+  /** Set by useCost: the coerced variables. What coerces them again gets those of `params`, which are as they were sent. */
+  variables: Record<string, unknown>
   /** The cost of the operation, and the largest one that this caller's operations may have, in points. Set by useCost. */
   cost?: { requested: number; limit: number } | undefined
   /** Set by useSharedExecution. */
@@ -45,8 +47,8 @@ export interface PipelineContext extends GraphQLContext {
   subscription?: Subscription
 }
 
-/** An operation of a valid document, and its coerced variables. */
-export interface CoercedOperation {
+/** An operation of a valid document, and its variables. */
+export interface RequestedOperation {
   document: DocumentNode
   operation: OperationDefinitionNode
   variables: Record<string, unknown>

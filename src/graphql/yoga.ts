@@ -52,14 +52,14 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     const context = ofRequest as PipelineContext // plugins set the rest
     const request = new FetchRequest(req) as unknown as globalThis.Request // has all that the pipeline reads
     const yogaParams = params as GraphQLParams // may lack a query, which Yoga rejects
-    const result = await yoga.getResultForParams({ params: yogaParams, request }, context)
+    const outcome = await yoga.getResultForParams({ params: yogaParams, request }, context)
     if (context.subscription) return context.subscription
-    const single = result as ExecutionResult // nothing is streamed in it
-    const { data } = single
-    if (data === undefined) throw toRequestError(single)
+    const result = outcome as ExecutionResult // nothing is streamed in it
+    const { data } = result
+    if (data === undefined) throw toRequestError(result)
     const { cost, shared } = context // there is no cost if another plugin has set the result before the execution
     const dataJson = () => (shared?.result.data === data ? shared.dataJson() : JSON.stringify(data))
-    return { result: single, cost, dataJson }
+    return { result, cost, dataJson }
   }
 }
 

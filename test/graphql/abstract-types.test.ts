@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
-import { buildSchema, execute, type GraphQLObjectType, GraphQLSchema, parse, type GraphQLResolveInfo } from 'graphql'
+import { buildSchema, execute, GraphQLObjectType, GraphQLSchema, parse, type GraphQLResolveInfo } from 'graphql'
+import { GraphQLEnumType, type GraphQLFieldConfig, GraphQLInterfaceType, GraphQLString } from 'graphql'
 import { expect, test } from 'vitest'
 import type { GraphQLDependencies } from '../../src/graphql/context.ts'
 import { createPipeline } from '../../src/graphql/yoga.ts'
@@ -58,6 +59,42 @@ test.for<[query: string, cost: number]>([
     requested,
     limit: 1_000,
   })
+})
+
+test('an enum whose value differs from its name is coerced once, in a query and in a subscription', async () => {
+  const Kind = new GraphQLEnumType({ name: 'Kind', values: { CAT: { value: 7 } } })
+  const got: unknown[] = []
+  const field = (name: string): GraphQLFieldConfig<unknown, unknown> => ({
+    type: GraphQLString,
+    args: { is: { type: Kind } },
+    [name]: (_root: unknown, { is }: { is: unknown }) => got.push(is),
+  })
+  const Node = new GraphQLInterfaceType({ name: 'Node', fields: { id: { type: GraphQLString } } })
+  const pipeline = createPipeline(
+    new GraphQLSchema({
+      types: [Node], // so that Yoga's executor, which coerces variables itself, executes the query
+      query: new GraphQLObjectType({ name: 'Query', fields: { kind: field('resolve') } }),
+      subscription: new GraphQLObjectType({ name: 'Subscription', fields: { kind: field('subscribe') } }),
+    }),
+    { streams: { open: () => new AbortController() } } as unknown as GraphQLDependencies,
+  )
+  const accepts = (types?: string[]) => types?.[0] ?? ['text/event-stream']
+  for (const operation of ['query', 'subscription']) {
+    const query = `${operation} ($is: Kind) { kind(is: $is) }`
+    const caller = { clientId: 1n, scopes: new Set() }
+    const req = {
+      headers: {},
+      headersDistinct: {},
+      accepts,
+      method: 'POST',
+      caller,
+      deadline: new Deadline(60_000),
+      bodyText: query,
+    }
+    const params = { query, variables: { is: 'CAT' } }
+    await pipeline(params, req as unknown as Request, {} as Response).catch(() => {})
+  }
+  expect(got).toEqual([7, 7])
 })
 
 test('a field of an interface needs the scopes of all types that implement it', async () => {

@@ -8,12 +8,15 @@ import { limitExceededError, MAX_COST, ERROR_OPTIONS } from './document-limits.t
 export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: RateLimiter | undefined): Plugin {
   const limit = Math.min(MAX_COST, clientLimiter?.points ?? MAX_COST)
 
-  function consume(args: Pick<ExecutionArgs, 'document' | 'variableValues'>, context: PipelineContext): void {
+  function consume({ args, context }: { args: ExecutionArgs; context: PipelineContext }): void {
     const { variableDefinitions = [] } = context.operation
-    const { coerced, errors } = getVariableValues(schema, variableDefinitions, args.variableValues ?? {}, ERROR_OPTIONS)
+    const values = args.variableValues ?? {}
+    const { coerced, errors } = getVariableValues(schema, variableDefinitions, values, ERROR_OPTIONS)
     if (!coerced) throw new AggregateError(errors)
+    context.variables = coerced
     // The context stays in memory as long as the execution. What the operation does not declare may take a megabyte.
-    context.params.variables = args.variableValues = coerced
+    const names = Object.keys(coerced).filter((name) => Object.hasOwn(values, name))
+    context.params.variables = args.variableValues = Object.fromEntries(names.map((name) => [name, values[name]]))
     context.params.extensions = {}
     const requested = analyze(args.document).costOf(context.operation, coerced)
     if (requested > limit) throw limitExceededError('The cost', requested, limit)
@@ -21,8 +24,5 @@ export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: 
     if (clientLimiter && requested > 1) consumeQuota(clientLimiter, context.req, context.res, requested - 1)
   }
 
-  return {
-    onExecute: ({ args, context }) => consume(args, context),
-    onSubscribe: ({ args, context }) => consume(args, context),
-  }
+  return { onExecute: consume, onSubscribe: consume }
 }

@@ -4,7 +4,7 @@ import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, i
 import { isAbstractType, OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef } from 'graphql'
 import { collectFields, collectSubfields } from 'graphql/execution/collectFields.js'
 import { fragmentsOf } from '../analysis.ts'
-import type { CoercedOperation, Plugin } from '../context.ts'
+import type { RequestedOperation, Plugin } from '../context.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 
 const META_FIELDS = [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef]
@@ -41,8 +41,8 @@ interface Slot {
 export function useExecutor(schema: GraphQLSchema): Plugin {
   if (Object.values(schema.getTypeMap()).some(isAbstractType)) return {}
   return {
-    onExecute({ context: { operation }, setExecuteFn }) {
-      setExecuteFn(({ document, variableValues: variables, contextValue }) =>
+    onExecute({ context: { operation, variables }, setExecuteFn }) {
+      setExecuteFn(({ document, contextValue }) =>
         new Execution(schema, { document, operation, variables }, contextValue).run(),
       )
     },
@@ -55,13 +55,13 @@ export function useExecutor(schema: GraphQLSchema): Plugin {
  */
 export class Execution {
   readonly #schema: GraphQLSchema
-  readonly #request: CoercedOperation
+  readonly #request: RequestedOperation
   readonly #context: GraphQLContext
   readonly #fragments
   readonly #errors: GraphQLError[] = []
   readonly #pending: Promise<void>[] = []
 
-  constructor(schema: GraphQLSchema, request: CoercedOperation, context: GraphQLContext) {
+  constructor(schema: GraphQLSchema, request: RequestedOperation, context: GraphQLContext) {
     this.#schema = schema
     this.#request = request
     this.#context = context

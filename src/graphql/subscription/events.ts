@@ -1,7 +1,7 @@
 import { executeSync, type ExecutionResult, type GraphQLSchema, parse, visit } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import type { Item, Resource } from '../../store/resource.ts'
-import type { CoercedOperation } from '../context.ts'
+import type { RequestedOperation } from '../context.ts'
 import type { Edge } from '../schema/connection.ts'
 import type { Transport } from './transports.ts'
 
@@ -13,7 +13,7 @@ const EVENT_CACHE_MAX_CHARS = 4_000_000
 export type Selection = ReturnType<typeof toSelection>
 
 /** `options` has only the variables of directives. Other variables change no event, since its fields have no arguments. */
-export function toSelection({ document, operation, variables }: CoercedOperation) {
+export function toSelection({ document, operation, variables }: RequestedOperation) {
   const operationName = operation.name?.value
   const ofDirectives = new Set<string>()
   visit(document, {

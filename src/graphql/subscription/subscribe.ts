@@ -4,7 +4,7 @@ import type { Resource } from '../../store/resource.ts'
 import { keyHashOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { callerOf } from '../../http/request.ts'
-import type { CoercedOperation, GraphQLDependencies, Plugin } from '../context.ts'
+import type { RequestedOperation, GraphQLDependencies, Plugin } from '../context.ts'
 import { GraphQLRequestError, toGraphQLError } from '../errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 import type { CreatedEdges } from '../schema/resolvers.ts'
@@ -63,7 +63,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
     }
   }
 
-  return async (request: CoercedOperation, transport: Transport, req: Request, res: Response) => {
+  return async (request: RequestedOperation, transport: Transport, req: Request, res: Response) => {
     const { document, operation, variables } = request
     const selection = toSelection(request)
     const caller = callerOf(req)
@@ -73,7 +73,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
       schema,
       document,
       operationName: operation.name?.value,
-      variableValues: variables, // coerced again, they remain the same
+      variableValues: variables,
       contextValue: { services, caller: undefined, deadline: req.deadline, subscriber } satisfies GraphQLContext,
     })
     if (!(Symbol.asyncIterator in source)) throw causeOf(source, req)
