@@ -28,7 +28,8 @@ export async function readManifest(file: string): Promise<ReadonlyMap<string, st
     if (wrong) throw new Error(`${wrong[0]} is not the SHA-256 of its document`)
     return new Map(documents)
   } catch (cause) {
-    const problem = cause instanceof z.ZodError ? 'is not an object from SHA-256 to document' : (cause as Error).message
+    const isMalformed = cause instanceof z.ZodError || cause instanceof SyntaxError // whose messages have several lines
+    const problem = isMalformed ? 'is not a JSON object from SHA-256 to document' : (cause as Error).message
     throw new OperatorError(`TRUSTED_DOCUMENTS_FILE ${file}: ${problem}`, { cause })
   }
 }
