@@ -92,11 +92,8 @@ export function createApp(deps: AppDependencies): Express {
   addAssetRoutes(app)
   addDocsRoutes(app, apis, config)
   // Code generators read the schema here, without a key and without introspection.
-  addReadRoute(
-    app,
-    '/schema.graphql',
-    staticText('text/plain', () => printedSchema(schema)),
-  )
+  const schemaText = staticText('text/plain', () => printedSchema(schema))
+  addReadRoute(app, '/schema.graphql', schemaText)
   return app.use(notFound, errorHandler(observe))
 }
 

@@ -75,7 +75,7 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
     return {
       /** `next` returns items above this id. The caller sets it to the id of the last item that it has sent. */
       position: after,
-      /** The next items, oldest first, as soon as there are some. @throws the reason of the signal when it is aborted */
+      /** The next items, oldest first, as soon as there are some. @throws when the signal is aborted */
       async next(): Promise<Item<R>[]> {
         for (;;) {
           signal.throwIfAborted()

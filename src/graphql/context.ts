@@ -47,7 +47,7 @@ export interface PipelineContext extends GraphQLContext {
   subscription?: Subscription
 }
 
-/** An operation of a valid document, and its variables. */
+/** An operation of a valid document, and its variables: coerced for the executor, as they were sent for GraphQL.js. */
 export interface RequestedOperation {
   document: DocumentNode
   operation: OperationDefinitionNode

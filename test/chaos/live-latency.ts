@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { atMost, type Defer, exactly, info, type Measurement, onQuietMachine, quantile } from './assertions.ts'
 import { createClient, createPet } from './client.ts'
-import { type TestDatabase } from './cluster.ts'
+import type { TestDatabase } from './cluster.ts'
 import { inDatabase } from '../support/postgres.ts'
 import { PATIENT, startInstance } from './instance.ts'
 import { connectStream } from './stream-client.ts'

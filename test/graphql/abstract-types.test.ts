@@ -92,7 +92,7 @@ test('an enum whose value differs from its name is coerced once, in a query and 
       bodyText: query,
     }
     const params = { query, variables: { is: 'CAT' } }
-    await pipeline(params, req as unknown as Request, {} as Response).catch(() => {})
+    await pipeline(params, req as unknown as Request, {} as Response).catch(() => {}) // there is no source of events
   }
   expect(got).toEqual([7, 7])
 })
