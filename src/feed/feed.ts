@@ -47,6 +47,7 @@ export class Feed<R extends Resource> {
   readonly #followers = new Set<() => void>()
   #state: FeedState<R> = { newestPosition: 0n }
   #loop: Promise<void> | undefined
+  #checking: Promise<unknown> | undefined
   /** Whether the last read failed: since then, the database may have gone back to an older state. */
   #hasFailed = false
   #history = '' // known after the first read
@@ -94,9 +95,11 @@ export class Feed<R extends Resource> {
   /**
    * Reads the state of the sequence and a settled id, unless streams are open: the loop then reads them. A stream that begins
    * while a transaction is open may have to begin after this id. Failures are ignored: that of a probe has its own reason.
+   * Callers share a check that has begun, because many probes may arrive while a transaction is open.
    */
   async check(): Promise<void> {
-    if (!this.#loop) await Promise.allSettled([this.#readSequence(), this.#settled.find()])
+    const check = () => Promise.allSettled([this.#readSequence(), this.#settled.refresh()])
+    if (!this.#loop) await (this.#checking ??= check().finally(() => (this.#checking = undefined)))
   }
 
   /** Reads at once, because this process has added an item. */

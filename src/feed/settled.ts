@@ -37,13 +37,17 @@ async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: nu
 export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs: number) {
   const reads = createWriterReads(resource, run)
   let state: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
+  async function refresh(): Promise<Settled> {
+    const current = state
+    return (current.last = await findSettled(resource, reads, maxWaitMs, current.last))
+  }
   return {
+    /** Remembers a newer settled id. Callers of `find` do not share this one, so a probe does not let them begin earlier. */
+    refresh,
     /** Concurrent callers share the result, because a settled id stays settled. */
     async find(): Promise<bigint> {
       const current = state
-      current.pending ??= findSettled(resource, reads, maxWaitMs, current.last)
-        .then((found) => (current.last = found))
-        .finally(() => (current.pending = undefined))
+      current.pending ??= refresh().finally(() => (current.pending = undefined))
       return (await current.pending).id
     },
     /** @param last a settled id, greater than those before */

@@ -38,6 +38,15 @@ test('an earlier settled id counts while a transaction takes long, but not for a
   await expect(other).rejects.toThrow('has not ended')
 })
 
+test('a settled id that a probe is finding is not that of a later caller', async () => {
+  const { database, settled } = createDatabase()
+  database.writers = ['3/1']
+  const probe = settled.refresh()
+  Object.assign(database, { newest: 110n, writers: [] })
+  expect(await settled.find()).toBe(110n)
+  await probe
+})
+
 test('a settled id that was being found when the earlier ones were forgotten is not remembered', async () => {
   const { database, settled, clock } = createDatabase()
   database.writers = ['3/1']
