@@ -40,6 +40,8 @@ export class Feed<R extends Resource> {
   readonly reader: ReturnType<typeof createGapReader<R>>
   /** The state of the sequence, as it was read last. */
   sequence: SequenceState = { last: 0n, highest: 0n, cacheSize: 1n, history: '' }
+  /** Whether the last read failed: since then, the database may have gone back to an older state. */
+  hasFailed = false
   readonly #resource: R
   readonly #readSequence: ReturnType<typeof createReadSequence>
   readonly #settled: ReturnType<typeof createSettledId>
@@ -48,8 +50,6 @@ export class Feed<R extends Resource> {
   #state: FeedState<R> = { newestPosition: 0n }
   #loop: Promise<void> | undefined
   #checking: Promise<unknown> | undefined
-  /** Whether the last read failed: since then, the database may have gone back to an older state. */
-  #hasFailed = false
   #history = '' // known after the first read
   #waker = new AbortController()
 
@@ -80,7 +80,7 @@ export class Feed<R extends Resource> {
    * this id together miss no item.
    */
   async settledId(): Promise<bigint> {
-    return (this.#hasFailed ? undefined : this.#state.recent?.end) ?? this.#settled.find()
+    return (this.hasFailed ? undefined : this.#state.recent?.end) ?? this.#settled.find()
   }
 
   /**
@@ -124,11 +124,11 @@ export class Feed<R extends Resource> {
     while (this.#followers.size > 0) {
       try {
         if (await this.#wentBack()) this.#forget() // all streams end; new ones have their cursors checked
-        this.#hasFailed = false
+        this.hasFailed = false
         this.#state.recent ??= await this.reader.begin(await this.#settled.find())
         await this.#readUntilCheck(this.#state.recent)
       } catch (error) {
-        this.#hasFailed = true // as in a failover or a restore
+        this.hasFailed = true // as in a failover or a restore
         this.#onError(error)
         this.reader.reset() // a gap from before a restore may be above all ids of the restored state
         await this.#pause(RETRY_MS, MIN_PAUSE_MS)
@@ -139,21 +139,21 @@ export class Feed<R extends Resource> {
   }
 
   #forget(): void {
+    this.hasFailed = false
     this.#state = { newestPosition: 0n }
     this.reader.reset()
   }
 
   /**
-   * Whether the database went back to an older state: its sequence never gave an id that a client has or that the feed has
-   * read, or its items differ from those that the feed has read. Items are compared after a failed read, and when the
-   * history has changed. If the database went back, settled ids are forgotten.
+   * Whether the database went back to an older state: its sequence never gave an id that a client has or the feed has read, or
+   * its items are not those that the feed has read. Items are compared after a failed read, and in another history.
    */
   async #wentBack(): Promise<boolean> {
     const { recent, newestPosition } = this.#state // taken before the read, because a stream may begin meanwhile
     const { last, history } = await this.#readSequence()
     const isOlder = last < newestPosition || last < (recent?.end ?? 0n)
-    const mayBeOlder = this.#hasFailed || history !== this.#history
-    this.#history = history // set before the comparison: if that throws, #hasFailed repeats it
+    const mayBeOlder = this.hasFailed || history !== this.#history
+    this.#history = history // set before the comparison: if that throws, hasFailed repeats it
     if (!isOlder && (!mayBeOlder || (await this.reader.isCurrent(recent)))) return false
     this.#settled.forget()
     return true

@@ -58,6 +58,8 @@ async function run({ writers, faults, writersAfterRestore }: Schedule, world: Wo
   async function isNoticed(): Promise<boolean> {
     const ends = await Promise.all(instances.map(({ feed }) => feed.settledId().catch(() => undefined)))
     const isKnown = (id = database.lastId + 1n) => id <= database.lastId
+    // After a failed read, a settled id is that of the database, while streams may still read what the feed has kept.
+    if (instances.some(({ feed }) => feed.hasFailed)) return false
     return ends.every(isKnown) && clients.every((client) => !client.isReceiving && isKnown(client.position ?? 0n))
   }
 
