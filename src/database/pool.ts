@@ -23,6 +23,13 @@ export type ConnectionSource = Pick<Pool, 'withConnection'>
 
 type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void
 
+declare module 'pg' {
+  interface Pool {
+    /** Of pg-pool 3, whose types lack it. */
+    newClient(waiter: { callback: ConnectCallback }): void
+  }
+}
+
 /**
  * pg's pool that also measures the wait for a connection and reports a failed checkout as ConnectionUnavailableError.
  */
@@ -62,6 +69,15 @@ export class Pool extends pg.Pool {
       return result
     } finally {
       client.release(!succeeded)
+    }
+  }
+
+  /** pg throws if it cannot read a certificate or key that the URL names, and pg-pool does not expect this. */
+  override newClient(waiter: { callback: ConnectCallback }): void {
+    try {
+      super.newClient(waiter)
+    } catch (error) {
+      waiter.callback(error as Error, undefined, () => {}) // node:fs and node:tls throw only Errors
     }
   }
 

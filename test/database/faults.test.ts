@@ -1,5 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect } from 'vitest'
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished } from 'vitest'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { creations } from '../support/creations.ts'
 import { databaseOf, testWithService as test, withClient } from '../support/harness.ts'
@@ -50,8 +52,35 @@ test('idle connections that end are replaced without an error, in every pool', a
   await withClient((client) =>
     client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [databaseOf(service)]),
   )
-  await sleep(500)
+  await waitUntil(() => peer.database.pool.totalCount + peer.database.backgroundPool.totalCount === 0)
   expect(await sendBoth()).toEqual([200, 200])
+})
+
+test('a certificate that cannot be read fails the requests that need a connection, and no later one', async ({
+  service,
+}) => {
+  const folder = await mkdtemp(join(tmpdir(), 'pet-store-certificate-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const [file, away] = [join(folder, 'ca.crt'), join(folder, 'away.crt')]
+  await writeFile(file, '')
+  const DATABASE_URL = `${service.databaseUrl}?sslmode=disable&sslrootcert=${file}`
+  const peer = await service.startPeer({ DATABASE_URL, DATABASE_POOL_SIZE: 1 })
+  await rename(file, away)
+  expect((await peer.send('/v1/pets')).status).toBe(503)
+  await rename(away, file)
+  expect((await peer.send('/v1/pets')).status).toBe(200)
+
+  const { pool } = peer.database
+  await rename(file, away)
+  const fail = () => Promise.reject(new Error('broken')) // its connection is replaced for the next one that waits
+  const results = await Promise.allSettled([fail, async () => {}].map((work) => pool.withConnection(work)))
+  expect(results.map((one) => one.status === 'rejected' && one.reason.message)).toEqual([
+    'broken',
+    expect.stringContaining(file),
+  ])
+  await rename(away, file)
+  expect((await peer.send('/v1/pets')).status).toBe(200)
+  expect(pool.longestWaitMs).toBe(0)
 })
 
 describe('the connection to the database', () => {
