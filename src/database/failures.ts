@@ -37,12 +37,11 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Codes of Prisma, kinds of its adapter's errors (an error of a raw query has nothing else), codes of Node, and SQLSTATE:
- * lock_not_available, read_only_sql_transaction, transaction_timeout, serialization_failure, deadlock_detected,
- * invalid_password, invalid_authorization_specification, invalid_catalog_name, sequence_generator_limit_exceeded.
+ * Codes of ConnectionUnavailableError, Prisma and Node, and SQLSTATE: lock_not_available, read_only_sql_transaction,
+ * transaction_timeout, serialization_failure, deadlock_detected, invalid_password, invalid_authorization_specification,
+ * invalid_catalog_name, sequence_generator_limit_exceeded.
  */
-const NOT_EXECUTED_CODES = toSet(`NOT_CONNECTED P1000 P1001 P1003 P1011 P2034 P2037
-  DatabaseNotReachable TlsConnectionError TooManyConnections AuthenticationFailed DatabaseDoesNotExist
+const NOT_EXECUTED_CODES = toSet(`NOT_CONNECTED P2034
   ECONNREFUSED ENOTFOUND EPIPE EAI_AGAIN
   55P03 25006 25P04 40001 40P01 28P01 28000 3D000 2200H`)
 
@@ -57,9 +56,11 @@ const CODE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/CERT|CRL|SIGNATURE|^INVALID_(CA|PURPOSE)$/, 'not-executed'],
   // Other failures of TLS: the connection may have been open.
   [/^(EPROTO$|ERR_(OSSL|SSL|TLS)_)/, 'connection-lost'],
+  // protocol_violation, the code of all errors of PgBouncer.
+  [/^08P01$/, 'connection-lost'],
 ]
 
-/** Errors that have no code of their own. The first ones are of pg 8 and pg-pool 3. */
+/** Errors that have no code of their own, or one that says less. The first ones are of pg 8 and pg-pool 3. */
 const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^timeout exceeded when trying to connect$/, 'not-executed'],
   [/^timeout expired$/, 'not-executed'],
@@ -67,9 +68,8 @@ const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^Connection terminated/, 'connection-lost'],
   [/^Query read timeout$/, 'connection-lost'],
   [/^Client has encountered a connection error and is not queryable$/, 'not-executed'],
-  // PgBouncer's errors all have the code 08P01 (protocol_violation). With those of the first list, it sent no statement.
+  // PgBouncer sent no statement.
   [/^(query_wait_timeout|server login has been failing|pgbouncer cannot connect|no more connections)/, 'not-executed'],
-  [/^(server conn crashed\?|query timeout)/, 'connection-lost'],
 ]
 
 function toSet(words: string): Set<string> {
@@ -82,8 +82,8 @@ export function databaseFailure(error: unknown): DatabaseFailure | undefined {
     if (code && NOT_EXECUTED_CODES.has(code)) return 'not-executed'
     if (code && CONNECTION_LOST_CODES.has(code)) return 'connection-lost'
     const match =
-      CODE_PATTERNS.find(([pattern]) => pattern.test(code ?? '')) ??
-      MESSAGE_PATTERNS.find(([pattern]) => pattern.test(message))
+      MESSAGE_PATTERNS.find(([pattern]) => pattern.test(message)) ??
+      CODE_PATTERNS.find(([pattern]) => pattern.test(code ?? ''))
     if (match) return match[1]
   }
   return undefined

@@ -26,7 +26,8 @@ const poolerMessages: [message: string, error: object][] = [
   ['no more connections allowed (max_client_conn)', unavailable],
   ['server conn crashed?', unknown],
   ['query timeout', unknown],
-  ['another violation of the protocol', internal],
+  ['database removed', unknown],
+  ['another message', unknown],
 ]
 
 test('a write that PostgreSQL rejects is 503 in both APIs where certainly nothing happened, 504 where that is unknown, else 500 [W17]', async ({
