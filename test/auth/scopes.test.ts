@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { createUsage } from '../../src/auth/usage.ts'
-import { bearer, type TestService, testWithService as test } from '../support/harness.ts'
+import { bearer, databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { whileLocked } from '../support/locks.ts'
 import { rawPost, sendRaw } from '../support/raw-http.ts'
 
@@ -99,6 +99,22 @@ test('an expired key is 401 invalid_token in both APIs, also if it is cached', a
   now += 1
   const unauthorized = [401, 'Bearer realm="petstore", error="invalid_token"']
   expect(await sendToBoth()).toEqual([unauthorized, unauthorized])
+})
+
+test('a key expires in a database that formats dates in any DateStyle, and never if its expiry is infinity', async ({
+  service,
+}) => {
+  const [expired, valid] = await Promise.all(
+    [-60_000, 60_000].map((ms) => service.keys.issue('k', { expiresAt: new Date(Date.now() + ms) })),
+  )
+  const forever = await service.keys.issue('forever', { expiresAt: new Date() })
+  await service.database.pool.query("UPDATE api_key SET expires_at = 'infinity' WHERE name = 'forever'")
+  for (const style of ['ISO', 'German', 'SQL, DMY', 'Postgres']) {
+    await withClient((client) => client.query(`ALTER DATABASE ${databaseOf(service)} SET DateStyle TO ${style}`))
+    const peer = await service.startPeer()
+    const statusOf = async (key = '') => (await peer.send('/v1/pets', { headers: bearer(key) })).status
+    expect(await Promise.all([expired, valid, forever].map(statusOf)), style).toEqual([401, 200, 200])
+  }
 })
 
 describe('the usage of a key', () => {
