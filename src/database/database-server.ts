@@ -8,12 +8,17 @@ export type DatabaseServer = EmbeddedPostgres & { embedded: boolean }
 
 /** The server at `DATABASE_URL`, or the embedded one, which is started if necessary. @param onStop see useEmbeddedPostgres */
 export async function resolveDatabaseServer(config: Config, onStop?: () => void): Promise<DatabaseServer> {
-  const { DATABASE_URL: url, DATA_DIR } = config
+  const { DATABASE_URL: url, DATABASE_REPLICA_URLS: replicaUrls = [], DATA_DIR } = config
+  for (const replicaUrl of replicaUrls) requireUsable('DATABASE_REPLICA_URLS', replicaUrl)
   if (!url) return { ...(await useEmbeddedPostgres(DATA_DIR, [], onStop)), embedded: true }
+  requireUsable('DATABASE_URL', url)
+  return { url, embedded: false, release: async () => {} }
+}
+
+function requireUsable(variable: string, url: string): void {
   try {
     void new pg.Client({ connectionString: url }) // reads the files that the URL names, and does not connect
   } catch (cause) {
-    throw new OperatorError(`Configuration: DATABASE_URL cannot be used: ${reasonOf(cause)}`, { cause })
+    throw new OperatorError(`Configuration: ${variable} cannot be used: ${reasonOf(cause)}`, { cause })
   }
-  return { url, embedded: false, release: async () => {} }
 }

@@ -1,4 +1,6 @@
 import { describe, expect } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
+import { resolveDatabaseServer } from '../../src/database/database-server.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { runKeysCommand } from '../support/keys-command.ts'
 import { query } from '../support/postgres.ts'
@@ -36,9 +38,15 @@ describe('keys and migrate say in one line why they cannot use the database', ()
     expect(await reasonOf(url.href)).toMatch(/not available: (password authentication failed|role "nobody_here")/)
   })
 
-  test('a file that DATABASE_URL names does not exist', async () => {
-    for (const parameters of ['sslrootcert=/nowhere', 'sslmode=verify-full&sslkey=/nowhere'])
-      expect(await reasonOf(`postgresql://x/y?${parameters}`)).toContain('Configuration: DATABASE_URL ')
+  test('a file that DATABASE_URL or a replica names does not exist', async () => {
+    for (const parameters of ['sslrootcert=/nowhere', 'sslmode=verify-full&sslkey=/nowhere']) {
+      const DATABASE_URL = `postgresql://x/y?${parameters}`
+      expect(await reasonOf(DATABASE_URL)).toContain('Configuration: DATABASE_URL ')
+      const config = loadConfig({ DATABASE_URL: 'postgresql://x/y', DATABASE_REPLICA_URLS: DATABASE_URL })
+      await expect(resolveDatabaseServer(config)).rejects.toThrow(
+        'Configuration: DATABASE_REPLICA_URLS cannot be used: ',
+      )
+    }
   })
 
   test('the schema is empty or old', async ({ emptyDatabase }) => {
