@@ -93,9 +93,8 @@ export class Feed<R extends Resource> {
   }
 
   /**
-   * Reads the state of the sequence and a settled id, unless streams are open: the loop then reads them. A stream that begins
-   * while a transaction is open may have to begin after this id. Failures are ignored: that of a probe has its own reason.
-   * Callers share a check that has begun, because many probes may arrive while a transaction is open.
+   * Reads the state of the sequence and a settled id, unless a loop reads them for streams. A stream that begins while a
+   * transaction is open may begin after this id. Failures are ignored: a probe has its own. Concurrent callers share a check.
    */
   async check(): Promise<void> {
     const check = () => Promise.allSettled([this.#readSequence(), this.#settled.refresh()])
@@ -109,6 +108,7 @@ export class Feed<R extends Resource> {
 
   async stop(): Promise<void> {
     this.#followers.clear()
+    this.#settled.stop()
     this.wake()
     await this.#loop
   }
@@ -129,7 +129,7 @@ export class Feed<R extends Resource> {
         await this.#readUntilCheck(this.#state.recent)
       } catch (error) {
         this.hasFailed = true // as in a failover or a restore
-        this.#onError(error)
+        if (this.#followers.size > 0) this.#onError(error)
         this.reader.reset() // a gap from before a restore may be above all ids of the restored state
         await this.#pause(RETRY_MS, MIN_PAUSE_MS)
       }

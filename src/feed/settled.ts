@@ -13,8 +13,17 @@ interface Settled {
   history: string
 }
 
-/** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
-async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: number, fallback?: Settled) {
+/**
+ * @param stopped rejects while it waits
+ * @param fallback an earlier result, which stays settled: it is returned if a transaction takes long
+ */
+async function findSettled(
+  { name }: Resource,
+  reads: WriterReads,
+  maxWaitMs: number,
+  stopped: AbortSignal,
+  fallback?: Settled,
+) {
   const beganAtMs = performance.now()
   const { newest: id, writers, history } = await reads.readNewest()
   const usable = fallback?.history === history && fallback.id <= id ? fallback : undefined // undefined after a restore
@@ -27,7 +36,7 @@ async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: nu
       if (usable) return usable
       throw new ApiError('UNAVAILABLE', `A transaction that adds ${name} has not ended. Retry later.`)
     }
-    await sleep(pauseMs)
+    await sleep(pauseMs, undefined, { signal: stopped })
     wait.update(await reads.readWriters())
   }
   return { id, history }
@@ -36,10 +45,11 @@ async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: nu
 /** Finds and remembers settled ids: every row up to such an id is visible, or will never be. */
 export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs: number) {
   const reads = createWriterReads(resource, run)
+  const stopped = new AbortController()
   let state: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
   async function refresh(): Promise<Settled> {
     const current = state
-    return (current.last = await findSettled(resource, reads, maxWaitMs, current.last))
+    return (current.last = await findSettled(resource, reads, maxWaitMs, stopped.signal, current.last))
   }
   return {
     /** Remembers a newer settled id. Callers of `find` do not share this one, so a probe does not let them begin earlier. */
@@ -56,5 +66,7 @@ export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs
     },
     /** An earlier result, or one that is being found, says nothing about a database that went back to an older state. */
     forget: () => void (state = {}),
+    /** Ends all waits for open transactions. */
+    stop: () => stopped.abort(),
   }
 }
