@@ -46,6 +46,19 @@ test('100 Continue is never sent to an HTTP/1.0 client (RFC 9110 §10.1.1)', asy
   expect(parseResponse(await sendRaw(port, request))).toMatchObject({ status: 201, body })
 })
 
+testWithSharedService('a header after a thousand others counts', async ({ service: { port, key } }) => {
+  const many = Array.from({ length: 1_000 }, () => 'a:')
+  for (const [line, status] of [
+    ['X-Other: y', 201],
+    ['Host: y', 400],
+    ['Idempotency-Key: a b', 400],
+    ['Content-Encoding: gzip', 415],
+  ] as const) {
+    const request = rawPost({ key, body, lines: ['Connection: close', ...many, line] })
+    expect(statusesIn(await sendRaw(port, request)), line).toEqual([status])
+  }
+})
+
 testWithSharedService(
   '100 Continue is sent only for a body that the service reads',
   async ({ service: { port, key } }) => {

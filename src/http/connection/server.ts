@@ -43,6 +43,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptByt
     connectionsCheckingInterval: 20, // frequent checks, so that few requests time out in the same one
     requireHostHeader: false,
   })
+  server.maxHeadersCount = 0 // by default, Node ignores all after the first 1,000; their size is limited
   // Cuts clients that do not read their response, but not before a request that times out has got a response.
   server.timeout = Math.max(timeouts.writeTimeoutMs, timeouts.REQUEST_TIMEOUT_MS + timeouts.responseSpareMs)
   const connections = new Map<Duplex, ClientConnection>()
