@@ -87,6 +87,7 @@ export class ClientConnection {
   reject({ body, status, headers }: ApiError, requestId: string): void {
     const json = JSON.stringify(body)
     const fields = {
+      Date: new Date().toUTCString(),
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': Buffer.byteLength(json),
       'X-Request-Id': requestId,
