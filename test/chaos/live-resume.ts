@@ -24,7 +24,7 @@ const EVENT = 'event: next'
 const RESUMED = 1_000
 const MAX_SLOWDOWN = 8
 
-/** Each keeps the largest event, of 32 KB, beside what an idle stream takes. */
+/** Half of them keep a part of 16 KB, beside what an idle stream takes. Of the others, 8 MiB are kept. */
 const MAX_UNREAD_MB = 200
 
 /** How long the memory is watched, in milliseconds. */

@@ -6,14 +6,15 @@ import json
 import socket
 import sys
 
-# The largest events: a response may repeat a name 30 times.
-NAMES = " ".join("n%d: name" % n for n in range(30))
+# How often an event repeats a name of a kilobyte: as one part of a response has it, and as often as a document may have aliases.
+REPEATS = [15, 100]
 
 port, key, count = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 sockets = []
 for n in range(count):
     after = base64.urlsafe_b64encode(b"all:%d" % (n * 100)).decode().rstrip("=")
-    query = 'subscription { petCreated(after: "%s") { node { %s } } }' % (after, NAMES)
+    names = " ".join("n%d: name" % i for i in range(REPEATS[n % 2]))
+    query = 'subscription { petCreated(after: "%s") { node { %s } } }' % (after, names)
     body = json.dumps({"query": query})
     head = [
         "POST /graphql HTTP/1.1",

@@ -4,8 +4,9 @@ import express, { type Response } from 'express'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import { sendStream } from '../../src/graphql/subscription/send-stream.ts'
-import { createStreams, VERIFY_MS } from '../../src/graphql/subscription/streams.ts'
+import { createStreams, type Streams, VERIFY_MS } from '../../src/graphql/subscription/streams.ts'
 import { SSE } from '../../src/graphql/subscription/transports.ts'
+import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import { beginRequest } from '../../src/http/request.ts'
 import { openSocket } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -85,28 +86,51 @@ test('a stream of a client that has gone is not counted', () => {
   expect(streams.size).toBe(0)
 })
 
-/** More than the system takes of one write. */
-const LARGE = Buffer.from(SSE.result(JSON.stringify('x'.repeat(30_000_000))))
+type Stream = ReturnType<Streams['open']>
 
-test('a client that takes nothing is disconnected, also when its key was revoked before', async () => {
+/** One event that is more than the system takes of one write, and than half of what one client may make the process keep. */
+const LARGE = Buffer.from(SSE.result(JSON.stringify('x'.repeat(8_000_000))))
+
+/** Streams of one client, which reads nothing. Each sends one event. */
+async function startUnread(writeTimeoutMs: number, onStream: (stream: Stream) => void = () => {}) {
   const streams = createStreams(LIMITS, async () => true)
   const nextPart = async () => ({ data: LARGE, events: 1 })
+  const keptBytes = new KeptBytes()
   const app = express().use(async (req, res) => {
     beginRequest(req, res, 60_000)
     req.caller = CALLER
     const stream = streams.open(res, CALLER, '')
-    setImmediate(() => setImmediate(() => stream.end('unauthenticated'))) // after the write, and before any timer
-    const dependencies = { limits: { writeTimeoutMs: 200 }, observe: () => {} }
+    onStream(stream)
+    const dependencies = { limits: { writeTimeoutMs }, keptBytes, observe: () => {} }
     await sendStream(req, res, { stream, transport: SSE, nextPart }, dependencies)
   })
   const server = app.listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo // TCP
-  openSocket(
-    port,
-    'GET / HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer any\r\n\r\n',
-  ).pause()
+  const open = () =>
+    openSocket(
+      port,
+      'GET / HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer any\r\n\r\n',
+    ).pause()
+  return { streams, open }
+}
+
+test('a client that takes nothing is disconnected, also when its key was revoked before', async () => {
+  // After the write, and before any timer.
+  const revoke = (stream: Stream) => setImmediate(() => setImmediate(() => stream.end('unauthenticated')))
+  const { streams, open } = await startUnread(2_000, revoke)
+  open()
   await waitUntil(() => streams.ended.unauthenticated === 1)
   expect(streams.size).toBe(0)
+})
+
+test('a stream whose unread event takes more than what one client may make the process keep is cut, and no other', async () => {
+  const { streams, open } = await startUnread(3_600_000)
+  open()
+  await waitUntil(() => streams.size === 1)
+  expect(streams.ended.slow).toBe(0)
+  open()
+  await waitUntil(() => streams.ended.slow === 1)
+  expect(streams.size).toBe(1)
 })

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { keyPrefix } from '../../src/auth/api-keys.ts'
 import { toCursor } from '../../src/pets/animal.ts'
 import { largestAsset } from '../support/assets.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
@@ -363,6 +364,21 @@ test('at a shutdown streams end without complete, and continue on another instan
   const resumed = await openStream(service, { query: NEW, headers: { 'Last-Event-ID': cursor ?? '' } })
   await resumed.received(1)
   expect(namesOf(resumed)).toEqual(['two'])
+})
+
+test('a stream behind another one on its connection reads nothing until its turn', async ({ service }) => {
+  const other = await service.keys.issue('other', { scopes: ['pets:read'] })
+  const toRequest = (key: string) =>
+    rawPost({ path: '/graphql', key, body: { query: NEW }, lines: ['Accept: text/event-stream'] })
+  let received = ''
+  openSocket(service.port, toRequest(other) + toRequest(service.key).repeat(7)).on('data', (d) => (received += d))
+  await waitUntil(async () => (await service.metric('petstore_streams')) === 8)
+  for (const name of ['one', 'two']) await service.create({ name })
+  await waitUntil(() => received.includes('two'))
+  expect(await service.metric('petstore_stream_events_total')).toBe(2)
+  await service.keys.revoke(keyPrefix(other))
+  await waitUntil(() => received.includes('UNAUTHENTICATED') && received.split('"two"').length === 3)
+  expect(await service.metric('petstore_stream_events_total')).toBe(4)
 })
 
 describe('a client that does not read', () => {

@@ -8,7 +8,7 @@ import { appOf } from '../../telemetry/log-observer.ts'
 import type { GraphQLDependencies } from '../context.ts'
 import { toErrors } from '../errors.ts'
 import { copyOf } from './events.ts'
-import type { Subscription } from './subscribe.ts'
+import { PART_BYTES, type Subscription } from './subscribe.ts'
 import { SSE, type Transport } from './transports.ts'
 
 const notVerifiedError = new ApiError('UNAVAILABLE', 'The API key could not be verified: subscribe again.')
@@ -19,7 +19,7 @@ const HEARTBEAT_MS = 12_000
 /** Sends a result and the end of its operation as an event stream, to clients that accept nothing else. */
 export function sendSingleResult(res: Response, json: string): void {
   beginStream(res, SSE)
-  res.end(SSE.result(json) + SSE.complete)
+  res.end(Buffer.from(SSE.result(json) + SSE.complete)) // of a string, Node counts characters as bytes that are not read
 }
 
 /** Sends the results of a subscription. To save memory, the next part is read when the client has taken the last one. */
@@ -27,18 +27,19 @@ export async function sendStream(
   req: Request,
   res: Response,
   { stream, transport, nextPart }: Subscription,
-  { limits, observe }: Pick<GraphQLDependencies, 'limits' | 'observe'>,
+  { limits, keptBytes, observe }: Pick<GraphQLDependencies, 'limits' | 'keptBytes' | 'observe'>,
 ): Promise<void> {
   if (res.destroyed) return // the client has gone before the stream began
   stream.beganAfterMs = req.deadline.elapsedMs
   req.stream = stream
   beginStream(res, transport)
-  // Switches off the server's timeout, which a pause between events may exceed, after earlier responses on the socket.
-  if (res.socket) req.socket.setTimeout(0)
-  else res.once('socket', () => req.socket.setTimeout(0))
+  releaseRequest(req)
+  // Behind earlier responses on the connection, Node would keep all that is written.
+  if (!res.socket) await once(res, 'socket', { signal: stream.signal }).catch(() => {})
+  if (res.destroyed) return
+  req.socket.setTimeout(0) // switches off the server's timeout, which a pause between events may exceed
   res.write(transport.begin)
   const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
-  releaseRequest(req)
   let failure: ApiError | undefined
   try {
     for (;;) {
@@ -46,8 +47,14 @@ export async function sendStream(
       stream.signal.throwIfAborted()
       stream.events += events
       if (res.write(data)) continue
-      const stop = closeWhenIdle(req, res, limits.writeTimeoutMs, () => stream.end('slow'))
-      await once(res, 'drain', { signal: stream.signal }).finally(stop)
+      const endSlow = () => stream.end('slow')
+      const stop = closeWhenIdle(req, res, limits.writeTimeoutMs, endSlow)
+      // Only one large event makes a part that is larger.
+      const held = keptBytes.hold(res, Math.max(0, data.length - PART_BYTES), () => {
+        endSlow()
+        res.destroy()
+      })
+      await once(res, 'drain', { signal: stream.signal }).finally(stop).finally(held.release)
     }
   } catch (error) {
     if (!stream.signal.aborted) failure = toApiError(error)

@@ -12,7 +12,7 @@ import { createFormat, type Selection, toSelection } from './events.ts'
 import { requireTransport, type Transport } from './transports.ts'
 
 /** Events that are ready are written together, up to this size in bytes, which is the memory of an unread stream. */
-const PART_BYTES = 16 * 1024
+export const PART_BYTES = 16 * 1024
 
 type Dependencies = Pick<GraphQLDependencies, 'services' | 'streams' | 'observe'>
 
