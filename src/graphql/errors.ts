@@ -1,14 +1,14 @@
 import type { Request } from 'express'
 import { type ExecutionResult, GraphQLError } from 'graphql'
-import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
+import { ApiError, type ErrorCode, ERRORS, toApiError } from '../errors.ts'
 import { recordError } from '../http/error-handler.ts'
 import type { Observe } from '../telemetry/observation.ts'
 
 /** The longest message, in characters. A message of graphql-js may repeat a value of any length. */
 const MAX_MESSAGE_LENGTH = 500
 
-/** The codes that Yoga and this service have in common. */
-const CODES = ['GRAPHQL_PARSE_FAILED', 'GRAPHQL_VALIDATION_FAILED'] as const
+/** Whether a plugin, or Yoga, has given an error a code of this service. */
+const isErrorCode = (code: unknown): code is ErrorCode => typeof code === 'string' && Object.hasOwn(ERRORS, code)
 
 /** A request that is rejected before execution, with one code for all of its errors. */
 export class GraphQLRequestError extends ApiError {
@@ -26,7 +26,7 @@ export function toRequestError({ errors = [] }: ExecutionResult): Error {
   if (!first) return new Error('The pipeline has no result.')
   const { extensions, originalError: thrown, path } = first
   if (thrown && !(thrown instanceof GraphQLError) && !path) return thrown
-  return new GraphQLRequestError(CODES.find((code) => code === extensions.code) ?? 'INVALID_ARGUMENT', ...errors)
+  return new GraphQLRequestError(isErrorCode(extensions.code) ? extensions.code : 'INVALID_ARGUMENT', ...errors)
 }
 
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */
@@ -34,7 +34,7 @@ const MAX_LOCATIONS = 10
 
 /** An error with the code, message and status of the REST API. @param code of a rejected request; undefined in an execution */
 export function toGraphQLError(error: GraphQLError, code: ErrorCode | undefined, observe: Observe, req: Request) {
-  const { originalError: thrown, path } = error
+  const { originalError: thrown = error, path } = error
   // In an execution, an error of graphql-js is about arguments if it has nodes; if not, about a value of the service.
   const clientCode = code ?? (thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined)
   const isOwn = !clientCode || thrown instanceof ApiError

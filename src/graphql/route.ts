@@ -18,14 +18,15 @@ export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencie
   const execute = createPipeline(schema, dependencies)
 
   function send({ cost, dataJson, result }: Outcome, req: Request, res: Response, mediaType: string): void {
-    const formatted = result.errors?.map((error) => toGraphQLError(error, undefined, observe, req))
+    const errors = result.errors?.length ? result.errors : undefined // a plugin may set none
+    const formatted = errors?.map((error) => toGraphQLError(error, undefined, observe, req))
     const members = formatted ? `"errors":${JSON.stringify(formatted)},` : ''
     const all = req.headers['graphql-cost'] === undefined ? result.extensions : { ...result.extensions, cost }
     const extensions = all ? `,"extensions":${JSON.stringify(all)}` : ''
     const json = `{${members}"data":${dataJson()}${extensions}}`
     // Errors are not cached: many of them are temporary. Only queries come by GET.
-    if (req.method === 'POST' || result.errors || mediaType === 'text/event-stream')
-      return sendResult(res, json, mediaType, result.errors !== undefined)
+    if (req.method === 'POST' || errors || mediaType === 'text/event-stream')
+      return sendResult(res, json, mediaType, errors !== undefined)
     res.vary('Accept').vary('GraphQL-Cost')
     sendCacheable(req, res, toCacheable(json, mediaType), mediaType)
   }

@@ -53,8 +53,8 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     const request = new FetchRequest(req) as unknown as globalThis.Request // has all that the pipeline reads
     const yogaParams = params as GraphQLParams // may lack a query, which Yoga rejects
     const outcome = await yoga.getResultForParams({ params: yogaParams, request }, context)
-    if (context.subscription) return context.subscription
     const result = outcome as ExecutionResult // nothing is streamed in it
+    if (context.subscription && !result.errors) return context.subscription
     const { data } = result
     if (data === undefined) throw toRequestError(result)
     const { cost, shared } = context // there is no cost if another plugin has set the result before the execution

@@ -65,6 +65,11 @@ describe('a value that is not of its type has the error of GraphQL.js, without f
     ],
     [CREATE, { input: { ...pet, ['__proto__']: 1 } }, [/"__proto__" is not defined/]],
     [CREATE, { input: { ...pet, name: '' }, key: 5 }, [/\$key.*cannot represent a non string value: 5/]],
+    [
+      'query ($no: Boolean = true) { __typename @include(if: $no) }',
+      { no: null },
+      [/Argument "if" .*must not be null/],
+    ],
     [LIST, { size: '5' }, [/Int cannot represent non-integer value: "5"/]],
     ['mutation ($constructor: NewPet!) { createPet(input: $constructor) { id } }', {}, [/required type "NewPet!"/]],
   ])('%s with %j', async ([query, variables, messages], { service }) => {

@@ -82,6 +82,34 @@ test('a plugin may answer for the service, or reject a request, before anything 
   expect(await send('Other')).toEqual({ data: { __typename: 'Query' } })
 })
 
+test('a plugin rejects a request with a code of the service, adds no errors, or ends a subscription before it begins', async ({
+  service,
+}) => {
+  const plugin: Plugin = {
+    onContextBuilding({ context }) {
+      if (context.params.operationName === 'Code')
+        throw new GraphQLError('Log in.', { extensions: { code: 'UNAUTHENTICATED' } })
+    },
+    onExecutionResult({ result, setResult, context }) {
+      const name = context.params.operationName
+      if (name === 'Empty') setResult({ ...result, errors: [] })
+      if (name === 'Ended') setResult({ errors: [new GraphQLError('No.')] })
+    },
+  }
+  const peer = await service.startPeer({ plugins: [plugin] })
+  const send = async (operationName: string, selection = '{ __typename }', type = 'query') => {
+    const query = `${type} ${operationName} ${selection}`
+    const Accept = 'application/graphql-response+json, text/event-stream'
+    const response = await peer.postGraphQL({ query, operationName }, { Accept })
+    return [response.status, await response.json()]
+  }
+  expect(await send('Code')).toMatchObject([401, { errors: [{ message: 'Log in.' }] }])
+  expect(await send('Empty')).toEqual([200, { data: { __typename: 'Query' } }])
+  const ended = await send('Ended', '{ petCreated { cursor } }', 'subscription')
+  expect(ended).toMatchObject([422, { errors: [{ message: 'No.' }] }])
+  expect(await peer.metric('petstore_streams')).toBe(0)
+})
+
 test('the hooks of a subscription run once for a stream, and none for its events', async ({ service }) => {
   const hooks: string[] = []
   const plugin: Plugin = {

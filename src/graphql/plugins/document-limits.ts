@@ -27,7 +27,7 @@ export const DOCUMENT_LIMITS = {
 /** How graphql-js reports errors: without names of the schema that a client may have meant. */
 export const ERROR_OPTIONS = { maxErrors: 5, hideSuggestions: true }
 
-export type DocumentStats = Record<keyof typeof DOCUMENT_LIMITS, number>
+type DocumentStats = Record<keyof typeof DOCUMENT_LIMITS, number>
 
 /** Bounds what the parser, the validation and the execution of a document take. */
 export function useLimits(schema: GraphQLSchema, analyze: Analyze): Plugin {
