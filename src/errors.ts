@@ -106,7 +106,7 @@ function refusalOf(error: unknown): string | undefined {
 }
 
 /** A read failed, or a write was certainly not executed. */
-export function databaseUnavailableError(cause: unknown): ApiError {
+function databaseUnavailableError(cause: unknown): ApiError {
   const reason = refusalOf(cause) ?? 'The database is not available'
   return new ApiError('UNAVAILABLE', `${reason}. Nothing was changed.`, { cause })
 }
