@@ -222,7 +222,7 @@ const NESTED_TABS = /^nested-interactive: .*(graphiql-tab|li:nth-child)/
 /** The titles of the tabs of the examples. */
 const examples = ['Animals', 'NextPage', 'OneAnimal', 'AddAnimal', 'Count', 'JustAdded']
 
-const patience = { timeout: 10_000 }
+const patience = { timeout: 50_000 }
 
 async function open(page: Page, address: string): Promise<void> {
   await page.goto(address)

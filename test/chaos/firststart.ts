@@ -4,7 +4,7 @@ import { createClient } from './client.ts'
 import { issueKey, startCluster } from './cluster.ts'
 import { inDatabase } from '../support/postgres.ts'
 import { definePart, type Defer, exactly, type Measurement, info } from './assertions.ts'
-import { startInstance } from './instance.ts'
+import { PATIENT, startInstance } from './instance.ts'
 
 const migrations = readdirSync(new URL('../../prisma/migrations', import.meta.url)).filter((name) =>
   /^\d{14}_/.test(name),
@@ -26,7 +26,7 @@ export async function startTogether(
   for (let round = 0; round < rounds; round++) {
     const url = await emptyDatabase(defer, serverUrl)
     const startedAt = performance.now()
-    const env = { DATABASE_URL: url, MIGRATE_ON_START: 'true', DATABASE_POOL_SIZE: 2 }
+    const env = { ...PATIENT, DATABASE_URL: url, MIGRATE_ON_START: 'true', DATABASE_POOL_SIZE: 2 }
     const started = await Promise.all(Array.from({ length: instances }, () => startInstance(defer, env)))
     slowestMs = Math.max(slowestMs, performance.now() - startedAt)
     ready += started.length

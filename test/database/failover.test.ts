@@ -5,6 +5,9 @@ import { databaseOf, type TestService, testWithService as test, withClient } fro
 import { givenUrl } from '../support/postgres.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
+/** Writes only to the write-ahead log. */
+const COMMIT_A_MESSAGE = "SELECT pg_logical_emit_message(true, 'test', 'test')"
+
 const sql = ({ database }: TestService, text: string) => database.pool.query(text)
 
 test.for(['40001', '40P01'])(
@@ -43,11 +46,21 @@ test('a commit whose wait for the synchronous standby is cancelled is 504 in bot
   }
   onTestFinished(() => setStandby(''))
   await setStandby('missing')
+  const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event = 'SyncRep'`
+  const cancelWait = async () => (await sql(service, cancel)).rowCount
+  // The server applies the setting a moment after it is told to.
+  await waitUntil(async () => {
+    let isOver = false
+    const commit = withClient((client) => client.query(COMMIT_A_MESSAGE), service.databaseUrl)
+    const ended = commit.finally(() => (isOver = true))
+    const hasWaited = await waitUntil(async () => (await cancelWait()) || isOver)
+    await ended
+    return hasWaited !== true
+  })
   for (const [title, create] of Object.entries(creations)) {
     const outcome = create(peer, 'Rex')
-    const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event = 'SyncRep'`
-    await waitUntil(async () => (await sql(service, cancel)).rowCount)
+    await waitUntil(cancelWait)
     expect(await outcome, title).toMatchObject({ status: 504 })
   }
   await setStandby('')
@@ -71,6 +84,7 @@ test('a read-only database is not ready, and its writes are 503, until it accept
     await client.query(`ALTER DATABASE ${database} RESET default_transaction_read_only`)
     await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`)
   })
+  await waitUntil(() => peer.database.pool.totalCount === 0) // no connection of before is left
   await waitUntil(async () => (await fetch(`${peer.base}/readyz`)).status === 200)
   await peer.log.line({ msg: 'database available again' })
   await peer.create()

@@ -55,7 +55,9 @@ describe('reads of animals', () => {
       expect((await service.send(`/v1/pets/${id}`)).status).toBe(200)
       return readsOf(onPrimary) === before // the primary reads what a busy standby does not in time
     })
-    expect((await replication.standby.query(`${COUNT_READS} AND query LIKE '%id = ANY%'`)).rows[0].count).toBe(1)
+    expect(
+      (await replication.standby.query(`${COUNT_READS} AND query LIKE '%id = ANY%'`)).rows[0].count,
+    ).toBeGreaterThan(0)
   })
 
   test('have what another instance acknowledged before the standby replays it', async ({ replication, start }) => {

@@ -15,5 +15,5 @@ test('SIGKILL of the service or of PostgreSQL loses no acknowledged animal and s
 })
 
 test('the service survives restarts of PostgreSQL and terminated connections, with no status but 2xx, 503 and 504', async () => {
-  expectBoundsHold(await restarts.run(defer, { rounds: 1, terminateSeconds: 1, concurrency: 4 }))
+  expectBoundsHold(await restarts.run(defer, { rounds: 1, terminateSeconds: 3, concurrency: 4 }))
 })

@@ -4,6 +4,7 @@ import { toCursor } from '../../src/pets/animal.ts'
 import { openStream } from '../support/event-stream.ts'
 import { type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { query } from '../support/postgres.ts'
+import { interceptStatements, type Statement } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const NEW = 'subscription New($after: String) { petCreated(after: $after) { cursor node { id name } } }'
@@ -92,11 +93,17 @@ test('a stream that is open while the database goes back to an older state ends,
   service,
 }) => {
   const { stream, restore } = await streamUntilReadFails(service)
+  let hasReadLocks = false
+  const onStatement = ({ text }: Statement, send: () => Promise<unknown>) => {
+    hasReadLocks ||= text.includes('pg_locks')
+    return send()
+  }
+  interceptStatements(service, onStatement, [service.database.backgroundPool])
   const next = await withClient(async (client) => {
     // An open transaction, because of which a known settled id would be used.
     const insert = "INSERT INTO animal (name, category_id) VALUES ('held', 1)"
     await client.query(`BEGIN; ${restore}; COMMIT AND CHAIN; ${insert}`)
-    await sleep(1_000) // the feed has read again
+    await waitUntil(() => hasReadLocks) // so the feed has noticed the older state
     const opened = openStream(service, { query: NEW })
     await sleep(500) // a stream that does not wait would have begun, or begin too late to fail the test
     await client.query('COMMIT')

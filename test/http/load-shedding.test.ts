@@ -4,7 +4,7 @@ import { docsScript } from '../support/assets.ts'
 import { type TestService, testWithSharedService as test } from '../support/harness.ts'
 import { countBlocked, whileLocked } from '../support/locks.ts'
 import { connectTo } from '../support/raw-http.ts'
-import { waitFor, waitUntil } from '../support/timeouts.ts'
+import { stopClock, waitFor, waitUntil } from '../support/timeouts.ts'
 
 async function expectShed(response: Response): Promise<void> {
   expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
@@ -12,8 +12,13 @@ async function expectShed(response: Response): Promise<void> {
 }
 
 /** Runs `work` while a lock blocks every connection of the pool and one request more than the limit waits. */
-async function whileQueueFull(service: TestService, queueLength: number, work: () => Promise<void>): Promise<void> {
+async function whileQueueFull(
+  service: TestService,
+  queueLength: number,
+  work: (clock: ReturnType<typeof stopClock>) => Promise<void>,
+): Promise<void> {
   const { pool, waitingCount } = service.database
+  const clock = stopClock()
   await service.send('/v1/pets') // caches the key
   await whileLocked(service, async (unlock, client) => {
     const sent: Promise<Response>[] = []
@@ -26,7 +31,7 @@ async function whileQueueFull(service: TestService, queueLength: number, work: (
       sendNext()
       await waitUntil(() => waitingCount() >= waiting) // more while a key is looked up again
     }
-    await work()
+    await work(clock)
     expect(waitingCount()).toBeGreaterThan(queueLength) // no request obtained a connection
     await unlock()
     expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 200))
@@ -73,8 +78,9 @@ test('a new request is 503 while the oldest waiter exceeds the maximum wait, and
   service,
 }) => {
   const bounded = await service.startPeer({ limits: { shedQueueMs: 500 } })
-  await whileQueueFull(bounded, 0, async () => {
-    await waitUntil(() => bounded.database.pool.longestWaitMs > 500)
+  await whileQueueFull(bounded, 0, async (clock) => {
+    await waitUntil(() => bounded.database.pool.waitingCount > 0)
+    clock.advance(501)
     await expectShed(await bounded.send('/v1/pets'))
   })
   expect(bounded.database.pool.longestWaitMs).toBe(0)

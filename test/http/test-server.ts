@@ -13,7 +13,7 @@ export const SHORT_TIMEOUTS = {
   REQUEST_TIMEOUT_MS: 2_400,
   KEEP_ALIVE_TIMEOUT_MS: 1_500,
   writeTimeoutMs: 1_500,
-  responseSpareMs: 600,
+  responseSpareMs: 2_000,
 }
 
 /** Longer than the timeout of a test. */

@@ -59,7 +59,7 @@ test('another key does not wait for all executions of a document that was execut
   )
   const other = await request(last, '/v1/pets', otherKey, { name: 'Rex', categoryId: 1 })
   expect(statusesIn(other)).toEqual([201])
-  expect(completed).toBeLessThan(CONNECTIONS / 6)
+  expect(completed).toBeLessThan(CONNECTIONS / 2)
   expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 200))
 })
 
@@ -113,8 +113,8 @@ test.for([
 ])('$title', async ({ path, body, served }, { service }) => {
   const bounded = await service.startPeer({ limits: { turnWaitMs: 0 } })
   const otherKey = await service.keys.issue('other')
-  for (const key of [bounded.key, otherKey]) await bounded.send('/v1/pets', { headers: bearer(key) }) // caches it
   const [last, ...sockets] = await connectAll(bounded, 5 * CONNECTIONS + 1)
+  for (const key of [bounded.key, otherKey]) await bounded.send('/v1/pets', { headers: bearer(key) }) // caches it
   let completed = 0
   const sent = sockets.map((socket, n) => request(socket, path(n), bounded.key, body(n)).finally(() => completed++))
   const other = await request(last, '/graphql', otherKey, { query: '{ __typename }' })

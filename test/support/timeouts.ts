@@ -24,7 +24,7 @@ export const GENEROUS_LIMITS = {
   verifyTimeoutMs: 60_000,
 } satisfies Partial<Limits>
 
-const OPTIONS = { timeout: 50_000, interval: 10 } // less than the timeout of a test, so that the condition is named
+const OPTIONS = { timeout: 200_000, interval: 10 } // less than the timeout of a test, so that the condition is named
 
 /** vi.waitUntil, whose default timeout of one second is too short for a busy machine. */
 export function waitUntil(condition: () => unknown): Promise<unknown> {
