@@ -409,8 +409,8 @@ describe('a client that does not read', () => {
   })
 
   test('is disconnected if a response before its stream is not taken, either', async ({ service }) => {
-    const limits = { writeTimeoutMs: 500, headersTimeoutMs: 500, responseSpareMs: 500 }
-    const peer = await service.startPeer({ limits, REQUEST_TIMEOUT_MS: 500 })
+    const limits = { writeTimeoutMs: 3_000, headersTimeoutMs: 2_000, responseSpareMs: 1_000 }
+    const peer = await service.startPeer({ limits, REQUEST_TIMEOUT_MS: 2_000 })
     const lines = ['Accept: text/event-stream']
     const subscription = rawPost({ path: '/graphql', key: peer.key, body: { query: NEW }, lines })
     openSocket(peer.port, `GET ${largestAsset} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(6) + subscription).pause()
