@@ -8,17 +8,13 @@ import type { KeyHash } from './api-keys.ts'
 export const KEY_CACHE_MS = 2_000
 const KEY_CACHE_SIZE = 10_000
 
-/** The latest time that a Date can have: PostgreSQL's `infinity` is later. */
-const MAX_DATE_MS = 8.64e15
-
 /** One statement finds all keys whose lookups wait: thousands of streams and clients begin when an instance starts. */
 const FIND_KEYS = `
   SELECT hash, id AS "keyId", coalesce(client_id, id) AS "clientId", prefix AS "keyPrefix", scopes,
-    extract(epoch FROM expires_at)::float8 * 1000 AS "expiresAtMs"
+    expires_at AS "expiresAt"
   FROM "public"."api_key" WHERE hash = ANY($1) AND revoked_at IS NULL`
 
-/** Expiry in milliseconds, since pg reads a date only in PostgreSQL's DateStyle ISO. */
-type KeyRow = Omit<Caller, 'scopes' | 'expiresAt'> & { hash: Buffer; scopes: string[]; expiresAtMs: number | null }
+type KeyRow = Omit<Caller, 'scopes'> & { hash: Buffer; scopes: string[] }
 
 interface Lookup {
   found: Promise<Caller | undefined>
@@ -35,10 +31,7 @@ function createKeyQuery({ batch }: Statements, options?: { maxSize: number; begi
     toValues: (keyHashes: KeyHash[]) => [keyHashes.map((keyHash) => Buffer.from(keyHash, 'base64'))],
     toOutputs(rows: KeyRow[], keyHashes) {
       const found = new Map(
-        rows.map(({ hash, scopes, expiresAtMs, ...row }) => {
-          const expiresAt = expiresAtMs === null ? null : new Date(Math.min(expiresAtMs, MAX_DATE_MS))
-          return [hash.toString('base64'), { ...row, scopes: new Set(scopes), expiresAt }]
-        }),
+        rows.map(({ hash, scopes, ...row }) => [hash.toString('base64'), { ...row, scopes: new Set(scopes) }]),
       )
       return keyHashes.map((keyHash) => found.get(keyHash))
     },

@@ -14,7 +14,7 @@ export interface PoolOptions {
  * After this idle time, in milliseconds, TCP probes a connection once a second, at most ten times. The system's default is
  * two hours, in which a host that disappeared looks alive.
  */
-const KEEP_ALIVE_MS = 10_000
+export const KEEP_ALIVE_MS = 10_000
 
 /** PostgreSQL's function that warns, in a translated text, when a wait for a synchronous standby is cancelled. */
 const SYNC_WAIT = 'SyncRepWaitForLSN'
@@ -25,8 +25,10 @@ type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefi
 
 declare module 'pg' {
   interface Pool {
-    /** Of pg-pool 3, whose types lack it. */
+    // Of pg-pool 3, whose types lack them.
     newClient(waiter: { callback: ConnectCallback }): void
+    /** Serves the next one that waits for a connection. */
+    _pulseQueue(): void
   }
 }
 
@@ -78,6 +80,7 @@ export class Pool extends pg.Pool {
       super.newClient(waiter)
     } catch (error) {
       waiter.callback(error as Error, undefined, () => {}) // node:fs and node:tls throw only Errors
+      process.nextTick(() => this._pulseQueue())
     }
   }
 
@@ -110,6 +113,8 @@ export function createPool({ url, size, timeouts }: PoolOptions): Pool {
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: SERVICE_NAME,
+    // pg and Prisma's adapter read dates only in the style ISO, and Prisma's sends and reads them without their offset.
+    onConnect: async (client) => void (await client.query("SET DateStyle TO 'ISO'; SET TimeZone TO 'UTC'")),
   })
   return pool.on('error', () => {}) // an idle connection was lost; pg has removed it from the pool
 }

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { keyPrefix } from '../../src/auth/api-keys.ts'
 import { createUsage } from '../../src/auth/usage.ts'
 import { bearer, databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { whileLocked } from '../support/locks.ts'
@@ -101,19 +102,30 @@ test('an expired key is 401 invalid_token in both APIs, also if it is cached', a
   expect(await sendToBoth()).toEqual([unauthorized, unauthorized])
 })
 
-test('a key expires in a database that formats dates in any DateStyle, and never if its expiry is infinity', async ({
+test('a key expires at its time, whatever the format and the time zone of dates in the database are', async ({
   service,
 }) => {
-  const [expired, valid] = await Promise.all(
-    [-60_000, 60_000].map((ms) => service.keys.issue('k', { expiresAt: new Date(Date.now() + ms) })),
-  )
-  const forever = await service.keys.issue('forever', { expiresAt: new Date() })
-  await service.database.pool.query("UPDATE api_key SET expires_at = 'infinity' WHERE name = 'forever'")
-  for (const style of ['ISO', 'German', 'SQL, DMY', 'Postgres']) {
-    await withClient((client) => client.query(`ALTER DATABASE ${databaseOf(service)} SET DateStyle TO ${style}`))
+  for (const [style, zone] of [
+    ['ISO', 'Asia/Tokyo'],
+    ['German', 'UTC'],
+    ['SQL, DMY', 'America/Los_Angeles'],
+  ]) {
+    for (const setting of [`DateStyle TO ${style}`, `TimeZone TO '${zone}'`])
+      await withClient((client) => client.query(`ALTER DATABASE ${databaseOf(service)} SET ${setting}`))
     const peer = await service.startPeer()
+    const inMinutes = (minutes: number) => ({ expiresAt: new Date(Date.now() + minutes * 60_000) })
+    const [expired, valid, rotated] = [
+      await peer.keys.issue('expired', inMinutes(-1)),
+      await peer.keys.issue('valid', inMinutes(1)),
+      await peer.keys.issue('rotated'),
+    ]
+    const successor = await peer.keys.rotate(keyPrefix(rotated), 0)
     const statusOf = async (key = '') => (await peer.send('/v1/pets', { headers: bearer(key) })).status
-    expect(await Promise.all([expired, valid, forever].map(statusOf)), style).toEqual([401, 200, 200])
+    const statuses = await Promise.all([expired, valid, rotated, successor].map(statusOf))
+    expect(statuses, style).toEqual([401, 200, 401, 200])
+    const listed = (await peer.keys.list()).find(({ prefix }) => prefix === keyPrefix(valid))
+    expect(Number(listed?.expiresAt) - Number(listed?.createdAt)).toBeGreaterThan(50_000)
+    expect(Number(listed?.expiresAt) - Date.now()).toBeLessThan(60_000)
   }
 })
 

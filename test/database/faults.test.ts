@@ -63,8 +63,10 @@ test('a certificate that cannot be read fails the requests that need a connectio
   onTestFinished(() => rm(folder, { recursive: true }))
   const [file, away] = [join(folder, 'ca.crt'), join(folder, 'away.crt')]
   await writeFile(file, '')
-  const DATABASE_URL = `${service.databaseUrl}?sslmode=disable&sslrootcert=${file}`
-  const peer = await service.startPeer({ DATABASE_URL, DATABASE_POOL_SIZE: 1 })
+  const url = new URL(service.databaseUrl)
+  url.searchParams.set('sslmode', 'disable')
+  url.searchParams.set('sslrootcert', file)
+  const peer = await service.startPeer({ DATABASE_URL: url.href, DATABASE_POOL_SIZE: 1 })
   await rename(file, away)
   expect((await peer.send('/v1/pets')).status).toBe(503)
   await rename(away, file)
@@ -73,9 +75,11 @@ test('a certificate that cannot be read fails the requests that need a connectio
   const { pool } = peer.database
   await rename(file, away)
   const fail = () => Promise.reject(new Error('broken')) // its connection is replaced for the next one that waits
-  const results = await Promise.allSettled([fail, async () => {}].map((work) => pool.withConnection(work)))
+  const works = [fail, async () => {}, async () => {}]
+  const results = await Promise.allSettled(works.map((work) => pool.withConnection(work)))
   expect(results.map((one) => one.status === 'rejected' && one.reason.message)).toEqual([
     'broken',
+    expect.stringContaining(file),
     expect.stringContaining(file),
   ])
   await rename(away, file)
