@@ -14,7 +14,7 @@ interface Settled {
 }
 
 /**
- * @param stopped rejects while it waits
+ * @param stopped ends the wait
  * @param fallback an earlier result, which stays settled: it is returned if a transaction takes long
  */
 async function findSettled(
@@ -36,36 +36,50 @@ async function findSettled(
       if (usable) return usable
       throw new ApiError('UNAVAILABLE', `A transaction that adds ${name} has not ended. Retry later.`)
     }
-    await sleep(pauseMs, undefined, { signal: stopped })
+    await sleep(pauseMs, undefined, { signal: stopped }).catch(() => {})
+    if (stopped.aborted) throw new ApiError('UNAVAILABLE', 'The service stops. Retry later.')
     wait.update(await reads.readWriters())
   }
   return { id, history }
+}
+
+interface State {
+  last?: Settled
+  pending?: Promise<Settled> | undefined
+  /** How many callers there have been. */
+  finds: number
 }
 
 /** Finds and remembers settled ids: every row up to such an id is visible, or will never be. */
 export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs: number) {
   const reads = createWriterReads(resource, run)
   const stopped = new AbortController()
-  let state: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
-  async function refresh(): Promise<Settled> {
-    const current = state
-    return (current.last = await findSettled(resource, reads, maxWaitMs, stopped.signal, current.last))
-  }
+  let state: State = { finds: 0 }
+  const start = ({ last }: State) => findSettled(resource, reads, maxWaitMs, stopped.signal, last)
   return {
-    /** Remembers a newer settled id. Callers of `find` do not share this one, so a probe does not let them begin earlier. */
-    refresh,
     /** Concurrent callers share the result, because a settled id stays settled. */
     async find(): Promise<bigint> {
       const current = state
-      current.pending ??= refresh().finally(() => (current.pending = undefined))
+      current.finds++
+      current.pending ??= start(current)
+        .then((found) => (current.last = found))
+        .finally(() => (current.pending = undefined))
       return (await current.pending).id
+    },
+    /** Remembers a newer settled id, unless a caller of `find` does. Callers do not share this one, which began before them. */
+    async refresh(): Promise<void> {
+      const current = state
+      if (current.pending) return
+      const { finds } = current
+      const found = await start(current)
+      if (current.finds === finds) current.last = found
     },
     /** @param last a settled id, greater than those before */
     remember(last: Settled): void {
       state.last = last
     },
     /** An earlier result, or one that is being found, says nothing about a database that went back to an older state. */
-    forget: () => void (state = {}),
+    forget: () => void (state = { finds: 0 }),
     /** Ends all waits for open transactions. */
     stop: () => stopped.abort(),
   }

@@ -47,6 +47,30 @@ test('a settled id that a probe is finding is not that of a later caller', async
   await probe
 })
 
+test('a probe that ends after the search of a caller does not replace its result', async () => {
+  const { database, settled, clock } = createDatabase()
+  database.writers = ['3/1']
+  const probe = settled.refresh()
+  await setImmediate()
+  Object.assign(database, { newest: 110n, writers: [] })
+  expect(await settled.find()).toBe(110n)
+  await probe
+  Object.assign(database, { newest: 120n, writers: ['3/2'] })
+  const next = settled.find()
+  await setImmediate()
+  clock.advance(250)
+  expect(await next).toBe(110n)
+})
+
+test('a search that is stopped is an error of the service, which may be tried again', async () => {
+  const { database, settled } = createDatabase()
+  database.writers = ['3/1']
+  const found = settled.find()
+  await setImmediate()
+  settled.stop()
+  await expect(found).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+})
+
 test('a settled id that was being found when the earlier ones were forgotten is not remembered', async () => {
   const { database, settled, clock } = createDatabase()
   database.writers = ['3/1']
