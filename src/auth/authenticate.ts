@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import ipaddr from 'ipaddr.js'
 import { ApiError } from '../errors.ts'
-import { type Caller, callerOf } from '../http/request.ts'
+import { type Caller, callerOf, headerValues } from '../http/request.ts'
 import { NAMESPACE } from '../project.ts'
 import { hashKey, isWellFormedKey, type KeyHash } from './api-keys.ts'
 import type { KeyLookup } from './key-lookup.ts'
@@ -81,8 +81,8 @@ export function keyHashOf(req: Request): KeyHash {
 
 /** The token of the only Authorization header. Of several, `req.headers` has just the first, so they are counted here. */
 function bearerToken(req: Request): string | undefined {
-  const values = req.headersDistinct.authorization
-  if (values?.length !== 1) return undefined
+  const values = headerValues(req, 'authorization')
+  if (values.length !== 1) return undefined
   return /^Bearer +(\S+) *$/i.exec(values[0] ?? '')?.[1]
 }
 

@@ -54,8 +54,8 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     const yogaParams = params as GraphQLParams // may lack a query, which Yoga rejects
     const outcome = await yoga.getResultForParams({ params: yogaParams, request }, context)
     const result = outcome as ExecutionResult // nothing is streamed in it
-    if (context.subscription && !result.errors) return context.subscription
     const { data } = result
+    if (context.subscription && data === undefined && !result.errors?.length) return context.subscription
     if (data === undefined) throw toRequestError(result)
     const { cost, shared } = context // there is no cost if another plugin has set the result before the execution
     const dataJson = () => (shared?.result.data === data ? shared.dataJson() : JSON.stringify(data))

@@ -77,8 +77,9 @@ export function beginRequest(req: Request, res: Response, handlerTimeoutMs: numb
  * malformed one; a target that is not a path (RFC 9112 §3.2); Transfer-Encoding in HTTP/1.0, with which other servers may
  * see another end of the body (RFC 9112 §6.1); an expectation other than 100-continue (RFC 9110 §10.1.1).
  */
-export function requireValidHead({ headers, headersDistinct, httpVersion, url }: Request): void {
-  const hosts = headersDistinct.host ?? []
+export function requireValidHead(req: Request): void {
+  const { headers, httpVersion, url } = req
+  const hosts = headerValues(req, 'host')
   const isHostValid =
     hosts.length === 1 ? HOST_AND_PORT.test(hosts[0] ?? '') : hosts.length === 0 && httpVersion === '1.0'
   if (!isHostValid || !url.startsWith('/')) {
@@ -90,6 +91,11 @@ export function requireValidHead({ headers, headersDistinct, httpVersion, url }:
   if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') {
     throw new ApiError('EXPECTATION_FAILED', undefined, CLOSE)
   }
+}
+
+/** All values of a header, by its name in lower case. For Node's `headersDistinct` each line would keep 100 bytes. */
+export function headerValues({ rawHeaders }: Request, name: string): string[] {
+  return rawHeaders.filter((_text, n) => n % 2 === 1 && rawHeaders[n - 1]?.toLowerCase() === name)
 }
 
 export function callerOf(req: Request): Caller {

@@ -84,7 +84,7 @@ test('an enum whose value differs from its name is coerced once, in a query and 
     const caller = { clientId: 1n, scopes: new Set() }
     const req = {
       headers: {},
-      headersDistinct: {},
+      rawHeaders: [],
       accepts,
       method: 'POST',
       caller,

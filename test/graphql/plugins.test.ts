@@ -4,6 +4,7 @@ import { expect } from 'vitest'
 import type { Plugin } from '../../src/graphql/context.ts'
 import { openStream } from '../support/event-stream.ts'
 import { testWithService as test } from '../support/harness.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
 interface Body {
   data: { pets: { totalCount: number; seenBy?: string } }
@@ -105,6 +106,10 @@ test('a plugin rejects a request with a code of the service, adds no errors, or 
   }
   expect(await send('Code')).toMatchObject([401, { errors: [{ message: 'Log in.' }] }])
   expect(await send('Empty')).toEqual([200, { data: { __typename: 'Query' } }])
+  const stream = await openStream(peer, { query: 'subscription Empty { petCreated { cursor } }' })
+  expect(stream.status).toBe(200)
+  stream.close()
+  await waitUntil(async () => (await peer.metric('petstore_streams')) === 0)
   const ended = await send('Ended', '{ petCreated { cursor } }', 'subscription')
   expect(ended).toMatchObject([422, { errors: [{ message: 'No.' }] }])
   expect(await peer.metric('petstore_streams')).toBe(0)

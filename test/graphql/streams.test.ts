@@ -96,7 +96,9 @@ async function startUnread(writeTimeoutMs: number, onStream: (stream: Stream) =>
   const streams = createStreams(LIMITS, async () => true)
   const nextPart = async () => ({ data: LARGE, events: 1 })
   const keptBytes = new KeptBytes()
-  const app = express().use(async (req, res) => {
+  const app = express()
+  app.get('/held', (_req, res) => void setTimeout(() => res.end('held'), 1_000))
+  app.use(async (req, res) => {
     beginRequest(req, res, 60_000)
     req.caller = CALLER
     const stream = streams.open(res, CALLER, '')
@@ -108,10 +110,10 @@ async function startUnread(writeTimeoutMs: number, onStream: (stream: Stream) =>
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo // TCP
-  const open = () =>
+  const open = (before = '') =>
     openSocket(
       port,
-      'GET / HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer any\r\n\r\n',
+      before + 'GET / HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer any\r\n\r\n',
     ).pause()
   return { streams, open }
 }
@@ -123,6 +125,13 @@ test('a client that takes nothing is disconnected, also when its key was revoked
   open()
   await waitUntil(() => streams.ended.unauthenticated === 1)
   expect(streams.size).toBe(0)
+})
+
+test('a stream that ends behind another response does not shorten the time which that one may take', async () => {
+  const { streams, open } = await startUnread(100, (stream) => stream.end('unauthenticated'))
+  const socket = open('GET /held HTTP/1.1\r\nHost: x\r\n\r\n')
+  await waitUntil(() => streams.size === 1)
+  expect(String(await once(socket.resume(), 'data'))).toMatch(/^HTTP\/1\.1 200 /)
 })
 
 test('a stream whose unread event takes more than what one client may make the process keep is cut, and no other', async () => {

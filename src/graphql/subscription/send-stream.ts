@@ -37,7 +37,7 @@ export async function sendStream(
   // Behind earlier responses on the connection, Node would keep all that is written.
   if (!res.socket) await once(res, 'socket', { signal: stream.signal }).catch(() => {})
   if (res.destroyed) return
-  req.socket.setTimeout(0) // switches off the server's timeout, which a pause between events may exceed
+  if (res.socket) req.socket.setTimeout(0) // switches off the server's timeout, which a pause between events may exceed
   res.write(transport.begin)
   const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
   let failure: ApiError | undefined
@@ -63,7 +63,7 @@ export async function sendStream(
   clearInterval(heartbeat)
   if (failure && failure.code !== 'INVALID_ARGUMENT') recordError(observe, failure, req)
   if (res.destroyed) return
-  closeWhenIdle(req, res, limits.writeTimeoutMs) // a stream counts as open until the client has taken its end
+  if (res.socket) closeWhenIdle(req, res, limits.writeTimeoutMs) // a stream counts as open until the client has taken its end
   // Clients reconnect unless they get `complete`. It is sent only to clients that cannot continue.
   const endWith = (error: ApiError, complete = transport.complete) =>
     res.end(transport.result(JSON.stringify({ errors: toErrors(error, observe, req) })) + complete)
@@ -89,7 +89,6 @@ function releaseRequest(req: Request): void {
   const { traceparent = '' } = req.headers
   const app = appOf(req)
   req.headers = { traceparent, ...(app && { 'graphql-client-name': copyOf(app) }) } // for the log
-  req.headersDistinct = {}
   req.rawHeaders = []
   req.url = req.originalUrl = req.path
   Reflect.deleteProperty(req, '_parsedUrl') // Express's

@@ -192,6 +192,6 @@ export class Client {
 function toRequest(key: string, lastEventId: string | undefined): Request {
   const caller = { keyId: 1n, clientId: BigInt(key.length), keyPrefix: key, scopes: new Set(), expiresAt: null }
   const headers = { 'last-event-id': lastEventId }
-  const headersDistinct = { authorization: [`Bearer ${key}`] }
-  return { headers, headersDistinct, caller, deadline: new Deadline(TIMEOUT_MS) } as unknown as Request
+  const rawHeaders = ['Authorization', `Bearer ${key}`]
+  return { headers, rawHeaders, caller, deadline: new Deadline(TIMEOUT_MS) } as unknown as Request
 }
