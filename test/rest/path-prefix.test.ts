@@ -29,6 +29,13 @@ describe('behind a proxy that strips a path prefix', () => {
       expect(linkTarget(await prefixed.send(path), 'successor-version', path), path).toBe('/v1/pets')
   })
 
+  test('the first server of the OpenAPI document is below the prefix, whose pages send the key there', async ({
+    prefixed,
+  }) => {
+    const { servers } = (await (await prefixed.send('/openapi.json')).json()) as { servers: { url: string }[] }
+    expect(resolve(servers[0]?.url ?? null, '/openapi.json')).toBe('/v1')
+  })
+
   test('the next link leads to the next page, and first to the first one', async ({ prefixed }) => {
     for (let n = 1; n <= 3; n++) await prefixed.post(pet)
     const first = '/v1/pets?limit=1&status=sold'

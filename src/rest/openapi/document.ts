@@ -10,8 +10,9 @@ const INTERFACE_VERSION = '1.0.0'
 /** The REST API as OpenAPI 3.1. Its schemas are generated from the zod schemas that validate requests. */
 export function openapi(apis: RestApi[], { PRODUCTION_URL, STAGING_URL, OIDC_ISSUER }: PublicConfig): Json {
   const servers = [
-    // This server is first, because "Try it out" sends requests to the first one.
-    { url: '/v1', description: 'This server (production, staging or local)' },
+    // This server is first, because "Try it out" sends requests to the first one. Its URL is relative to that of the document,
+    // since a proxy may strip a path prefix from requests.
+    { url: 'v1', description: 'This server (production, staging or local)' },
     ...(PRODUCTION_URL ? [{ url: PRODUCTION_URL, description: 'Production' }] : []),
     ...(STAGING_URL ? [{ url: STAGING_URL, description: 'Staging' }] : []),
   ]
