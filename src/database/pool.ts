@@ -113,7 +113,7 @@ export function createPool({ url, size, timeouts }: PoolOptions): Pool {
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: SERVICE_NAME,
-    // pg and Prisma's adapter read dates only in the style ISO, and Prisma's sends and reads them without their offset.
+    // pg and Prisma's adapter read dates in the style ISO only, and Prisma's ignores their offset (prisma/orm#28629).
     onConnect: async (client) => void (await client.query("SET DateStyle TO 'ISO'; SET TimeZone TO 'UTC'")),
   })
   return pool.on('error', () => {}) // an idle connection was lost; pg has removed it from the pool
