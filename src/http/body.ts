@@ -6,6 +6,9 @@ import type { KeptBytes } from './kept-bytes.ts'
 
 export const MAX_BODY_BYTES = 64 * 1024
 
+/** A body of at most this size counts among the bytes that are kept only if it has not arrived in a turn of the event loop. */
+const SMALL_BODY_BYTES = 4 * 1024
+
 /** How many pieces (chunks, or reads from the socket) a body may have. Each takes the time of a small request. */
 const MAX_PIECES = 512
 /** What each piece takes in memory, beside its own bytes. */
@@ -60,7 +63,6 @@ function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buf
     }
     const onEnd = () => {
       stop()
-      hold?.release()
       resolve(Buffer.concat(pieces, size))
     }
     const fail = (error: ApiError) => {
@@ -69,10 +71,18 @@ function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buf
     }
     const onError = (cause: Error) => fail(new ApiError('INVALID_ARGUMENT', 'The body is incomplete.', { cause }))
     /** Listeners keep the body in memory as long as the request, which may wait behind a stream on its connection. */
-    const stop = () => req.off('data', onData).off('end', onEnd).off('bodyError', fail).off('error', onError)
+    const stop = () => {
+      clearImmediate(counting)
+      hold?.release()
+      req.off('data', onData).off('end', onEnd).off('bodyError', fail).off('error', onError)
+    }
     req.on('data', onData).on('end', onEnd).on('bodyError', fail).on('error', onError)
-    // A body that came with its head is read in this turn of the event loop.
-    const hold = req.complete ? undefined : keptBytes.hold(res, 0, fail)
+    let hold: ReturnType<KeptBytes['hold']> | undefined
+    let counting: NodeJS.Immediate | undefined
+    const count = () => void (hold = keptBytes.hold(res, size + pieces.length * PIECE_BYTES, fail))
+    // Most small bodies come whole with their head, in this turn of the event loop.
+    if (Number(req.headers['content-length']) <= SMALL_BODY_BYTES) counting = setImmediate(count)
+    else count()
   })
 }
 

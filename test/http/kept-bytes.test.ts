@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { receiveBody } from '../../src/http/body.ts'
 import { Deadline } from '../../src/http/deadline.ts'
 import { KeptBytes } from '../../src/http/kept-bytes.ts'
@@ -90,6 +90,24 @@ test('a response to HEAD, which has no body, does not count with the length of o
   expect(await receive(first)).toBeGreaterThan(SIZE)
   expect(await receive(pipelined)).toBeLessThan(SIZE)
   expect(cut).toEqual([])
+})
+
+test('a small body that comes whole with its head does not count, which takes time; others do', async () => {
+  const hold = vi.spyOn(KeptBytes.prototype, 'hold')
+  onTestFinished(() => hold.mockRestore())
+  const small = rawPost({ path: '/received', body: pet })
+  for (const [bytes, rest, counts] of [
+    [small, '', 0],
+    [small.slice(0, -1), small.slice(-1), 1],
+    [rawPost({ path: '/received', body: body.slice(0, 5_000) }), '', 1],
+  ] as const) {
+    hold.mockClear()
+    const socket = openSocket(port, bytes)
+    if (rest) await waitUntil(() => hold.mock.calls.length === counts)
+    socket.write(rest)
+    await once(events, 'received')
+    expect(hold).toHaveBeenCalledTimes(counts)
+  }
 })
 
 test('a response to a client that has gone does not count', async () => {
