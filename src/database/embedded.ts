@@ -114,7 +114,7 @@ async function runningUrl(cluster: string): Promise<string | undefined> {
   const port = pidFile?.split('\n')[3]
   if (!port) return undefined
   const password = await readFile(join(cluster, 'password'), 'utf8')
-  return `postgresql://postgres:${password}@127.0.0.1:${port}/postgres?sslmode=disable` // whatever PGSSLMODE is
+  return `postgresql://postgres:${password}@127.0.0.1:${port}/postgres`
 }
 
 /** @returns a connection that holds IN_USE_LOCK; undefined when the server does not respond */
