@@ -52,8 +52,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     const context = ofRequest as PipelineContext // plugins set the rest
     const request = new FetchRequest(req) as unknown as globalThis.Request // has all that the pipeline reads
     const yogaParams = params as GraphQLParams // may lack a query, which Yoga rejects
-    const outcome = await yoga.getResultForParams({ params: yogaParams, request }, context)
-    const result = outcome as ExecutionResult // nothing is streamed in it
+    const result = (await yoga.getResultForParams({ params: yogaParams, request }, context)) as ExecutionResult // no stream
     const { data } = result
     if (context.subscription && data === undefined && !result.errors?.length) return context.subscription
     if (data === undefined) throw toRequestError(result)

@@ -26,7 +26,7 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
   const coalesce = createCoalescer<SharedOutcome>()
   /** How long the last execution of an operation took before it waited for the database, in milliseconds. */
   const lastMs = new WeakMap<OperationDefinitionNode, number>()
-  /** Long executions that begin later than their requests wait for each other here: one begins in a turn of the event loop. */
+  /** Long executions that begin later than their requests, when a statement ends, wait here: one begins in each turn. */
   let lastTurn: Promise<void> = Promise.resolve()
 
   return {
@@ -39,7 +39,6 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
 
       async function execute(isInTurn: boolean): Promise<SharedOutcome> {
         const isLong = (lastMs.get(operation) ?? 0) > LONG_EXECUTION_MS
-        // Many executions may begin when one statement ends.
         if (isLong && !isInTurn) await (lastTurn = lastTurn.then(() => nextTurn()))
         const deadline = req.deadline.fork()
         const contextValue: GraphQLContext = { services, deadline, caller: undefined }

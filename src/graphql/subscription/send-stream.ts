@@ -40,6 +40,10 @@ export async function sendStream(
   if (res.socket) req.socket.setTimeout(0) // switches off the server's timeout, which a pause between events may exceed
   res.write(transport.begin)
   const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
+  const cut = () => {
+    stream.end('slow')
+    res.destroy()
+  }
   let failure: ApiError | undefined
   try {
     for (;;) {
@@ -47,13 +51,8 @@ export async function sendStream(
       stream.signal.throwIfAborted()
       stream.events += events
       if (res.write(data)) continue
-      const endSlow = () => stream.end('slow')
-      const stop = closeWhenIdle(req, res, limits.writeTimeoutMs, endSlow)
-      // Only one large event makes a part that is larger.
-      const held = keptBytes.hold(res, Math.max(0, data.length - PART_BYTES), () => {
-        endSlow()
-        res.destroy()
-      })
+      const stop = closeWhenIdle(req, res, limits.writeTimeoutMs, cut)
+      const held = keptBytes.hold(res, Math.max(0, data.length - PART_BYTES), cut) // only one large event is larger
       await once(res, 'drain', { signal: stream.signal }).finally(stop).finally(held.release)
     }
   } catch (error) {
@@ -96,15 +95,16 @@ function releaseRequest(req: Request): void {
 }
 
 /** Closes the connection when its client takes nothing for too long. @returns a function that stops watching it */
-function closeWhenIdle(req: Request, res: Response, timeoutMs: number, beforeClose = () => {}): () => void {
-  const onTimeout = () => {
-    beforeClose()
-    res.destroy()
-  }
+function closeWhenIdle(
+  req: Request,
+  res: Response,
+  timeoutMs: number,
+  close: () => void = () => res.destroy(),
+): () => void {
   req.socket.setTimeout(timeoutMs) // each part of a write that the system takes restarts it
-  res.once('timeout', onTimeout)
+  res.once('timeout', close)
   return () => {
-    res.off('timeout', onTimeout)
+    res.off('timeout', close)
     req.socket.setTimeout(0)
   }
 }
