@@ -62,7 +62,8 @@ export async function sendStream(
   clearInterval(heartbeat)
   if (failure && failure.code !== 'INVALID_ARGUMENT') recordError(observe, failure, req)
   if (res.destroyed) return
-  if (res.socket) closeWhenIdle(req, res, limits.writeTimeoutMs) // a stream counts as open until the client has taken its end
+  // A stream counts as open until the client has taken its end.
+  if (res.socket) closeWhenIdle(req, res, limits.writeTimeoutMs, () => res.destroy())
   // Clients reconnect unless they get `complete`. It is sent only to clients that cannot continue.
   const endWith = (error: ApiError, complete = transport.complete) =>
     res.end(transport.result(JSON.stringify({ errors: toErrors(error, observe, req) })) + complete)
@@ -95,12 +96,7 @@ function releaseRequest(req: Request): void {
 }
 
 /** Closes the connection when its client takes nothing for too long. @returns a function that stops watching it */
-function closeWhenIdle(
-  req: Request,
-  res: Response,
-  timeoutMs: number,
-  close: () => void = () => res.destroy(),
-): () => void {
+function closeWhenIdle(req: Request, res: Response, timeoutMs: number, close: () => void): () => void {
   req.socket.setTimeout(timeoutMs) // each part of a write that the system takes restarts it
   res.once('timeout', close)
   return () => {
