@@ -7,7 +7,6 @@ import type { Observe } from '../telemetry/observation.ts'
 /** The longest message, in characters. A message of graphql-js may repeat a value of any length. */
 const MAX_MESSAGE_LENGTH = 500
 
-/** Whether a plugin, or Yoga, has given an error a code of this service. */
 const isErrorCode = (code: unknown): code is ErrorCode => typeof code === 'string' && Object.hasOwn(ERRORS, code)
 
 /** A request that is rejected before execution, with one code for all of its errors. */

@@ -18,7 +18,8 @@ import { MAX_RESPONSE_MS, measurePool } from './pool.ts'
 
 /** A network fault, which is injected repeatedly. */
 interface Fault {
-  inject(proxy: TcpProxy): Promise<void>
+  /** @param slowness how much longer than usual a statement may take: it grows until the fault has had an effect */
+  inject(proxy: TcpProxy, slowness: number): Promise<void>
   /** The status that clients receive if the fault has an effect. */
   expectedStatus?: number
 }
@@ -37,15 +38,15 @@ const FAULTS: Record<string, Fault> = {
     },
   },
   cut: {
-    async inject(proxy) {
-      await sleep(Math.random() * 100)
+    async inject(proxy, slowness) {
+      await sleep(Math.random() * 100 * slowness)
       proxy.cut('fin')
     },
     expectedStatus: 504,
   },
   reset: {
-    async inject(proxy) {
-      await sleep(Math.random() * 100)
+    async inject(proxy, slowness) {
+      await sleep(Math.random() * 100 * slowness)
       proxy.cut('rst')
     },
     expectedStatus: 504,
@@ -69,12 +70,12 @@ const FAULTS: Record<string, Fault> = {
     expectedStatus: 504,
   },
   'responses held after the commit, then cut': {
-    async inject(proxy) {
+    async inject(proxy, slowness) {
       proxy.hold('responses')
       await sleep(50 + Math.random() * 100)
       proxy.cut('rst')
       proxy.restore()
-      await sleep(50)
+      await sleep(50 * slowness)
     },
     expectedStatus: 504,
   },
@@ -108,7 +109,7 @@ export async function runUnderFaults(
     const writing = ledger.write(client, concurrency)
     const until = performance.now() + seconds * 1_000
     const hasHadEffect = () => !expectedStatus || ledger.statuses(before).has(expectedStatus)
-    while (performance.now() < until || !hasHadEffect()) await inject(proxy)
+    for (let n = 0; performance.now() < until || !hasHadEffect(); n++) await inject(proxy, 1 + n / 20)
     proxy.restore()
     const acknowledged = ledger.acknowledged
     await ledger.reaches(acknowledged + concurrency) // the service recovers without a restart

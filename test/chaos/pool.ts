@@ -41,12 +41,16 @@ export function whilePoolBlocked(url: string, client: Client, work: () => Promis
     }
     await sql.query('BEGIN; LOCK TABLE animal IN ACCESS EXCLUSIVE MODE')
     const released = new AbortController()
+    let blockedNow = 0
     const send = (n: number) => readsOf(n).map((request) => client.send(...request))
     // Both reads of a statement start again together: on a slow machine, one that is repeated alone would come to share
     // the statement of the other, and its connection, for good.
     async function sendInRounds(): Promise<void> {
       while (!released.signal.aborted) {
         const first = send(1)
+        const round = { isOver: false }
+        void Promise.race(first).finally(() => (round.isOver = true))
+        while (blockedNow < first.length && !round.isOver) await sleep(5)
         await sleep(BATCH_WAIT_MS) // the next reads wait no longer for a batch, and take another connection each
         await Promise.all([...first, ...send(2)])
         await sleep(5) // for requests that are shed
@@ -56,7 +60,8 @@ export function whilePoolBlocked(url: string, client: Client, work: () => Promis
     const deadline = performance.now() + 60_000
     let waiting = 0
     while (waiting < POOL_SIZE && performance.now() < deadline) {
-      waiting = Math.max(waiting, await countBlocked())
+      blockedNow = await countBlocked()
+      waiting = Math.max(waiting, blockedNow)
       await sleep(5)
     }
     await work()
