@@ -94,7 +94,7 @@ export class Feed<R extends Resource> {
 
   /**
    * Reads the state of the sequence and a settled id, unless a loop reads them for streams. A stream that begins while a
-   * transaction is open may begin after this id. Failures are ignored: a probe has its own. Concurrent callers share a check.
+   * transaction is open may begin after this id. Failures are ignored: the probe reports its own. Concurrent callers share a check.
    */
   async check(): Promise<void> {
     const check = () => Promise.allSettled([this.#readSequence(), this.#settled.refresh()])
@@ -108,7 +108,6 @@ export class Feed<R extends Resource> {
 
   async stop(): Promise<void> {
     this.#followers.clear()
-    this.#settled.stop()
     this.wake()
     await this.#loop
   }
@@ -129,7 +128,7 @@ export class Feed<R extends Resource> {
         await this.#readUntilCheck(this.#state.recent)
       } catch (error) {
         this.hasFailed = true // as in a failover or a restore
-        if (this.#followers.size > 0) this.#onError(error)
+        this.#onError(error)
         this.reader.reset() // a gap from before a restore may be above all ids of the restored state
         await this.#pause(RETRY_MS, MIN_PAUSE_MS)
       }

@@ -13,17 +13,8 @@ interface Settled {
   history: string
 }
 
-/**
- * @param stopped ends the wait
- * @param fallback an earlier result, which stays settled: it is returned if a transaction takes long
- */
-async function findSettled(
-  { name }: Resource,
-  reads: WriterReads,
-  maxWaitMs: number,
-  stopped: AbortSignal,
-  fallback?: Settled,
-) {
+/** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
+async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: number, fallback?: Settled) {
   const beganAtMs = performance.now()
   const { newest: id, writers, history } = await reads.readNewest()
   const usable = fallback?.history === history && fallback.id <= id ? fallback : undefined // undefined after a restore
@@ -36,32 +27,22 @@ async function findSettled(
       if (usable) return usable
       throw new ApiError('UNAVAILABLE', `A transaction that adds ${name} has not ended. Retry later.`)
     }
-    await sleep(pauseMs, undefined, { signal: stopped }).catch(() => {})
-    if (stopped.aborted) throw new ApiError('UNAVAILABLE', 'The service stops. Retry later.')
+    await sleep(pauseMs)
     wait.update(await reads.readWriters())
   }
   return { id, history }
 }
 
-interface State {
-  last?: Settled
-  pending?: Promise<Settled> | undefined
-  /** How many callers there have been. */
-  finds: number
-}
-
 /** Finds and remembers settled ids: every row up to such an id is visible, or will never be. */
 export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs: number) {
   const reads = createWriterReads(resource, run)
-  const stopped = new AbortController()
-  let state: State = { finds: 0 }
-  const start = ({ last }: State) => findSettled(resource, reads, maxWaitMs, stopped.signal, last)
+  let state: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
+  const start = (last?: Settled) => findSettled(resource, reads, maxWaitMs, last)
   return {
     /** Concurrent callers share the result, because a settled id stays settled. */
     async find(): Promise<bigint> {
       const current = state
-      current.finds++
-      current.pending ??= start(current)
+      current.pending ??= start(current.last)
         .then((found) => (current.last = found))
         .finally(() => (current.pending = undefined))
       return (await current.pending).id
@@ -69,18 +50,15 @@ export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs
     /** Remembers a newer settled id, unless a caller of `find` does. Callers do not share this one, which began before them. */
     async refresh(): Promise<void> {
       const current = state
-      if (current.pending) return
-      const { finds } = current
-      const found = await start(current)
-      if (current.finds === finds) current.last = found
+      const { last, pending } = current
+      const found = await (pending ?? start(last))
+      if (current.last === last) current.last = found
     },
     /** @param last a settled id, greater than those before */
     remember(last: Settled): void {
       state.last = last
     },
     /** An earlier result, or one that is being found, says nothing about a database that went back to an older state. */
-    forget: () => void (state = { finds: 0 }),
-    /** Ends all waits for open transactions. */
-    stop: () => stopped.abort(),
+    forget: () => void (state = {}),
   }
 }

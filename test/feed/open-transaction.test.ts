@@ -28,22 +28,3 @@ test('a live list that waits for an open transaction is logged', async ({ servic
     })
   }, service.databaseUrl)
 })
-
-/** Less than the 60 s for which the stream would wait. */
-const timeout = 30_000
-
-test(
-  'an instance whose streams wait for an open transaction stops at once, and logs no error',
-  { timeout },
-  async ({ service }) => {
-    await service.create()
-    await withClient(async (client) => {
-      await client.query(`BEGIN; ${INSERT}`)
-      await service.create()
-      const peer = await service.startPeer()
-      await openStream(peer, { query: 'subscription { petCreated(after: "YWxsOjE") { node { id } } }' }) // all:1
-      await peer.stop(0, 0)
-      expect(peer.log.lines.filter(({ level }) => Number(level) > 30)).toEqual([])
-    }, service.databaseUrl)
-  },
-)

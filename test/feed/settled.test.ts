@@ -62,15 +62,6 @@ test('a probe that ends after the search of a caller does not replace its result
   expect(await next).toBe(110n)
 })
 
-test('a search that is stopped is an error of the service, which may be tried again', async () => {
-  const { database, settled } = createDatabase()
-  database.writers = ['3/1']
-  const found = settled.find()
-  await setImmediate()
-  settled.stop()
-  await expect(found).rejects.toMatchObject({ code: 'UNAVAILABLE' })
-})
-
 test('a settled id that was being found when the earlier ones were forgotten is not remembered', async () => {
   const { database, settled, clock } = createDatabase()
   database.writers = ['3/1']

@@ -35,10 +35,7 @@ export class Clock {
 
   sleep(ms?: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const timer = this.add(() => {
-        signal?.removeEventListener('abort', abort)
-        resolve()
-      }, ms)
+      const timer = this.add(resolve, ms)
       const abort = () => {
         this.remove(timer)
         reject(new Error('aborted'))
