@@ -49,7 +49,7 @@ test('a commit whose wait for the synchronous standby is cancelled is 504 in bot
   const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event = 'SyncRep'`
   const cancelWait = async () => (await sql(service, cancel)).rowCount
-  // The server applies the setting a moment after it is told to.
+  // The server applies the setting a moment after the reload.
   await waitUntil(async () => {
     let isOver = false
     const commit = withClient((client) => client.query(COMMIT_A_MESSAGE), service.databaseUrl)

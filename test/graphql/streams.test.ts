@@ -97,7 +97,7 @@ async function startUnread(writeTimeoutMs: number, onStream: (stream: Stream) =>
   const nextPart = async () => ({ data: LARGE, events: 1 })
   const keptBytes = new KeptBytes()
   const app = express()
-  app.get('/held', (_req, res) => void setTimeout(() => res.end('held'), 1_000))
+  app.get('/slow', (_req, res) => void setTimeout(() => res.end(), 1_000))
   app.use(async (req, res) => {
     beginRequest(req, res, 60_000)
     req.caller = CALLER
@@ -129,7 +129,7 @@ test('a client that takes nothing is disconnected, also when its key was revoked
 
 test('a stream that ends behind another response does not shorten the time which that one may take', async () => {
   const { streams, open } = await startUnread(100, (stream) => stream.end('unauthenticated'))
-  const socket = open('GET /held HTTP/1.1\r\nHost: x\r\n\r\n')
+  const socket = open('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n')
   await waitUntil(() => streams.size === 1)
   expect(String(await once(socket.resume(), 'data'))).toMatch(/^HTTP\/1\.1 200 /)
 })

@@ -105,8 +105,10 @@ describe('petCreated', () => {
         await service.create({ name: 'later' })
         const peer = await service.startPeer() // has no feed and no settled id: it waits for the transaction
         const fragment = selection.includes('...') ? 'fragment Page on AnimalConnection { nodes { id } }' : ''
+        await waitUntil(() => hasReadLocks(service)) // for the probe at its start
+        const hasReadNewest = untilStatement(peer, 'max(id)')
         const response = peer.graphql(`{ pets(first: 5) { ${selection} } } ${fragment}`)
-        await waitUntil(() => hasReadLocks(service))
+        await hasReadNewest
         await client.query('COMMIT')
         const { data } = (await response) as unknown as {
           data: { pets: { nodes: { id: string }[] } & Record<string, string> }
@@ -123,6 +125,18 @@ describe('petCreated', () => {
     }, service.databaseUrl)
   })
 })
+
+/** Waits until the background connections of a service have executed a statement that contains the text. */
+function untilStatement(service: TestService, text: string): Promise<void> {
+  return new Promise((resolve) => {
+    const onStatement = async (statement: Statement, send: () => Promise<unknown>) => {
+      const result = await send()
+      if (statement.text.includes(text)) resolve()
+      return result
+    }
+    interceptStatements(service, onStatement, [service.database.backgroundPool])
+  })
+}
 
 /** Whether a service has read the locks in this database, as far as its connections show. */
 async function hasReadLocks(service: TestService): Promise<boolean> {

@@ -53,13 +53,14 @@ test('another key does not wait for all executions of a document that was execut
   const bodyOf = (n: number) => ({ query, variables: { id: null, n } })
   await service.postGraphQL(bodyOf(-1))
   const [last, ...sockets] = await connectAll(service, CONNECTIONS + 1)
+  await service.send('/v1/pets', { headers: bearer(otherKey) }) // caches it
   let completed = 0
   const sent = sockets.map((socket, n) =>
     request(socket, '/graphql', service.key, bodyOf(n)).finally(() => completed++),
   )
-  const other = await request(last, '/v1/pets', otherKey, { name: 'Rex', categoryId: 1 })
-  expect(statusesIn(other)).toEqual([201])
-  expect(completed).toBeLessThan(CONNECTIONS / 2)
+  const other = await request(last, '/graphql', otherKey, { query: '{ __typename }' })
+  expect(statusesIn(other)).toEqual([200])
+  expect(completed).toBeLessThan(CONNECTIONS / 6)
   expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 200))
 })
 

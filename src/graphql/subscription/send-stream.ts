@@ -52,8 +52,8 @@ export async function sendStream(
       stream.events += events
       if (res.write(data)) continue
       const stop = closeWhenIdle(req, res, limits.writeTimeoutMs, cut)
-      const held = keptBytes.hold(res, Math.max(0, data.length - PART_BYTES), cut) // only one large event is larger
-      await once(res, 'drain', { signal: stream.signal }).finally(stop).finally(held.release)
+      const hold = keptBytes.hold(res, Math.max(0, data.length - PART_BYTES), cut) // only one large event is larger
+      await once(res, 'drain', { signal: stream.signal }).finally(stop).finally(hold.release)
     }
   } catch (error) {
     if (!stream.signal.aborted) failure = toApiError(error)
