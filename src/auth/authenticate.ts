@@ -34,7 +34,7 @@ export interface AuthenticateDependencies {
  * issuer of a token with an unknown key, is not available.
  */
 export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: AuthenticateDependencies) {
-  function findCaller(req: Request, token: string): Promise<Caller | undefined> | undefined {
+  function findCaller(req: Request, token: string): Promise<Caller | undefined> | Caller | undefined {
     const keyHash = hashKey(token)
     const cached = keyLookup.cached(keyHash)
     if (cached) return cached

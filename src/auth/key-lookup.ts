@@ -18,7 +18,8 @@ type KeyRow = Omit<Caller, 'scopes'> & { hash: Buffer; scopes: string[] }
 
 interface Lookup {
   found: Promise<Caller | undefined>
-  isPending: boolean
+  /** Undefined until the caller was found. */
+  caller?: Caller
 }
 
 export type KeyLookup = ReturnType<typeof createKeyLookup>
@@ -64,13 +65,13 @@ export function createKeyLookup(
       return inFlight.found.then(unlessExpired)
     }
     counts.miss++
-    const lookup: Lookup = { found: find(), isPending: true }
+    const lookup: Lookup = { found: find() }
     lookups.set(keyHash, lookup) // the TTL begins with the query, not with its result
     const valid = lookup.found.then(unlessExpired)
     valid.then(
       (caller) => {
-        lookup.isPending = false
         if (!caller) return recentlyValidKeys.delete(keyHash)
+        lookup.caller = caller
         // A token is cached until it expires, because nothing revokes it before.
         const { keyId, expiresAt } = caller
         if (!keyId && expiresAt) lookups.set(keyHash, lookup, { ttl: expiresAt.getTime() - now().getTime() })
@@ -82,12 +83,11 @@ export function createKeyLookup(
   }
 
   return {
-    /** The caller of a key whose lookup has ended, and began within KEY_CACHE_MS, or of a known token; else undefined. */
-    cached(keyHash: KeyHash) {
-      const lookup = lookups.get(keyHash)
-      if (!lookup || lookup.isPending) return undefined
-      counts.hit++
-      return lookup.found.then(unlessExpired)
+    /** The caller of a valid key whose lookup has ended, and began within KEY_CACHE_MS, or of a known token; else undefined. */
+    cached(keyHash: KeyHash): Caller | undefined {
+      const caller = unlessExpired(lookups.get(keyHash)?.caller)
+      if (caller) counts.hit++
+      return caller
     },
     /** Looks a key up in the database. @returns the caller; undefined for a key that is unknown, expired or revoked */
     find: (keyHash: KeyHash) => lookUp(keyHash, () => query(keyHash)),
