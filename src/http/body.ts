@@ -74,9 +74,11 @@ function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buf
     const stop = () => {
       clearImmediate(counting)
       hold?.release()
-      req.off('data', onData).off('end', onEnd).off('bodyError', fail).off('error', onError)
+      req.onBodyError = undefined
+      req.off('data', onData).off('end', onEnd).off('error', onError)
     }
-    req.on('data', onData).on('end', onEnd).on('bodyError', fail).on('error', onError)
+    req.onBodyError = fail
+    req.on('data', onData).on('end', onEnd).on('error', onError)
     let hold: ReturnType<KeptBytes['hold']> | undefined
     let counting: NodeJS.Immediate | undefined
     const count = () => void (hold = keptBytes.hold(res, size + pieces.length * PIECE_BYTES, fail))

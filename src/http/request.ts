@@ -38,8 +38,10 @@ declare module 'express-serve-static-core' {
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Why the rest of the body will not arrive. Also emitted as the event `bodyError`. */
+    /** Why the rest of the body will not arrive. */
     bodyError?: ApiError
+    /** Set while the body is received. */
+    onBodyError?: ((error: ApiError) => void) | undefined
   }
 }
 
@@ -95,7 +97,12 @@ export function requireValidHead(req: Request): void {
 
 /** All values of a header, by its name in lower case. For Node's `headersDistinct` each line would keep 100 bytes. */
 export function headerValues({ rawHeaders }: Request, name: string): string[] {
-  return rawHeaders.filter((_text, n) => n % 2 === 1 && rawHeaders[n - 1]?.toLowerCase() === name)
+  const values: string[] = []
+  for (let n = 0; n < rawHeaders.length; n += 2) {
+    const given = rawHeaders[n] ?? ''
+    if (given.length === name.length && given.toLowerCase() === name) values.push(rawHeaders[n + 1] ?? '')
+  }
+  return values
 }
 
 export function callerOf(req: Request): Caller {

@@ -80,7 +80,7 @@ export class ClientConnection {
     const last = [...this.#inFlight.values()].at(-1)
     if (!last || last.complete || last.bodyError) return
     last.bodyError = error
-    last.emit('bodyError', error)
+    last.onBodyError?.(error)
   }
 
   /** Sends an error response for input that never became a request, and closes the connection. */
