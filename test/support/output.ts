@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import type { DestinationStream } from 'pino'
 import { inject } from 'vitest'
+import { redactKeys } from '../../src/telemetry/logger.ts'
 
 /** Records what a service or a program has printed: key-leaks.ts searches it for keys at the end of the run. */
 export function recordOutput(text: string): void {
@@ -27,7 +28,8 @@ export function collectLog(): Log {
   const pendingChecks = new Set<() => void>()
   return {
     lines,
-    write(text) {
+    write(line) {
+      const text = redactKeys(line)
       recordOutput(text)
       lines.push(JSON.parse(text) as LogLine) // pino writes one object per line
       pendingChecks.forEach((check) => check())

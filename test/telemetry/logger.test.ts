@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { keyPrefix, mintKey } from '../../src/auth/api-keys.ts'
 
 /** The logger as a module for other programs, below dist/, which git ignores. */
 const module = new URL(`../../dist/test-logger-${randomUUID()}.mjs`, import.meta.url)
@@ -30,6 +31,12 @@ test.for(['process.exit(0)', "throw new Error('x')", ''])('no line is lost when 
     'two',
     'three',
   ])
+})
+
+test('of an API key that a line contains, only the prefix is printed', () => {
+  const key = mintKey()
+  for (const text of [key, key.toUpperCase()])
+    expect(messagesIn(run(`log.info('${text}')`))).toEqual([`${keyPrefix(text)}…`])
 })
 
 test('a line about repetitions has the message and the details of the same event', () => {
