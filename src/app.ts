@@ -76,8 +76,7 @@ export function createApp(deps: AppDependencies): Express {
   app.use('/v1', admit)
   addRestRoutes(app, operations, config, deps)
   app.get('/graphql', loadShedder.shedForLag, graphiql(trusted))
-  app.use('/graphql', admit)
-  addGraphQLRoute(app, schema, deps)
+  addGraphQLRoute(app, admit, schema, deps)
 
   addHealthRoutes(app, health)
   app.use('/metrics', async (req, _res, next) => {

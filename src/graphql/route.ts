@@ -1,4 +1,4 @@
-import type { IRouter, Request, Response } from 'express'
+import type { IRouter, Request, RequestHandler, Response } from 'express'
 import type { GraphQLSchema } from 'graphql'
 import { parseBody, receiveBody } from '../http/body.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
@@ -13,7 +13,12 @@ import { sendStream } from './subscription/send-stream.ts'
 import { createPipeline, type Outcome } from './yoga.ts'
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
-export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencies: GraphQLDependencies): void {
+export function addGraphQLRoute(
+  app: IRouter,
+  admit: RequestHandler,
+  schema: GraphQLSchema,
+  dependencies: GraphQLDependencies,
+): void {
   const { observe, turns } = dependencies
   const execute = createPipeline(schema, dependencies)
 
@@ -39,7 +44,7 @@ export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencie
       res.locals.mediaType = mediaType
       const params = paramsOf(req)
       req.body = undefined // parsed, it may take a megabyte while the execution waits
-      return execute(params, req, res)
+      return await execute(params, req, res)
     }
     const outcome = await turns.run(req, res, work, bytes?.length)
     if ('stream' in outcome) return sendStream(req, res, outcome, dependencies)
@@ -50,8 +55,9 @@ export function addGraphQLRoute(app: IRouter, schema: GraphQLSchema, dependencie
 
   app
     .route('/graphql')
+    .all(admit)
     .get(respond)
     .post(respond)
     .all(allowMethods('GET', 'HEAD', 'POST'))
-  app.use('/graphql', notFound, graphqlErrorHandler(observe))
+  app.use('/graphql', admit, notFound, graphqlErrorHandler(observe))
 }

@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express'
-import type { DocumentNode, ExecutionResult, GraphQLSchema } from 'graphql'
+import type { ExecutionResult, GraphQLSchema } from 'graphql'
 import { createYoga, type GraphQLParams } from 'graphql-yoga'
-import { LRUCache } from 'lru-cache'
 import { callerOf } from '../http/request.ts'
 import { createAnalyze } from './analysis.ts'
 import type { GraphQLDependencies, PipelineContext } from './context.ts'
@@ -15,10 +14,6 @@ import { useSharedExecution } from './plugins/shared-execution.ts'
 import { type Subscription, useSubscriptions } from './subscription/subscribe.ts'
 import { useTrustedDocuments } from './plugins/trusted-documents.ts'
 
-/** The bound of each cache (of documents, and of syntax errors) and the size of a token in a syntax tree, both in bytes. */
-const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
-const TOKEN_BYTES = 200
-
 /** A request that was executed. */
 export type Outcome = Exclude<Awaited<ReturnType<ReturnType<typeof createPipeline>>>, Subscription>
 
@@ -30,11 +25,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     schema,
     logging: false,
     maskedErrors: false, // toGraphQLError maps them
-    parserAndValidationCache: {
-      documentCache: boundedCache<DocumentNode>(),
-      errorCache: boundedCache<Error>(),
-      validationCache: false, // useLimits has one
-    },
+    parserAndValidationCache: false, // useLimits has its own
     plugins: [
       useTrustedDocuments(trusted),
       useLimits(schema, analyze),
@@ -84,13 +75,4 @@ class FetchRequest {
   get headers() {
     return new Headers(this.#req.headers as Record<string, string>) // only responses have a list as value, of Set-Cookie
   }
-}
-
-function boundedCache<T extends object>() {
-  return new LRUCache<string, T>({
-    max: 1_000,
-    maxSize: DOCUMENT_CACHE_MAX_BYTES,
-    sizeCalculation: (value, text) =>
-      text.length + TOKEN_BYTES * ('tokenCount' in value ? Number(value.tokenCount) : 1),
-  })
 }

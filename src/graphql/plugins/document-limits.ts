@@ -1,5 +1,6 @@
 import type { ASTVisitor, DocumentNode, GraphQLSchema, SelectionNode, ValidationContext, ValidationRule } from 'graphql'
 import { GraphQLError, NoFragmentCyclesRule, parse, specifiedRules, UniqueFragmentNamesRule, validate } from 'graphql'
+import { LRUCache } from 'lru-cache'
 import { lazyFor } from '../../lazy.ts'
 import type { Analyze } from '../analysis.ts'
 import type { Plugin } from '../context.ts'
@@ -9,6 +10,10 @@ import type { Plugin } from '../context.ts'
  * deep as possible take half of Node's default stack. Common introspection queries have 190 tokens.
  */
 export const MAX_TOKENS = 800
+
+/** The bound of the cache of documents, and the size of a token in a syntax tree, both in bytes. */
+const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
+const TOKEN_BYTES = 200
 
 /** How much an operation may cost, in points. */
 export const MAX_COST = 1_000
@@ -38,9 +43,16 @@ export function useLimits(schema: GraphQLSchema, analyze: Analyze): Plugin {
     return exceeded.length ? exceeded : validate(schema, document, rules, ERROR_OPTIONS)
   }
   const checkOnce = lazyFor(check)
+  const documents = new LRUCache<string, DocumentNode>({
+    max: 1_000,
+    maxSize: DOCUMENT_CACHE_MAX_BYTES,
+    sizeCalculation: ({ tokenCount = 0 }, text) => text.length + TOKEN_BYTES * tokenCount,
+    memoMethod: (text) => parse(text, { maxTokens: MAX_TOKENS }),
+  })
   return {
-    onParse: ({ setParseFn }) => setParseFn((text) => parse(text, { maxTokens: MAX_TOKENS })),
-    // Yoga's cache of validations would join the names of all rules each time. Plugins may add rules to some requests.
+    // Yoga's cache of validations would join the names of all rules each time, and take two hooks for each request.
+    onParse: ({ setParseFn }) => setParseFn((text) => documents.memo(text)),
+    // Plugins may add rules to some requests.
     onValidate: ({ setValidationFn }) =>
       setValidationFn((_schema, document: DocumentNode, rules: readonly ValidationRule[] = specifiedRules) =>
         rules.length > specifiedRules.length ? check(document, rules) : checkOnce(document),
