@@ -13,14 +13,9 @@ import { sendStream } from './subscription/send-stream.ts'
 import { createPipeline, type Outcome } from './yoga.ts'
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
-export function addGraphQLRoute(
-  app: IRouter,
-  admit: RequestHandler,
-  schema: GraphQLSchema,
-  dependencies: GraphQLDependencies,
-): void {
-  const { observe, turns } = dependencies
-  const execute = createPipeline(schema, dependencies)
+export function addGraphQLRoute(app: IRouter, admit: RequestHandler, schema: GraphQLSchema, deps: GraphQLDependencies) {
+  const { keptBytes, observe, turns } = deps
+  const execute = createPipeline(schema, deps)
 
   function send({ cost, dataJson, result }: Outcome, req: Request, res: Response, mediaType: string): void {
     const errors = result.errors?.length ? result.errors : undefined // a plugin may set none
@@ -38,7 +33,7 @@ export function addGraphQLRoute(
 
   async function respond(req: Request, res: Response<unknown, GraphQLLocals>): Promise<void> {
     const mediaType = negotiate(req)
-    const bytes = req.method === 'POST' ? await receiveBody(req, res, dependencies.keptBytes) : undefined
+    const bytes = req.method === 'POST' ? await receiveBody(req, res, keptBytes) : undefined
     const work = async () => {
       if (bytes) parseBody(req, bytes)
       res.locals.mediaType = mediaType
@@ -47,7 +42,7 @@ export function addGraphQLRoute(
       return await execute(params, req, res)
     }
     const outcome = await turns.run(req, res, work, bytes?.length)
-    if ('stream' in outcome) return sendStream(req, res, outcome, dependencies)
+    if ('stream' in outcome) return sendStream(req, res, outcome, deps)
     const beganAtMs = performance.now()
     send(outcome, req, res, mediaType)
     turns.charge(callerOf(req).clientId, performance.now() - beganAtMs)
