@@ -29,7 +29,7 @@ const LAYERS = [
   ['limits.ts'],
   ['config.ts'],
   ['environment.ts'],
-  ['coalesce.ts', 'lazy.ts', 'operator-error.ts', 'project.ts'],
+  ['client-network.ts', 'coalesce.ts', 'lazy.ts', 'operator-error.ts', 'project.ts'],
 ]
 
 const WEB = /^(express|graphql|graphql-yoga|@pothos\/.*|node:http)$/

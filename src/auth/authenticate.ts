@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import ipaddr from 'ipaddr.js'
+import { clientNetwork } from '../client-network.ts'
 import { ApiError } from '../errors.ts'
 import { type Caller, callerOf, headerValues } from '../http/request.ts'
 import { NAMESPACE } from '../project.ts'
@@ -84,12 +84,4 @@ function bearerToken(req: Request): string | undefined {
   const values = headerValues(req, 'authorization')
   if (values.length !== 1) return undefined
   return /^Bearer +(\S+) *$/i.exec(values[0] ?? '')?.[1]
-}
-
-/** The client's IPv4 address, or its IPv6 network of 64 bits. Some proxies append the port to X-Forwarded-For. */
-function clientNetwork({ ip = '' }: Request): string {
-  const withoutPort = ip.replace(/^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/, '$1$2')
-  if (!ipaddr.isValid(withoutPort)) return 'unknown' // all such addresses count as one client
-  const address = ipaddr.process(withoutPort) // an IPv4-mapped address counts as the IPv4 address
-  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString()
 }

@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import type { Logger } from 'pino'
+import { clientNetwork } from '../client-network.ts'
 import { reasonOf } from '../database/failures.ts'
 import type { ApiError } from '../errors.ts'
 import { createThrottledLog, toLoggedName } from './logger.ts'
@@ -114,13 +115,13 @@ function createAccessLog(log: Logger, recordSpan: RecordSpan = () => undefined) 
   return ({ req, res, status }: Observed<'request'>): void => {
     const { id: requestId, method, operation, errorCode: code, deadline, caller, headers, stream } = req
     const route = req.routeTemplate
-    const client = status === 401 || status === 429 ? req.ip : undefined
+    const isRejected = status === 401 || status === 429
     const details = {
       requestId,
       traceparent: recordSpan(req, res) ?? TRACEPARENT.exec(String(headers.traceparent))?.[0],
       key: caller?.keyPrefix,
       subject: caller?.subject,
-      client,
+      client: isRejected ? req.ip : undefined,
       app: appOf(req),
       method,
       route,
@@ -133,7 +134,7 @@ function createAccessLog(log: Logger, recordSpan: RecordSpan = () => undefined) 
       ended: stream && (stream.endReason ?? 'client'), // the stream may not know yet that the client has left
     }
     const message = res.writableFinished ? 'request' : 'client disconnected'
-    if (client && !caller) logUnauthenticated(message, details, client)
+    if (isRejected && !caller) logUnauthenticated(message, details, clientNetwork(req))
     else log[PROBES.has(route) && status < 400 ? 'debug' : 'info'](details, message)
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest'
 import { version } from '../../src/project.ts'
 import { openStream } from '../support/event-stream.ts'
 import { bearer, type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
-import { parseResponse, sendRaw } from '../support/raw-http.ts'
+import { connectTo, parseResponse, sendRaw } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const number = expect.any(Number)
@@ -91,14 +91,27 @@ describe('each request is one line', () => {
   test('wrong keys are at most one line a second for each address, with their count', async ({ service }) => {
     const peer = await service.startPeer({ TRUSTED_PROXIES: ['loopback'], limits: { failedAuthentications: 10 } })
     for (let n = 0; n < 130; n++) {
-      const headers = { Authorization: 'Bearer wrong', 'X-Forwarded-For': `203.0.113.${n % 2}` }
+      const headers = { Authorization: 'Bearer wrong', 'X-Forwarded-For': `203.0.113.${n % 2}:${5_000 + n}` } // with a port
       await peer.send('/v1/pets', { headers })
     }
     const lines = () => peer.log.lines.filter(({ status }) => status === 401 || status === 429)
     const sum = () => lines().reduce((total, { count }) => total + Number(count), 0)
     await waitUntil(() => sum() === 130)
-    expect(new Set(lines().map(({ client }) => client))).toEqual(new Set(['203.0.113.0', '203.0.113.1']))
+    const addresses = lines().map(({ client }) => String(client).replace(/:.*/, ''))
+    expect(new Set(addresses)).toEqual(new Set(['203.0.113.0', '203.0.113.1']))
     expect(lines().length).toBeLessThan(130 / 2)
+  })
+
+  test('so are those of a client that closes its connections at once', async ({ service: { port, log } }) => {
+    for (let n = 0; n < 100; n++) {
+      const socket = await connectTo(port)
+      await new Promise((resolve) => socket.write('GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n', resolve))
+      socket.destroy()
+    }
+    const lines = () => log.lines.filter(({ status }) => status === 401)
+    await waitUntil(() => lines().reduce((total, { count }) => total + Number(count), 0) === 100)
+    expect(lines().map(({ client }) => client)).toEqual(lines().map(() => '127.0.0.1'))
+    expect(lines().length).toBeLessThan(100 / 2)
   })
 
   testWithSharedService('probes that succeed are not logged at level info', async ({ service }) => {

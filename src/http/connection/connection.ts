@@ -22,6 +22,7 @@ export class ClientConnection {
 
   constructor(socket: Socket) {
     this.socket = socket
+    void socket.remoteAddress // Node keeps it for when the socket is closed
     socket.on('error', () => {}) // after CONNECT Node has no listener of its own
     socket.destroySoon = () => this.close() // Node calls it after the last response
     socket.once('close', () => this.#abortQueued())
