@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
 const oneOf = <const T extends string>(...values: T[]) => z.enum(values, `must be one of ${values.join(', ')}`)
@@ -44,6 +45,10 @@ const apiBaseUrl = (name: string) =>
 const proxy = z
   .union(
     [z.enum(['loopback', 'linklocal', 'uniquelocal']), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+    'must be addresses or networks, separated by commas',
+  )
+  .refine(
+    (network) => !network.includes(':') || ipaddr.isValid(network.split('/')[0] ?? ''),
     'must be addresses or networks, separated by commas',
   )
   .refine(

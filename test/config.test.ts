@@ -65,7 +65,15 @@ describe('an invalid value is reported in one line that names its variable', () 
       ...['https://issuer.example?a=b', 'https://issuer.example#a', 'http://127.0.0.1.example'],
     ],
     RATE_LIMIT_POINTS: ['-1', '1e3'],
-    TRUSTED_PROXIES: ['everybody', '10.0.0.0/33', '10.0.0.0/8, 300.1.1.1', 'true', '0.0.0.0/0', '10.0.0.0/8, ::/0'],
+    TRUSTED_PROXIES: [
+      'everybody',
+      '10.0.0.0/33',
+      '10.0.0.0/8, 300.1.1.1',
+      'true',
+      '0.0.0.0/0',
+      '10.0.0.0/8, ::/0',
+      '64:ff9b::10.0.0.1',
+    ],
     CORS_ORIGINS: [
       ...['null', 'shop.example', 'https://shop.example/', 'https://shop.example/path', 'https://Shop.example'],
       ...[

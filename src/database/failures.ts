@@ -78,7 +78,8 @@ function toSet(words: string): Set<string> {
 
 /** Classifies an error of Prisma, its pg adapter or pg by its codes and those of its causes, the innermost first. */
 export function databaseFailure(error: unknown): DatabaseFailure | undefined {
-  for (const { code, message } of flattenCauses(error)) {
+  for (const { code, message, isPanic } of flattenCauses(error)) {
+    if (isPanic) return 'connection-lost'
     if (code && NOT_EXECUTED_CODES.has(code)) return 'not-executed'
     if (code && CONNECTION_LOST_CODES.has(code)) return 'connection-lost'
     const match =
@@ -120,7 +121,7 @@ export function permissionDenied(error: unknown): string | undefined {
 }
 
 /** The codes and messages of an error and of its causes (also Prisma's and AggregateError's), innermost first. */
-function flattenCauses(error: unknown, depth = 0): { code: string | undefined; message: string }[] {
+function flattenCauses(error: unknown, depth = 0): { code: string | undefined; message: string; isPanic: boolean }[] {
   if (typeof error !== 'object' || error === null || depth > 5) return []
   const e = error as Record<string, unknown> // every member is checked before use
   const meta: Record<string, unknown> = typeof e.meta === 'object' ? { ...e.meta } : {}
@@ -128,6 +129,8 @@ function flattenCauses(error: unknown, depth = 0): { code: string | undefined; m
   const inner = error instanceof ConnectionUnavailableError ? [] : wrapped // not sent, whatever the code of the cause says
   const codes = [e.originalCode, e.code, e.kind].filter((code) => typeof code === 'string')
   const message = typeof e.message === 'string' ? e.message : ''
-  const own = (codes.length ? codes : [undefined]).map((code) => ({ code, message }))
+  // The server restarts, and may find the commit in its WAL. Its severity is translated, the name of the source file is not.
+  const isPanic = e.severity === 'PANIC' || e.file === 'xlog.c'
+  const own = (codes.length ? codes : [undefined]).map((code) => ({ code, message, isPanic }))
   return [...inner.flatMap((cause) => flattenCauses(cause, depth + 1)), ...own]
 }

@@ -120,7 +120,8 @@ export async function withMigrationLock<T>(
   await client.connect()
   try {
     // Limits that an operator has set on the role are for requests. Names in migrations have no schema.
-    await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET search_path = public')
+    await client.query(`SET search_path = public; SELECT set_config(name, '0', false) FROM pg_settings
+      WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')`)
     // It only tries: CREATE INDEX CONCURRENTLY of the lock's holder would wait for a statement that waits for the lock.
     const tryLock = () => client.query('SELECT 1 WHERE pg_try_advisory_lock($1)', [MIGRATION_LOCK])
     for (let attempts = 0; !(await tryLock()).rowCount; attempts++) {

@@ -103,6 +103,8 @@ export class Pool extends pg.Pool {
 
 /** The pool connects when it is first used. */
 export function createPool({ url, size, timeouts }: PoolOptions): Pool {
+  // pg-pool's own timeout ends before `onConnect`.
+  const setStyles = { text: "SET DateStyle TO 'ISO'; SET TimeZone TO 'UTC'", query_timeout: timeouts.checkoutTimeoutMs }
   const pool = new Pool({
     connectionString: url,
     max: size,
@@ -114,7 +116,7 @@ export function createPool({ url, size, timeouts }: PoolOptions): Pool {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: SERVICE_NAME,
     // pg and Prisma's adapter read dates in the style ISO only, and Prisma's ignores their offset (prisma/orm#28629).
-    onConnect: async (client) => void (await client.query("SET DateStyle TO 'ISO'; SET TimeZone TO 'UTC'")),
+    onConnect: async (client) => void (await client.query(setStyles)),
   })
   return pool.on('error', () => {}) // an idle connection was lost; pg has removed it from the pool
 }

@@ -1,4 +1,5 @@
 import { createServer, type Socket } from 'node:net'
+import pg from 'pg'
 import { describe, expect } from 'vitest'
 import { toApiError } from '../../src/errors.ts'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
@@ -48,6 +49,15 @@ test('a write that PostgreSQL rejects is 503 in both APIs where certainly nothin
       expect(await create(service, failure), `${failure}, ${title}`).toMatchObject(error)
   }
   expect(await (await service.send('/v1/pets')).text()).toBe('[]')
+})
+
+test('a write whose WAL cannot be flushed is 504: the server finds it in the WAL when it has started again', () => {
+  for (const panic of [{ severity: 'PANIC' }, { severity: 'PANIK', file: 'xlog.c' }]) {
+    for (const code of ['58030', '53100', '42501', 'XX000']) {
+      const error = Object.assign(new pg.DatabaseError('could not fsync file', 0, 'error'), { code, ...panic })
+      expect(toApiError(error, { mayHaveExecuted: true }), code).toMatchObject(unknown)
+    }
+  }
 })
 
 test('a write on an open connection whose host becomes unreachable, or whose TLS fails, is 504: the network cannot fail like this on one machine', () => {

@@ -92,9 +92,15 @@ test('the history equals what Prisma records', async ({ service }) => {
 test('limits of the role do not apply to migrations', async ({ service: { database, databaseUrl } }) => {
   const { pathname, username } = new URL(databaseUrl)
   const role = `ALTER ROLE ${username} IN DATABASE ${pathname.slice(1)}`
-  await database.pool.query(`${role} SET statement_timeout = '1s'; ${role} SET lock_timeout = '2s'`)
-  const limits = await withMigrationLock(databaseUrl, (migrating) =>
-    migrating.query("SELECT name, setting FROM pg_settings WHERE name IN ('lock_timeout', 'statement_timeout')"),
+  // PostgreSQL 17 and newer have transaction_timeout, too.
+  const { rows } = await database.pool.query<{ name: string }>(
+    "SELECT name FROM pg_settings WHERE name ~ '^(lock|statement|transaction|idle_in_transaction_session)_timeout$'",
   )
-  expect(limits.rows.map(({ setting }) => setting)).toEqual(['0', '0'])
+  const names = rows.map(({ name }) => name)
+  expect(names).toContain('statement_timeout')
+  for (const name of names) await database.pool.query(`${role} SET ${name} = '1s'`)
+  const limits = await withMigrationLock(databaseUrl, (migrating) =>
+    migrating.query('SELECT setting FROM pg_settings WHERE name = ANY($1)', [names]),
+  )
+  expect(limits.rows).toEqual(names.map(() => ({ setting: '0' })))
 })
