@@ -14,14 +14,14 @@ export function selectLastId(resource: Resource): string {
 }
 
 /**
- * SQL that selects a text that changes when the server is started, or when the table or its sequence gets a new file
- * (TRUNCATE, ALTER SEQUENCE, VACUUM FULL). While the text is the same, a database goes back to an older state only by
- * statements such as DELETE and `setval`, or by a crash that loses commits of `synchronous_commit = off`.
+ * SQL that selects a text that changes when the server is started, or when the table, a partition or the sequence gets a
+ * new file (TRUNCATE, ALTER SEQUENCE, VACUUM FULL). While the text is the same, a database goes back to an older state only
+ * by statements such as DELETE and `setval`, or by a crash that loses commits of `synchronous_commit = off`.
  */
 export function selectHistory(resource: Resource): string {
   const { name, sequence } = namesOf(resource)
-  return `concat_ws(' ', pg_postmaster_start_time(), pg_relation_filenode('${name}'),
-    pg_relation_filenode('${sequence}')) AS history`
+  return `concat_ws(' ', pg_postmaster_start_time(), pg_relation_filenode('${name}'), pg_relation_filenode('${sequence}'),
+    (SELECT string_agg(pg_relation_filenode(relid)::text, ' ') FROM pg_partition_tree('${name}'))) AS history`
 }
 
 /** `highest` compares the last id of the sequence, whose row may be gone, with that of the table, which may be imported. */

@@ -14,7 +14,8 @@ export function createWriterReads(resource: Resource, run: RunStatement) {
   const selectWriters = `
     ARRAY(
       SELECT DISTINCT virtualtransaction FROM pg_locks
-      WHERE locktype = 'relation' AND relation = '${name}'::regclass AND mode = 'RowExclusiveLock' AND granted
+      WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
+      AND (relation = '${name}'::regclass OR relation IN (SELECT relid FROM pg_partition_tree('${name}')))
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     ) AS writers, pg_is_in_recovery() AS "isStandby"`
   // One statement reads the newest id and the locks: it reads the locks after its snapshot was taken.

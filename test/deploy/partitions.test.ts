@@ -48,13 +48,26 @@ test('a migration that creates an index finds the one of a partitioned table', a
   expect(await migrate(service.databaseUrl)).toEqual(rows.map(({ name }) => name))
 })
 
-test('on partitions an open insert holds the lock that subscriptions wait for', async ({ service }) => {
-  await service.database.pool.query(partition)
-  const { readWriters } = createWriterReads(animals, service.database.statements.run)
-  await withClient(async (client) => {
-    await client.query(`BEGIN; INSERT INTO animal (name, category_id) VALUES ('Rex', 1)`)
-    expect(await readWriters()).toHaveLength(1)
-    await client.query('COMMIT')
-    expect(await readWriters()).toEqual([])
-  }, service.databaseUrl)
+test.for(['animal', 'animal_0'])(
+  'on partitions an open insert into %s holds a lock that subscriptions wait for',
+  async (table, { service }) => {
+    await service.database.pool.query(partition)
+    const { readWriters } = createWriterReads(animals, service.database.statements.run)
+    await withClient(async (client) => {
+      await client.query(`BEGIN; INSERT INTO ${table} (name, category_id) VALUES ('Rex', 1)`)
+      expect(await readWriters()).toHaveLength(1)
+      await client.query('COMMIT')
+      expect(await readWriters()).toEqual([])
+    }, service.databaseUrl)
+  },
+)
+
+test('subscriptions notice that partitions were truncated, as a restore does', async ({ service }) => {
+  const { pool, statements } = service.database
+  await pool.query(partition)
+  const { readNewest } = createWriterReads(animals, statements.run)
+  const { history } = await readNewest()
+  expect((await readNewest()).history).toBe(history)
+  await pool.query('TRUNCATE animal CASCADE')
+  expect((await readNewest()).history).not.toBe(history)
 })
