@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { DocumentNode, OperationDefinitionNode } from 'graphql'
+import type { DocumentNode, ExecutionArgs, OperationDefinitionNode } from 'graphql'
 import type { GraphQLParams, Plugin as YogaPlugin } from 'graphql-yoga'
 import type { RateLimiter } from '../auth/rate-limit.ts'
 import type { ResourceServices } from '../resource-services.ts'
@@ -33,8 +33,6 @@ export interface PipelineContext extends GraphQLContext {
   res: Response
   /** Set by Yoga: the parameters, as the last plugin has set them. */
   params: GraphQLParams
-  /** The parameters with the text of the document; set by useTrustedDocuments. */
-  resolved?: GraphQLParams
   /** Set by useOperation, which runs before all that follows the parser. */
   operation: OperationDefinitionNode
   /** Set by useCost: the coerced variables. What coerces them again gets those of `params`, which are as they were sent. */
@@ -52,6 +50,14 @@ export interface RequestedOperation {
   document: DocumentNode
   operation: OperationDefinitionNode
   variables: Record<string, unknown>
+}
+
+/** Whether another plugin has replaced the document or the variables of an execution since the operation was selected. */
+export function isReplaced(
+  { document, variableValues }: ExecutionArgs,
+  { operation, params }: PipelineContext,
+): boolean {
+  return variableValues !== params.variables || !document.definitions.includes(operation)
 }
 
 /** A plugin of the pipeline. Every plugin of Yoga or envelop is one. */

@@ -8,14 +8,8 @@ const text = z.string('must be a string').nullish()
 const map = z
   .custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value), 'must be an object')
   .nullish()
-/** Apollo's and urql's persisted queries put the hash here. */
-const extensions = z.looseObject(
-  { persistedQuery: z.object({ sha256Hash: text }, 'must be an object').nullish() },
-  'must be an object',
-)
-
 const Params = z.object(
-  { query: text, documentId: text, variables: map, operationName: text, extensions: extensions.nullish() },
+  { query: text, documentId: z.unknown().optional(), variables: map, operationName: text, extensions: map },
   'The body must be a JSON object.',
 )
 
@@ -30,9 +24,10 @@ export function paramsOf({ method, body, query: urlQuery }: Request): RequestPar
     extensions: parseParameter('extensions', urlQuery.extensions),
   })
   const { documentId, extensions, operationName, query, variables } = Params.parse(method === 'POST' ? body : ofUrl())
+  const persisted = extensions?.persistedQuery as { sha256Hash?: unknown } | null | undefined // or a value without members
   return {
     query,
-    documentId: documentId ?? extensions?.persistedQuery?.sha256Hash,
+    documentId: documentId ?? persisted?.sha256Hash, // Apollo's and urql's persisted queries
     variables,
     operationName: operationName || undefined, // clients that fill in a template send an empty name
     extensions,

@@ -14,7 +14,8 @@ const GRAPHQL_TYPE = 'application/graphql-response+json'
 const EVENT_STREAM_TYPE = 'text/event-stream'
 
 /** The types have the charset that is sent, because `Accept` may name it. A wildcard in `Accept` gets the first type. */
-const RESULT_TYPES = [JSON_TYPE, GRAPHQL_TYPE].map((type) => `${type}; charset=utf-8`)
+const withCharset = (type: string) => `${type}; charset=utf-8`
+const RESULT_TYPES = [JSON_TYPE, GRAPHQL_TYPE].map(withCharset)
 
 /** The status of a response with data and errors, which the edition defines for its own media type only. */
 const PARTIAL_SUCCESS = 294
@@ -30,7 +31,7 @@ export type GraphQLLocals = { mediaType?: string }
 
 /** The media type of a single result: JSON for a client that accepts only Apollo's multipart protocol. */
 export function negotiate(req: Request): string {
-  const type = req.accepts(RESULT_TYPES) || req.accepts(EVENT_STREAM_TYPE)
+  const type = req.accepts(RESULT_TYPES) || req.accepts(withCharset(EVENT_STREAM_TYPE))
   if (type) return type.replace(/;.*/, '')
   if (findTransport(req)) return JSON_TYPE
   throw new ApiError('NOT_ACCEPTABLE', `The response is ${GRAPHQL_TYPE}, ${JSON_TYPE} or ${EVENT_STREAM_TYPE}.`)

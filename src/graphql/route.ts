@@ -33,9 +33,10 @@ export function addGraphQLRoute(app: IRouter, admit: RequestHandler, schema: Gra
 
   async function respond(req: Request, res: Response<unknown, GraphQLLocals>): Promise<void> {
     const mediaType = negotiate(req)
-    const bytes = req.method === 'POST' ? await receiveBody(req, res, keptBytes) : undefined
+    let bytes = req.method === 'POST' ? await receiveBody(req, res, keptBytes) : undefined
     const work = async () => {
       if (bytes) parseBody(req, bytes)
+      bytes = undefined // a request that waits for the database does not keep them
       res.locals.mediaType = mediaType
       const params = paramsOf(req)
       req.body = undefined // parsed, it may take a megabyte while the execution waits

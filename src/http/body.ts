@@ -28,10 +28,9 @@ export async function receiveBody(req: Request, res: Response, keptBytes: KeptBy
   return bytes
 }
 
-/** Decodes and parses a body into `req.bodyText` and `req.body`. @throws ApiError INVALID_ARGUMENT */
+/** Decodes and parses a body into `req.body`. @throws ApiError INVALID_ARGUMENT */
 export function parseBody(req: Request, bytes: Buffer): void {
   const text = parseAs('UTF-8', () => decoder.decode(bytes))
-  req.bodyText = text
   req.body = parseAs('JSON', () => parseJson(text))
 }
 

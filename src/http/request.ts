@@ -26,8 +26,6 @@ declare module 'express-serve-static-core' {
     routeTemplate: string
     /** Set by `authenticate`. */
     caller?: Caller
-    /** The body as it was received; set by `parseBody`. */
-    bodyText?: string
     /** The selected GraphQL operation. Its name is untrusted: the client chose it. */
     operation?: { type: string; name: string | undefined }
     /** Set for a stream: how many events it has sent, how many milliseconds after the request it began, why it ended. */

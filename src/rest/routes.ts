@@ -29,9 +29,10 @@ export function addRestRoutes(
       const handler = toHandler(deps, referenceBase(config, path))
       route[method](async (req, res) => {
         requireScope(req, scope)
-        const bytes = document.requestBody && (await receiveBody(req, res, deps.keptBytes))
+        let bytes = document.requestBody && (await receiveBody(req, res, deps.keptBytes))
         const work = async () => {
           if (bytes) parseBody(req, bytes)
+          bytes = undefined // a request that waits for the database does not keep them
           await handler(req, res)
         }
         await deps.turns.run(req, res, work, bytes?.length)

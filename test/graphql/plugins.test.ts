@@ -1,4 +1,4 @@
-import { GraphQLError, NoSchemaIntrospectionCustomRule } from 'graphql'
+import { type DocumentNode, GraphQLError, NoSchemaIntrospectionCustomRule, parse, print } from 'graphql'
 import { usePayloadFormatter, type YogaInitialContext } from 'graphql-yoga'
 import { expect } from 'vitest'
 import type { Plugin } from '../../src/graphql/context.ts'
@@ -146,4 +146,90 @@ test('a rule that a plugin adds to some requests rejects a document that others 
     statuses.push((await peer.postGraphQL(introspection, { 'X-Test': test })).status)
   }
   expect(statuses).toEqual([200, 422, 200, 422])
+})
+
+const PET = 'query ($id: ID!) { pet(id: $id) { id } }'
+const named = (document: DocumentNode) =>
+  parse(
+    print(document)
+      .replace('{ id }', '{ name }')
+      .replace(/{\s+id\s+}/, '{ name }'),
+  )
+const chosen = (context: { req: { get(name: string): string | undefined } }) => context.req.get('X-Pet') ?? ''
+
+test.for<[title: string, plugin: Plugin]>([
+  ['its parameters', { onParams: ({ context, params }) => void (params.variables = { id: chosen(context) }) }],
+  ['the context', { onContextBuilding: ({ context }) => void (context.params.variables = { id: chosen(context) }) }],
+  ['the execution', { onExecute: ({ args, context }) => void (args.variableValues = { id: chosen(context) }) }],
+  [
+    'its document',
+    {
+      onParse: ({ context, setParsedDocument }) =>
+        setParsedDocument(parse(PET.replace(/.*pet.id: .id/, () => `{ pet(id: ${chosen(context)}`))),
+    },
+  ],
+])('callers whose requests a plugin changes in %s get their own results', async ([, plugin], { service }) => {
+  const peer = await service.startPeer({ plugins: [plugin] })
+  const ids = [await peer.create(), await peer.create(), await peer.create()].map(String)
+  const send = async (id: string) =>
+    (await peer.postGraphQL({ query: PET, variables: { id: '0' } }, { 'X-Pet': id })).json()
+  expect(await Promise.all([...ids, ...ids].map(send))).toEqual(
+    [...ids, ...ids].map((id) => ({ data: { pet: { id } } })),
+  )
+})
+
+test.for<[title: string, plugin: Plugin]>([
+  [
+    'its parser',
+    {
+      onParse:
+        () =>
+        ({ result, replaceParseResult }) =>
+          replaceParseResult(named(result as DocumentNode)),
+    },
+  ],
+  [
+    'the execution',
+    {
+      onExecute: ({ executeFn, setExecuteFn }) =>
+        setExecuteFn((args) => executeFn({ ...args, document: named(args.document) })),
+      onParse:
+        () =>
+        ({ result, replaceParseResult }) => {
+          const isStream = print(result as DocumentNode).startsWith('subscription')
+          if (isStream) replaceParseResult(named(result as DocumentNode))
+        },
+    },
+  ],
+])('a document that a plugin replaces in %s is executed, for events, too', async ([, plugin], { service }) => {
+  const peer = await service.startPeer({ plugins: [plugin] })
+  const stream = await openStream(peer, { query: 'subscription { petCreated { node { id } } }' })
+  const id = await peer.create({ name: 'Rex' })
+  expect(await peer.graphql(`{ pet(id: ${id}) { id } }`)).toEqual({ data: { pet: { name: 'Rex' } } })
+  expect(JSON.parse((await stream.received(1))[0]?.data ?? '')).toEqual({
+    data: { petCreated: { node: { name: 'Rex' } } },
+  })
+})
+
+test('a request that a plugin rejects before its execution consumes one point, and leaves others as they are', async ({
+  service,
+}) => {
+  const plugin: Plugin = {
+    onValidate:
+      ({ context }) =>
+      ({ result }) =>
+        void (chosen(context) && (result as Error[]).push(new GraphQLError('No.'))),
+  }
+  const peer = await service.startPeer({ plugins: [plugin], RATE_LIMIT_POINTS: 1_000 })
+  const send = async (headers = {}) => {
+    const { status, headers: received } = await peer.postGraphQL(
+      { query: '{ pets(first: 100) { nodes { id } } }' },
+      headers,
+    )
+    return [status, /r=(\d+)/.exec(received.get('RateLimit') ?? '')?.[1]]
+  }
+  expect([await send({ 'X-Pet': '1' }), await send()]).toEqual([
+    [422, '999'],
+    [200, '899'],
+  ])
 })

@@ -46,6 +46,15 @@ describe('trusted documents', () => {
   })
 
   const query = '{ __typename }'
+
+  test.for([{ documentId: 5 }, { extensions: { persistedQuery: 'x' } }])(
+    '%j is not text: it is ignored while there are none, and otherwise rejected',
+    async (id, { service }) => {
+      expect(await send(service, { query, ...id })).toEqual({ status: 200, body: { data: { __typename: 'Query' } } })
+      const { status } = await send(await service.startPeer(trusted('only')), { query, ...id })
+      expect(status).toBe(422)
+    },
+  )
   const withHash = (sha256Hash: string) => ({ query, extensions: { persistedQuery: { version: 1, sha256Hash } } })
   const executed = { data: { __typename: 'Query' } }
   const refused = (message: string) => ({ errors: [{ message }] })

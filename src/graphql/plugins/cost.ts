@@ -1,4 +1,4 @@
-import { type DocumentNode, getVariableValues, type GraphQLSchema } from 'graphql'
+import { type ExecutionArgs, getVariableValues, type GraphQLSchema } from 'graphql'
 import { consumeQuota, type RateLimiter } from '../../auth/rate-limit.ts'
 import type { Analyze } from '../analysis.ts'
 import type { PipelineContext, Plugin } from '../context.ts'
@@ -8,24 +8,21 @@ import { limitExceededError, MAX_COST, ERROR_OPTIONS } from './document-limits.t
 export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: RateLimiter | undefined): Plugin {
   const limit = Math.min(MAX_COST, clientLimiter?.points ?? MAX_COST)
 
-  function consume(document: DocumentNode, context: PipelineContext): void {
+  function consume({ args, context }: { args: ExecutionArgs; context: PipelineContext }): void {
     const { operation, params } = context
-    const values = params.variables ?? {}
+    const values = args.variableValues ?? {}
     const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], values, ERROR_OPTIONS)
     if (!coerced) throw new AggregateError(errors)
     context.variables = coerced
     // The context stays in memory as long as the execution. What the operation does not declare may take a megabyte.
-    params.variables = Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(coerced, name)))
+    const declared = Object.entries(values).filter(([name]) => Object.hasOwn(coerced, name))
+    params.variables = args.variableValues = Object.fromEntries(declared)
     params.extensions = {}
-    const requested = analyze(document).costOf(operation, coerced)
+    const requested = analyze(args.document).costOf(operation, coerced)
     if (requested > limit) throw limitExceededError('The cost', requested, limit)
     context.cost = { requested, limit }
     if (clientLimiter && requested > 1) consumeQuota(clientLimiter, context.req, context.res, requested - 1)
   }
 
-  return {
-    onValidate({ context, params: { documentAST } }) {
-      return ({ valid }) => void (valid && consume(documentAST, context))
-    },
-  }
+  return { onExecute: consume, onSubscribe: consume }
 }

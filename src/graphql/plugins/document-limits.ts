@@ -55,7 +55,7 @@ export function useLimits(schema: GraphQLSchema, analyze: Analyze): Plugin {
     // Plugins may add rules to some requests.
     onValidate: ({ setValidationFn }) =>
       setValidationFn((_schema, document: DocumentNode, rules: readonly ValidationRule[] = specifiedRules) =>
-        rules.length > specifiedRules.length ? check(document, rules) : checkOnce(document),
+        rules.length > specifiedRules.length ? check(document, rules) : [...checkOnce(document)],
       ),
   }
 }

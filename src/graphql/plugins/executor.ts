@@ -1,10 +1,10 @@
-import type { ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObjectType } from 'graphql'
+import type { ExecutionArgs, ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObjectType } from 'graphql'
 import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema } from 'graphql'
 import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, isListType, locatedError } from 'graphql'
 import { isAbstractType, OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef } from 'graphql'
 import { collectFields, collectSubfields } from 'graphql/execution/collectFields.js'
 import { fragmentsOf } from '../analysis.ts'
-import type { RequestedOperation, Plugin } from '../context.ts'
+import { isReplaced, type RequestedOperation, type Plugin } from '../context.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 
 const META_FIELDS = [SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef]
@@ -41,10 +41,13 @@ interface Slot {
 export function useExecutor(schema: GraphQLSchema): Plugin {
   if (Object.values(schema.getTypeMap()).some(isAbstractType)) return {}
   return {
-    onExecute({ context: { operation, variables }, setExecuteFn }) {
-      setExecuteFn(({ document, contextValue }) =>
-        new Execution(schema, { document, operation, variables }, contextValue).run(),
-      )
+    onExecute({ context, executeFn, setExecuteFn }) {
+      const { operation, variables } = context
+      setExecuteFn((args: ExecutionArgs) => {
+        if (isReplaced(args, context)) return executeFn(args)
+        const { document, contextValue } = args
+        return new Execution(schema, { document, operation, variables }, contextValue as GraphQLContext).run() // as given
+      })
     },
   }
 }

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type ExecutionResult, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
+import { type ExecutionArgs, type ExecutionResult, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
 import { createCoalescer } from '../../coalesce.ts'
-import { lazy } from '../../lazy.ts'
+import { lazy, lazyFor } from '../../lazy.ts'
 import type { Analyze } from '../analysis.ts'
-import type { Plugin } from '../context.ts'
+import { isReplaced, type Plugin } from '../context.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 
 /** Operations that took at most this time at their last execution, in milliseconds, begin together and share statements. */
@@ -18,40 +18,43 @@ export interface SharedOutcome {
 }
 
 /**
- * Identical queries share one execution, since its result depends only on the text of the request. The execution has no
- * caller, and a deadline that begins with it; each request waits until the deadline of the request.
+ * Identical queries share one execution, since its result depends only on the operation and its variables. The execution has
+ * no caller, and a deadline that begins with it; each request waits until the deadline of the request.
  * @param isCopied whether each request gets a result of its own, which other plugins may change
  */
 export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin {
-  const coalesce = createCoalescer<SharedOutcome>()
-  /** How long the last execution of an operation took before it waited for the database, in milliseconds. */
-  const lastMs = new WeakMap<OperationDefinitionNode, number>()
+  /** Of an operation: its executions, and how long the last one took before it waited for the database, in milliseconds. */
+  const executionsOf = lazyFor((_operation: OperationDefinitionNode) => ({
+    coalesce: createCoalescer<SharedOutcome>(),
+    lastMs: 0,
+  }))
   /** Long executions that begin later than their requests, when a statement ends, wait here: one begins in each turn. */
   let lastTurn: Promise<void> = Promise.resolve()
 
   return {
     onExecute({ args, context, executeFn, extendContext, setExecuteFn }) {
-      const { operation, params, req, resolved, services } = context
+      const { operation, req, services, variables } = context
       if (operation.operation !== OperationTypeNode.QUERY) return
-      if (params !== resolved) return // another plugin has changed params, so the text does not identify the query
       // Introspection is not shared. It waits for nothing, so all of its execution is in the turn of its client.
       if (analyze(args.document).introspects) return
+      const executions = executionsOf(operation)
 
-      async function execute(isInTurn: boolean): Promise<SharedOutcome> {
-        const isLong = (lastMs.get(operation) ?? 0) > LONG_EXECUTION_MS
+      async function execute(given: ExecutionArgs, isInTurn: boolean): Promise<SharedOutcome> {
+        const isLong = executions.lastMs > LONG_EXECUTION_MS
         if (isLong && !isInTurn) await (lastTurn = lastTurn.then(() => nextTurn()))
         const deadline = req.deadline.fork()
         const contextValue: GraphQLContext = { services, deadline, caller: undefined }
         const beganAtMs = performance.now()
-        const execution = executeFn({ ...args, contextValue }) as Promise<ExecutionResult> // nothing is streamed
-        lastMs.set(operation, performance.now() - beganAtMs)
+        const execution = executeFn({ ...given, contextValue }) as Promise<ExecutionResult> // nothing is streamed
+        executions.lastMs = performance.now() - beganAtMs
         const result = await execution
         return { result, dataJson: lazy(() => JSON.stringify(result.data)), databaseMs: deadline.databaseMs }
       }
-      setExecuteFn(async () => {
+      setExecuteFn(async (given: ExecutionArgs) => {
+        if (isReplaced(given, context)) return executeFn(given)
         let isInTurn = true // the turn of its client, which ends with the synchronous part
-        const text = req.bodyText ?? req.originalUrl
-        const outcome = req.deadline.runShared(() => coalesce(text, () => execute(isInTurn)))
+        const key = JSON.stringify(variables)
+        const outcome = req.deadline.runShared(() => executions.coalesce(key, () => execute(given, isInTurn)))
         isInTurn = false
         const shared = await outcome
         extendContext({ shared })

@@ -37,12 +37,10 @@ export async function readManifest(file: string): Promise<ReadonlyMap<string, st
 /** Replaces the id of a document by its text. @param trusted if undefined, ids are ignored */
 export function useTrustedDocuments(trusted: TrustedDocuments | undefined): Plugin {
   return {
-    onParams({ context, params, setParams }) {
+    onParams({ params, setParams }) {
       const { variables, operationName, extensions } = params
       const query = resolveDocument(trusted, params)
-      const resolved = { query, variables, operationName, extensions } as typeof params // Yoga's type has no undefined members
-      context.resolved = resolved
-      setParams(resolved)
+      setParams({ query, variables, operationName, extensions } as typeof params) // Yoga's type has no undefined members
       params.variables = params.extensions = {} // this object stays in memory as long as the execution
     },
   }
@@ -51,6 +49,7 @@ export function useTrustedDocuments(trusted: TrustedDocuments | undefined): Plug
 /** The document of a request. In mode `allow`, a document that is sent with its hash need not be trusted. */
 function resolveDocument(trusted: TrustedDocuments | undefined, { query, documentId: id }: RequestParams): string {
   if (id != null && trusted) {
+    if (typeof id !== 'string') throw invalidArgumentError([{ path: ['documentId'], message: 'must be a string' }])
     const textHash = withoutPrefix(id)
     if (trusted.mode === 'allow' && query != null) {
       if (hash('sha256', query) === textHash) return query

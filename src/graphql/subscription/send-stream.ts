@@ -85,7 +85,6 @@ function beginStream(res: Response, { contentType }: Transport): void {
 function releaseRequest(req: Request): void {
   req.removeAllListeners() // the listeners that read the body keep it in memory
   delete req.body
-  delete req.bodyText
   const { traceparent = '' } = req.headers
   const app = appOf(req)
   req.headers = { traceparent, ...(app && { 'graphql-client-name': copyOf(app) }) } // for the log

@@ -14,7 +14,7 @@ import { requireTransport, type Transport } from './transports.ts'
 /** Events that are ready are written together, up to this size in bytes, which is the memory of an unread stream. */
 export const PART_BYTES = 16 * 1024
 
-type Dependencies = Pick<GraphQLDependencies, 'services' | 'streams' | 'observe'>
+type Dependencies = Pick<GraphQLDependencies, 'services' | 'streams' | 'observe' | 'plugins'>
 
 /** A subscription that has begun. */
 export type Subscription = Awaited<ReturnType<ReturnType<typeof createSubscribe>>>
@@ -38,7 +38,7 @@ export function useSubscriptions(schema: GraphQLSchema, dependencies: Dependenci
 }
 
 /** @returns a function that begins a valid subscription. It throws ApiError (GraphQLRequestError for arguments) */
-export function createSubscribe(schema: GraphQLSchema, { services, streams, observe }: Dependencies) {
+export function createSubscribe(schema: GraphQLSchema, { services, streams, observe, plugins = [] }: Dependencies) {
   const format = createFormat(schema)
 
   /**
@@ -65,7 +65,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
 
   return async (request: RequestedOperation, transport: Transport, req: Request, res: Response) => {
     const { document, operation, variables } = request
-    const selection = toSelection(request)
+    const selection = toSelection(request, plugins.length > 0)
     const caller = callerOf(req)
     const stream = streams.open(res, caller, keyHashOf(req))
     const subscriber = { clientId: caller.clientId, signal: stream.signal, lastEventId: lastEventIdOf(req) }
@@ -76,7 +76,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
       variableValues: variables,
       contextValue: { services, caller: undefined, deadline: req.deadline, subscriber } satisfies GraphQLContext,
     })
-    if (!(Symbol.asyncIterator in source)) throw causeOf(source, req)
+    if (!(Symbol.asyncIterator in source)) throw causeOf(source)
     const edges = source as CreatedEdges<Resource> // every subscription field has `subscribeToCreated`
     return { stream, transport, nextPart: createNextPart(edges, selection, transport, req) }
   }
@@ -88,9 +88,9 @@ function lastEventIdOf({ headers }: Request): string | undefined {
 }
 
 /** Why a subscription could not begin: its arguments, or another cause, such as `Last-Event-ID`. */
-function causeOf({ errors = [] }: ExecutionResult, req: Request): Error {
+function causeOf({ errors = [] }: ExecutionResult): Error {
   const cause = errors[0]?.originalError
   const error = cause && toApiError(cause)
-  if (error && (error.code !== 'INVALID_ARGUMENT' || lastEventIdOf(req) !== undefined)) return error
+  if (error && (error.code !== 'INVALID_ARGUMENT' || error.fields?.[0]?.path[0] === 'Last-Event-ID')) return error
   return new GraphQLRequestError('INVALID_ARGUMENT', ...errors)
 }

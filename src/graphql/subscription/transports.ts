@@ -37,7 +37,7 @@ function part(json: string): string {
 
 /** The transports by media type, in the order of the service's preference. */
 const TRANSPORTS: Record<string, Transport> = {
-  'text/event-stream': SSE,
+  [SSE.contentType]: SSE,
   'multipart/mixed; subscriptionSpec=1.0; boundary=graphql': MULTIPART, // Apollo Client sends both parameters
   'multipart/mixed; subscriptionSpec=1.0': MULTIPART,
 }

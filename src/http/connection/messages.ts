@@ -23,7 +23,7 @@ export function messageClasses(
     override end(...args: unknown[]): this {
       super.end(...(args as [])) // the arguments of one of its overloads
       // Frees the body, because the response may wait behind a pipelined one that is a stream.
-      if (hasBody(this.req)) Object.assign(this.req, { body: undefined, bodyText: undefined })
+      if (hasBody(this.req)) Object.assign(this.req, { body: undefined })
       onEnd(this)
       return this
     }
