@@ -85,7 +85,8 @@ export function toApiError(error: unknown, { mayHaveExecuted = false } = {}): Ap
   if (error instanceof z.ZodError) return invalidArgumentError(error.issues)
   const failure = databaseFailure(error)
   if (failure === 'connection-lost' && mayHaveExecuted) return outcomeUnknownError(error)
-  if (failure || refusalOf(error)) return databaseUnavailableError(error)
+  const refusal = refusalOf(error)
+  if (failure || refusal) return databaseUnavailableError(error, refusal)
   if (error instanceof URIError) {
     // Express's router throws it for a path that it cannot decode.
     return new ApiError('INVALID_ARGUMENT', 'The URL contains an invalid percent-encoding.', { cause: error })
@@ -106,15 +107,12 @@ function refusalOf(error: unknown): string | undefined {
 }
 
 /** A read failed, or a write was certainly not executed. */
-function databaseUnavailableError(cause: unknown): ApiError {
-  const reason = refusalOf(cause) ?? 'The database is not available'
+function databaseUnavailableError(cause: unknown, reason = 'The database is not available'): ApiError {
   return new ApiError('UNAVAILABLE', `${reason}. Nothing was changed.`, { cause })
 }
 
 /** A read, or a write that was not sent, has waited for the database until the deadline of its request. */
-export function noAnswerError(cause: unknown): ApiError {
-  return new ApiError('UNAVAILABLE', `${NO_ANSWER}. Nothing was changed.`, { cause })
-}
+export const noAnswerError = (cause: unknown) => databaseUnavailableError(cause, NO_ANSWER)
 
 export function outcomeUnknownError(cause: unknown): ApiError {
   const message = 'The outcome of the write is unknown: retry with the same Idempotency-Key.'

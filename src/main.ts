@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8'
 import { runProgram } from './cli/program.ts'
 import { loadConfig } from './config.ts'
-import { describeEnvironment, REMOVED_VARIABLES } from './environment.ts'
+import { REMOVED_VARIABLES } from './environment.ts'
 import { OperatorError } from './operator-error.ts'
 import { createLogger } from './telemetry/logger.ts'
 
@@ -23,4 +23,4 @@ await runProgram(async (env) => {
   // Loading the libraries of the service takes most of the time of a start, so the configuration is checked before that.
   const { runInstance } = await import('./instance.ts')
   await runInstance({ config, env, log })
-}, describeEnvironment)
+})

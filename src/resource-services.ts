@@ -8,10 +8,7 @@ export type ResourceServices = ReturnType<typeof createResourceServices>
 
 type ResourceService<R extends Resource> = Store<R> & { feed: Feed<R> }
 
-interface DatabaseStatements extends FeedStatements {
-  statements: Statements
-  runCount: RunStatement
-}
+type DatabaseStatements = FeedStatements & { statements: Statements; runCount: RunStatement }
 
 export function createResourceServices(resources: Resource[], database: DatabaseStatements, options: FeedOptions) {
   const { statements, runCount } = database
@@ -24,11 +21,8 @@ export function createResourceServices(resources: Resource[], database: Database
   const feeds = [...services.values()].map(({ feed }) => feed)
   const max = (select: (feed: Feed<Resource>) => number) => () => Math.max(...feeds.map(select))
   return {
-    of<R extends Resource>(resource: R): ResourceService<R> {
-      const service = services.get(resource)
-      if (!service) throw new Error(`${resource.name} is not in the list of resources`)
-      return service as unknown as ResourceService<R> // it was created with this resource
-    },
+    /** @param resource of the list: its service was created with it */
+    of: <R extends Resource>(resource: R) => services.get(resource) as unknown as ResourceService<R>,
     lagMs: max(({ reader }) => reader.lagMs()),
     gapWaits: () => feeds.reduce((sum, { reader }) => sum + reader.gapWaits(), 0),
     /** By how much the largest id of a resource is above the last id of its sequence: the maximum of all resources. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './store/idempotency.ts'
 import { createApp, type ServedResource } from './app.ts'
+import { createCoalescer } from './coalesce.ts'
 import { clientScopes, createApiKeys } from './auth/api-keys.ts'
 import { createVerifyToken } from './auth/access-tokens.ts'
 import { createRateLimiters } from './auth/rate-limit.ts'
@@ -11,7 +12,7 @@ import { type Limits, limitsOf } from './limits.ts'
 import { reasonOf } from './database/failures.ts'
 import type { Pool } from './database/pool.ts'
 import { createDatabase } from './database/database.ts'
-import { createReadState } from './database/readiness.ts'
+import { type DatabaseState, readDatabaseState } from './database/readiness.ts'
 import { createResourceServices, type ResourceServices } from './resource-services.ts'
 import { createStreams, VERIFY_MS } from './graphql/subscription/streams.ts'
 import type { TrustedDocuments } from './graphql/plugins/trusted-documents.ts'
@@ -136,12 +137,12 @@ function createHealth(
   observe: Observe,
 ) {
   const tables = resources.map(({ table }) => table)
-  const readState = createReadState(pool, tables)
+  const coalesce = createCoalescer<DatabaseState>() // callers that wait share a read
   const record = (found: CheckedDatabase) => isDraining() || observe({ type: 'database-checked', ...found })
   return {
     isDraining,
     async databaseProblem() {
-      const state = await readState().catch((error: unknown) => {
+      const state = await coalesce('state', () => readDatabaseState(pool, tables)).catch((error: unknown) => {
         record({ problem: reasonOf(error) })
         throw error
       })

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { ApiKey, PrismaClient } from '../database/generated/client.ts'
+import type { PrismaClient } from '../database/generated/client.ts'
 import { OperatorError } from '../operator-error.ts'
 import { KEY_PREFIX } from '../project.ts'
 
@@ -19,9 +19,9 @@ export function clientScopes(resources: { scopes: { read: string; write: string 
   return resources.flatMap(({ scopes }) => [scopes.read, scopes.write])
 }
 
-export type KeyInfo = Omit<ApiKey, 'id' | 'hash' | 'clientId' | 'deprecatedCalls' | 'deprecatedLastCallAt'>
-
 export type ApiKeys = ReturnType<typeof createApiKeys>
+
+export type KeyInfo = Awaited<ReturnType<ApiKeys['list']>>[number]
 
 /** @param defaultScopes the scopes of a key that is issued without `scopes` @param now decides which keys have expired */
 export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScopes: string[], now = () => new Date()) {
@@ -37,7 +37,7 @@ export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScope
     async isValid(key: string): Promise<boolean> {
       return (await prisma.apiKey.count({ where: { hash: toKeyRow(key).hash, ...validAt(now()) } })) > 0
     },
-    list: (): Promise<KeyInfo[]> =>
+    list: () =>
       prisma.apiKey.findMany({
         where: { id: { gt: 0 } },
         omit: { id: true, hash: true, clientId: true, deprecatedCalls: true, deprecatedLastCallAt: true },

@@ -3,7 +3,6 @@ import { loadConfig } from '../config.ts'
 import { createDatabase } from '../database/database.ts'
 import { migrate } from '../database/migrate.ts'
 import { resolveDatabaseServer } from '../database/database-server.ts'
-import { describeEnvironment } from '../environment.ts'
 import { limitsOf } from '../limits.ts'
 import { OperatorError } from '../operator-error.ts'
 import { KEY_PREFIX } from '../project.ts'
@@ -14,7 +13,7 @@ import { print } from './program.ts'
 const DEFAULT_SCOPES = clientScopes(RESOURCES.map(({ resource }) => resource))
 const SCOPES = [...DEFAULT_SCOPES, METRICS_SCOPE]
 
-const USAGE = `Usage: npm run --silent keys -- COMMAND
+export const USAGE = `Usage: npm run --silent keys -- COMMAND
   create --name NAME [--scopes ${SCOPES.join(',')}] [--expires 90d]
                   creates a key and prints it on stdout, only this once; NAME has up to 100 characters.
                   Default scopes: ${DEFAULT_SCOPES.join(',')}. Without --expires the key does not expire
@@ -41,10 +40,6 @@ export async function runKeys(env: NodeJS.ProcessEnv, args: string[]): Promise<v
     await database.close()
     await server.release()
   }
-}
-
-export function keysHelp(): string {
-  return `${USAGE}\n\n${describeEnvironment()}`
 }
 
 function parse([command, ...args]: string[]): Command {

@@ -1,4 +1,4 @@
-import { keysHelp, runKeys } from './keys-command.ts'
+import { runKeys, USAGE } from './keys-command.ts'
 import { runProgram } from './program.ts'
 
-await runProgram(runKeys, keysHelp)
+await runProgram(runKeys, USAGE)

@@ -2,7 +2,6 @@ import { type Config, loadConfig } from '../config.ts'
 import { listMigrations, migrate, pendingMigrations } from '../database/migrate.ts'
 import { type DatabaseServer, resolveDatabaseServer } from '../database/database-server.ts'
 import { createPool } from '../database/pool.ts'
-import { describeEnvironment } from '../environment.ts'
 import { limitsOf } from '../limits.ts'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
@@ -16,15 +15,12 @@ const USAGE = `Usage: npm run migrate -- COMMAND
 
 type Command = (server: DatabaseServer, config: Config) => Promise<void>
 
-await runProgram(
-  async (env, args) => {
-    const command = parse(args)
-    const config = loadConfig(env)
-    const server = await resolveDatabaseServer(config)
-    await command(server, config).finally(() => server.release())
-  },
-  () => `${USAGE}\n\n${describeEnvironment()}`,
-)
+await runProgram(async (env, args) => {
+  const command = parse(args)
+  const config = loadConfig(env)
+  const server = await resolveDatabaseServer(config)
+  await command(server, config).finally(() => server.release())
+}, USAGE)
 
 function parse([command, ...args]: string[]): Command {
   const [name = ''] = parseArguments(args, {}, USAGE, command === 'create' ? ['NAME'] : []).positionals

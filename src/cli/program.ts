@@ -1,12 +1,13 @@
 import { databaseFailure, isSchemaOutdated, permissionDenied, reasonOf } from '../database/failures.ts'
+import { describeEnvironment } from '../environment.ts'
 import { OperatorError } from '../operator-error.ts'
 import { redactKeys } from '../telemetry/logger.ts'
 
 type Run = (env: NodeJS.ProcessEnv, args: string[]) => Promise<void>
 
-/** Executes the program of this process, then exits, with code 1 after an error. */
-export async function runProgram(run: Run, help: () => string): Promise<never> {
-  if (!(await execute(run, help, process.env, process.argv.slice(2)))) process.exitCode = 1
+/** Executes the program of this process, then exits, with code 1 after an error. @param usage of a program with arguments */
+export async function runProgram(run: Run, usage?: string): Promise<never> {
+  if (!(await execute(run, process.env, process.argv.slice(2), usage))) process.exitCode = 1
   process.exit() // does not wait for the timers that are left
 }
 
@@ -28,9 +29,9 @@ export function print(text: string): Promise<void> {
  * error is printed with an API key, which may have been an argument in the wrong place.
  * @returns whether it succeeded
  */
-export async function execute(run: Run, help: () => string, env: NodeJS.ProcessEnv, args: string[]): Promise<boolean> {
+export async function execute(run: Run, env: NodeJS.ProcessEnv, args: string[], usage?: string): Promise<boolean> {
   try {
-    if (args.includes('--help')) await print(help())
+    if (args.includes('--help')) await print([usage, describeEnvironment()].filter(Boolean).join('\n\n'))
     else await run(env, args)
     return true
   } catch (error) {

@@ -100,7 +100,9 @@ export class Batcher<Input, Output> {
     } catch (error) {
       batch ??= takeWaiters(false)
       const haveInputs = batch.some(({ input }) => input !== undefined)
-      if (batch.length > 1 && haveInputs && isRejectedByDatabase(error)) return batch
+      // Rejected for what it contains, not because the database is unavailable.
+      const isRejected = error instanceof pg.DatabaseError && databaseFailure(error) === undefined
+      if (batch.length > 1 && haveInputs && isRejected) return batch
       batch.forEach(({ reject }) => reject(error))
       return []
     } finally {
@@ -108,9 +110,4 @@ export class Batcher<Input, Output> {
       if (batch) this.#inFlight.delete(batch)
     }
   }
-}
-
-/** Whether PostgreSQL rejected a statement for what it contains, not because the database is unavailable. */
-function isRejectedByDatabase(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && databaseFailure(error) === undefined
 }

@@ -60,9 +60,8 @@ const CODE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^08P01$/, 'connection-lost'],
 ]
 
-/** Errors that have no code of their own, or one that says less. The first ones are of pg 8 and pg-pool 3. */
+/** Errors that have no code of their own, or one that says less. The first ones are of pg 8. */
 const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
-  [/^timeout exceeded when trying to connect$/, 'not-executed'],
   [/^timeout expired$/, 'not-executed'],
   [/^The server does not support SSL connections$/, 'not-executed'],
   [/^Connection terminated/, 'connection-lost'],

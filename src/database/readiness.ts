@@ -1,4 +1,3 @@
-import { createCoalescer } from '../coalesce.ts'
 import { type Queryable, pendingMigrations } from './migrate.ts'
 
 export interface DatabaseState {
@@ -38,16 +37,8 @@ const READ_SETTINGS = `
 
 type SettingsRow = DatabaseState & { readOnly: boolean; missingRights: string[]; missingTables: string[] }
 
-/**
- * @param tables the names of the resources' tables
- * @returns a function that reads the database's state, or rejects if it is not available. Callers that wait share a read
- */
-export function createReadState(database: Queryable, tables: string[]): () => Promise<DatabaseState> {
-  const coalesce = createCoalescer<DatabaseState>()
-  return () => coalesce('state', () => readDatabaseState(database, tables))
-}
-
-async function readDatabaseState(database: Queryable, tables: string[]): Promise<DatabaseState> {
+/** Reads the state, or rejects if the database is not available. @param tables the names of the resources' tables */
+export async function readDatabaseState(database: Queryable, tables: string[]): Promise<DatabaseState> {
   const { rows } = await database.query(READ_SETTINGS, [tables])
   const [{ readOnly, missingRights, missingTables, ...settings }] = rows as [SettingsRow] // a SELECT without FROM has one row
   if (missingRights.length) {

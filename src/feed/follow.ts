@@ -13,12 +13,6 @@ const PAGE_ITEMS = PAGE_SIZE.max
 /** Pause after a failed read, in milliseconds. */
 export const RETRY_MS = 500
 
-interface FollowOptions {
-  /** Clients that are far behind take turns. */
-  clientId: bigint
-  signal: AbortSignal
-}
-
 /**
  * Replaced by a new object when the last follower has left, and when the database went back to an older state. Followers
  * compare the current object with the one at their start.
@@ -40,7 +34,7 @@ interface FollowDependencies<R extends Resource> {
 
 /** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
 export function createFollow<R extends Resource>(resource: R, { list, listen, state, onError }: FollowDependencies<R>) {
-  const takeTurn = createRoundRobin()
+  const takeTurn = createRoundRobin() // for clients that are far behind
 
   async function readPage(recent: RecentItems<R>, position: bigint, filter: Filter<R>) {
     const { end } = recent
@@ -52,7 +46,7 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
     return { items, end: endOf(items, end) }
   }
 
-  return (after: bigint, filter: Filter<R>, { clientId, signal }: FollowOptions) => {
+  return (after: bigint, filter: Filter<R>, { clientId, signal }: { clientId: bigint; signal: AbortSignal }) => {
     let wake = () => {}
     let rejectTurn = (_reason: unknown) => {}
     const stateAtStart = state()

@@ -28,11 +28,13 @@ export function toRequestError({ errors = [] }: ExecutionResult): Error {
   return new GraphQLRequestError(isErrorCode(extensions.code) ? extensions.code : 'INVALID_ARGUMENT', ...errors)
 }
 
+type ReportedError = Pick<GraphQLError, 'message' | 'originalError'> & Partial<GraphQLError>
+
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */
 const MAX_LOCATIONS = 10
 
 /** An error with the code, message and status of the REST API. @param code of a rejected request; undefined in an execution */
-export function toGraphQLError(error: GraphQLError, code: ErrorCode | undefined, observe: Observe, req: Request) {
+export function toGraphQLError(error: ReportedError, code: ErrorCode | undefined, observe: Observe, req: Request) {
   const { originalError: thrown = error, path } = error
   // In an execution, an error of graphql-js is about arguments if it has nodes; if not, about a value of the service.
   const clientCode = code ?? (thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined)
@@ -46,10 +48,6 @@ export function toGraphQLError(error: GraphQLError, code: ErrorCode | undefined,
 
 /** The errors of a response without data. */
 export function toErrors(error: ApiError, observe: Observe, req: Request) {
-  if (error instanceof GraphQLRequestError) {
-    return error.errors.map((each) => toGraphQLError(each, error.code, observe, req))
-  }
-  recordError(observe, error, req)
-  const { code, message, status, fields } = error
-  return [{ message, extensions: { code, status, fields } }]
+  const all = error instanceof GraphQLRequestError ? error.errors : [{ message: error.message, originalError: error }]
+  return all.map((each) => toGraphQLError(each, error.code, observe, req))
 }

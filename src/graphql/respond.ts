@@ -5,7 +5,7 @@ import { sendJson } from '../http/json.ts'
 import type { Observe } from '../telemetry/observation.ts'
 import { GraphQLRequestError, toErrors } from './errors.ts'
 import { sendSingleResult } from './subscription/send-stream.ts'
-import { findTransport } from './subscription/transports.ts'
+import { findTransport, SSE } from './subscription/transports.ts'
 
 // The statuses and media types of GraphQL over HTTP, edition September 2026.
 
@@ -14,8 +14,7 @@ const GRAPHQL_TYPE = 'application/graphql-response+json'
 const EVENT_STREAM_TYPE = 'text/event-stream'
 
 /** The types have the charset that is sent, because `Accept` may name it. A wildcard in `Accept` gets the first type. */
-const withCharset = (type: string) => `${type}; charset=utf-8`
-const RESULT_TYPES = [JSON_TYPE, GRAPHQL_TYPE].map(withCharset)
+const RESULT_TYPES = [JSON_TYPE, GRAPHQL_TYPE].map((type) => `${type}; charset=utf-8`)
 
 /** The status of a response with data and errors, which the edition defines for its own media type only. */
 const PARTIAL_SUCCESS = 294
@@ -31,7 +30,7 @@ export type GraphQLLocals = { mediaType?: string }
 
 /** The media type of a single result: JSON for a client that accepts only Apollo's multipart protocol. */
 export function negotiate(req: Request): string {
-  const type = req.accepts(RESULT_TYPES) || req.accepts(withCharset(EVENT_STREAM_TYPE))
+  const type = req.accepts(RESULT_TYPES) || req.accepts(SSE.contentType)
   if (type) return type.replace(/;.*/, '')
   if (findTransport(req)) return JSON_TYPE
   throw new ApiError('NOT_ACCEPTABLE', `The response is ${GRAPHQL_TYPE}, ${JSON_TYPE} or ${EVENT_STREAM_TYPE}.`)

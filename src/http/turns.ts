@@ -63,26 +63,24 @@ export class Turns {
       const waiter: Waiter = {
         isLate: () => performance.now() - sinceMs > this.#maxWaitMs || req.deadline.hasPassed,
         begin: () => {
-          end()
+          leave()
           this.#measure(client, work).then(resolve, reject)
         },
         reject: () => {
-          end()
+          leave()
           this.counts.client++
           reject(overloadedError)
         },
       }
+      let hold: ReturnType<KeptBytes['hold']> | undefined
       const leave = () => {
+        hold?.release()
         client.waiters.delete(waiter)
         res.off('close', leave) // else it would keep the body in memory as long as a stream is open
       }
-      const end = () => {
-        leave()
-        hold.release()
-      }
       client.waiters.add(waiter)
       res.on('close', leave)
-      const hold = this.#keptBytes.hold(res, WAITER_BYTES + bodyBytes, (error) => {
+      hold = this.#keptBytes.hold(res, WAITER_BYTES + bodyBytes, (error) => {
         leave()
         reject(error)
       })

@@ -2,7 +2,6 @@ import type { Request } from 'express'
 import type { Logger } from 'pino'
 import { clientNetwork } from '../client-network.ts'
 import { reasonOf } from '../database/failures.ts'
-import type { ApiError } from '../errors.ts'
 import { createThrottledLog, toLoggedName } from './logger.ts'
 import type { CheckedDatabase, Observation, Observe } from './observation.ts'
 import { type RecordSpan, TRACEPARENT } from './tracing.ts'
@@ -35,11 +34,10 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
   const warnOnceASecond = createThrottledLog(log, FAILURE_INTERVAL_MS)
   const warnOnceAMinute = createThrottledLog(log, INTERVAL_MS)
   const informOnceAMinute = createThrottledLog(log, INTERVAL_MS, 'info')
-  const logRequest = createAccessLog(log, recordSpan)
-  const logDatabase = createDatabaseLog(log, databaseUrl)
 
   /** Logs the cause of a 5xx, which no response shows. */
-  function logError({ code, status, message, cause }: ApiError, requestId: string): void {
+  function logError({ error, requestId }: Observed<'error'>): void {
+    const { code, status, message, cause } = error
     if (status === 500) log.error({ requestId, err: cause }, 'unexpected error')
     if (status > 500 && cause) warnOnceASecond(message, { requestId, code, reason: reasonOf(cause) })
   }
@@ -51,37 +49,24 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
     if (problem) warnOnceAMinute('the sequence of ids must be repaired', { resource, reason: problem }, problem)
   }
 
-  return (event) => {
-    switch (event.type) {
-      case 'request':
-        return logRequest(event)
-      case 'request-rejected':
-        return log.info({ requestId: event.requestId, status: event.status, code: event.code }, 'request rejected')
-      case 'error':
-        return logError(event.error, event.requestId)
-      case 'token-rejected':
-        return informOnceAMinute('access token rejected', { reason: event.reason }, event.reason)
-      case 'issuer-failed':
-        return warnOnceASecond('failed to fetch the keys of OIDC_ISSUER', { reason: reasonOf(event.error) })
-      case 'database-checked':
-        return logDatabase(event)
-      case 'replica-excluded': {
-        const message = 'replica excluded for up to a second, reading from the primary'
-        return warnOnceAMinute(message, event.replica, event.replica.reason)
-      }
-      case 'replicas-bypassed':
-        return warnOnceAMinute('reading from the primary, no replica excluded', { reason: event.reason })
-      case 'feed-failed': {
-        const { resource, error } = event
-        const message = 'failed to read new items'
-        return warnOnceASecond(message, { resource, reason: reasonOf(error) }, `${message}: ${resource}`)
-      }
-      case 'sequence-read':
-        return logSequence(event)
-      case 'job-failed':
-        return log.warn({ err: event.error }, 'background job failed')
-    }
+  const logs: { [Type in Observation['type']]: (event: Observed<Type>) => void } = {
+    request: createAccessLog(log, recordSpan),
+    'request-rejected': ({ requestId, status, code }) => log.info({ requestId, status, code }, 'request rejected'),
+    error: logError,
+    'deprecated-call': () => {}, // only a metric
+    'token-rejected': ({ reason }) => informOnceAMinute('access token rejected', { reason }, reason),
+    'issuer-failed': ({ error }) =>
+      warnOnceASecond('failed to fetch the keys of OIDC_ISSUER', { reason: reasonOf(error) }),
+    'database-checked': createDatabaseLog(log, databaseUrl),
+    'replica-excluded': ({ replica }) =>
+      warnOnceAMinute('replica excluded for up to a second, reading from the primary', replica, replica.reason),
+    'replicas-bypassed': ({ reason }) => warnOnceAMinute('reading from the primary, no replica excluded', { reason }),
+    'feed-failed': ({ resource, error }) =>
+      warnOnceASecond('failed to read new items', { resource, reason: reasonOf(error) }, `feed of ${resource}`),
+    'sequence-read': logSequence,
+    'job-failed': ({ error }) => log.warn({ err: error }, 'background job failed'),
   }
+  return (event) => logs[event.type](event as never) // an event of this type
 }
 
 /** @returns a function that logs changes of `/readyz`, with the reason, and settings with which a crash can undo a write */

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { expect } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/store/idempotency.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { createReadState } from '../../src/database/readiness.ts'
+import { readDatabaseState } from '../../src/database/readiness.ts'
 import { creations } from '../support/creations.ts'
 import { openStream } from '../support/event-stream.ts'
 import { startService } from '../support/harness.ts'
@@ -123,7 +123,7 @@ test('the role of the service may use the tables of later migrations', async ({ 
 test('/readyz names the rights that the table of any resource lacks', async ({ urls }) => {
   const pool = new pg.Pool({ connectionString: urls.service })
   pool.on('connect', (client) => client.on('error', () => {})) // the server may stop before the connection has ended
-  const readState = createReadState(pool, ['animal', 'order'])
+  const readState = () => readDatabaseState(pool, ['animal', 'order'])
   expect((await readState()).problem).toBeUndefined()
   await query(
     urls.owner,

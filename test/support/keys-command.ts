@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest'
-import { keysHelp, runKeys } from '../../src/cli/keys-command.ts'
+import { runKeys, USAGE } from '../../src/cli/keys-command.ts'
 import { execute } from '../../src/cli/program.ts'
 import { recordOutput } from './output.ts'
 import { type ProgramResult, withoutPrintedKey } from './processes.ts'
@@ -16,7 +16,7 @@ export async function runKeysCommand(args: string[], databaseUrl: string): Promi
     }),
     vi.spyOn(console, 'error').mockImplementation((text: unknown) => void (stderr += `${text}\n`)),
   ]
-  const succeeded = await execute(runKeys, keysHelp, { ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }, args)
+  const succeeded = await execute(runKeys, { ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }, args, USAGE)
   for (const spy of spies) spy.mockRestore()
   recordOutput(withoutPrintedKey(stdout) + stderr)
   return { code: succeeded ? 0 : 1, stdout, stderr }

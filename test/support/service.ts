@@ -1,6 +1,5 @@
 import { runProgram } from '../../src/cli/program.ts'
 import { loadConfig } from '../../src/config.ts'
-import { describeEnvironment } from '../../src/environment.ts'
 import { runInstance } from '../../src/instance.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 
@@ -8,4 +7,4 @@ import { createLogger } from '../../src/telemetry/logger.ts'
 await runProgram(async (env) => {
   const config = loadConfig(env)
   await runInstance({ config, env, log: createLogger(config.LOG_LEVEL), limits: JSON.parse(env.TEST_LIMITS ?? '{}') })
-}, describeEnvironment)
+})

@@ -8,10 +8,8 @@ const CONTENT_SECURITY_POLICY =
   "worker-src blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:"
 
 const off: RequestHandler = () => {
-  throw new ApiError(
-    'NOT_FOUND',
-    'GraphiQL is off: this service accepts only trusted documents (TRUSTED_DOCUMENTS=only).',
-  )
+  const message = 'GraphiQL is off: this service accepts only trusted documents (TRUSTED_DOCUMENTS=only).'
+  throw new ApiError('NOT_FOUND', message)
 }
 
 /** GraphiQL for browsers: a GET or HEAD that prefers HTML. All other requests go on to the API. */

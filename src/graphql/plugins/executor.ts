@@ -1,4 +1,4 @@
-import type { ExecutionArgs, ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObjectType } from 'graphql'
+import type { ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObjectType } from 'graphql'
 import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema } from 'graphql'
 import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, isListType, locatedError } from 'graphql'
 import { isAbstractType, OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef } from 'graphql'
@@ -43,10 +43,9 @@ export function useExecutor(schema: GraphQLSchema): Plugin {
   return {
     onExecute({ context, executeFn, setExecuteFn }) {
       const { operation, variables } = context
-      setExecuteFn((args: ExecutionArgs) => {
-        if (isReplaced(args, context)) return executeFn(args)
-        const { document, contextValue } = args
-        return new Execution(schema, { document, operation, variables }, contextValue as GraphQLContext).run() // as given
+      setExecuteFn((args) => {
+        const request = { document: args.document, operation, variables }
+        return isReplaced(args, context) ? executeFn(args) : new Execution(schema, request, args.contextValue).run()
       })
     },
   }

@@ -24,10 +24,8 @@ export interface SharedOutcome {
  */
 export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin {
   /** Of an operation: its executions, and how long the last one took before it waited for the database, in milliseconds. */
-  const executionsOf = lazyFor((_operation: OperationDefinitionNode) => ({
-    coalesce: createCoalescer<SharedOutcome>(),
-    lastMs: 0,
-  }))
+  const create = () => ({ coalesce: createCoalescer<SharedOutcome>(), lastMs: 0 })
+  const executionsOf = lazyFor<OperationDefinitionNode, ReturnType<typeof create>>(create)
   /** Long executions that begin later than their requests, when a statement ends, wait here: one begins in each turn. */
   let lastTurn: Promise<void> = Promise.resolve()
 

@@ -12,16 +12,14 @@ const EVENT_CACHE_MAX_CHARS = 4_000_000
 /** What a stream keeps of its request. Streams with the same text and options send an event in the same form. */
 export type Selection = ReturnType<typeof toSelection>
 
-/**
- * `options` has only the variables of directives. Other variables change no event, since its fields have no arguments.
- * @param isPrinted whether other plugins may have changed the document, which then differs from its text
- */
+/** `options` has only the variables of directives. Other variables change no event, since its fields have no arguments. */
 export function toSelection({ document, operation, variables }: RequestedOperation, isPrinted: boolean) {
   const operationName = operation.name?.value
   const ofDirectives = new Set<string>()
   visit(document, {
     Directive: (directive) => void visit(directive, { Variable: ({ name }) => void ofDirectives.add(name.value) }),
   })
+  // Other plugins may have changed the document, which then differs from the text of its request.
   const text = isPrinted ? print(document) : copyOf(document.loc?.source.body ?? '')
   const used = Object.fromEntries([...ofDirectives].map((name) => [name, variables[name]]))
   return { text, options: JSON.stringify([operationName, used]), operationName, variables }

@@ -84,7 +84,6 @@ function beginStream(res: Response, { contentType }: Transport): void {
 /** Frees what the rest of the stream does not need of its request, which the response keeps in memory. */
 function releaseRequest(req: Request): void {
   req.removeAllListeners() // the listeners that read the body keep it in memory
-  delete req.body
   const { traceparent = '' } = req.headers
   const app = appOf(req)
   req.headers = { traceparent, ...(app && { 'graphql-client-name': copyOf(app) }) } // for the log

@@ -68,7 +68,8 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
     const selection = toSelection(request, plugins.length > 0)
     const caller = callerOf(req)
     const stream = streams.open(res, caller, keyHashOf(req))
-    const subscriber = { clientId: caller.clientId, signal: stream.signal, lastEventId: lastEventIdOf(req) }
+    const lastEventId = String(req.headers['last-event-id'] ?? '') || undefined // empty if a client has received no event
+    const subscriber = { clientId: caller.clientId, signal: stream.signal, lastEventId }
     const source = await createSourceEventStream({
       schema,
       document,
@@ -80,11 +81,6 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
     const edges = source as CreatedEdges<Resource> // every subscription field has `subscribeToCreated`
     return { stream, transport, nextPart: createNextPart(edges, selection, transport, req) }
   }
-}
-
-/** An empty header counts as none, since a client that has received no event has no id. */
-function lastEventIdOf({ headers }: Request): string | undefined {
-  return String(headers['last-event-id'] ?? '') || undefined
 }
 
 /** Why a subscription could not begin: its arguments, or another cause, such as `Last-Event-ID`. */

@@ -1,4 +1,4 @@
-import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http'
+import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Express } from 'express'
 
 /**
@@ -7,10 +7,7 @@ import type { Express } from 'express'
  * (expressjs/express#5998, docs/decisions/0023-node-lines.md).
  * @param onEnd called when the app has ended a response, which may still wait for its client
  */
-export function messageClasses(
-  app: Express,
-  onEnd: (res: ServerResponse) => void,
-): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
+export function messageClasses(app: Express, onEnd: (res: ServerResponse) => void) {
   class Request extends IncomingMessage {}
 
   class Response<R extends IncomingMessage> extends ServerResponse<R> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { Server as NetServer } from 'node:net'
+import { type AddressInfo, Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
@@ -73,8 +73,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptByt
     async listen(port: number, host: string): Promise<number> {
       server.listen({ port, host, backlog: LISTEN_BACKLOG })
       await once(server, 'listening')
-      const address = server.address()
-      return typeof address === 'object' && address ? address.port : port
+      return (server.address() as AddressInfo).port // a listening TCP server has one
     },
     /**
      * Shuts down gracefully. For `delayMs` it serves as before, so that load balancers stop sending requests. Then it
@@ -116,10 +115,8 @@ function handleFailures(server: Server, connections: Map<Duplex, ClientConnectio
   }
 
   server.on('connect', (_req, socket) => {
-    fail(
-      socket,
-      new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers: { Allow: allow(METHODS) } }),
-    )
+    const headers = { Allow: allow(METHODS) }
+    fail(socket, new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers }))
   })
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
     if (code === 'ECONNRESET') socket.destroy()
