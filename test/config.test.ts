@@ -76,13 +76,8 @@ describe('an invalid value is reported in one line that names its variable', () 
     ],
     CORS_ORIGINS: [
       ...['null', 'shop.example', 'https://shop.example/', 'https://shop.example/path', 'https://Shop.example'],
-      ...[
-        'https://shop.example:443',
-        'https://*.shop.example',
-        '*, https://shop.example',
-        'https://shop.example, null',
-      ],
-      ...['https://shop.example,', 'https://user@shop.example'],
+      ...['https://shop.example:443', 'https://*.shop.example', '*, https://shop.example', 'https://shop.example,'],
+      ...['https://shop.example, null', 'https://user@shop.example'],
     ],
     STREAM_LIMIT: ['many'],
     LOG_LEVEL: ['verbose'],

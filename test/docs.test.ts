@@ -155,10 +155,8 @@ function defaultOf(schema: z.core.$ZodType): unknown {
 }
 
 test('docs/rest-api.md lists every error code with its status', () => {
-  const documented = tableAfter('docs/rest-api.md', 'compares this table').map(([status, code]) => [
-    code,
-    Number(status),
-  ])
+  const rows = tableAfter('docs/rest-api.md', 'compares this table')
+  const documented = rows.map(([status, code]) => [code, Number(status)])
   const codes = Object.entries(ERRORS).map(([code, { status }]) => [code, status] as const)
   expect(documented).toEqual(codes.sort(([, a], [, b]) => a - b))
 })

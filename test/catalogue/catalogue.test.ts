@@ -29,7 +29,10 @@ ${diff}`),
       }
     })
     expect(failures).toEqual([])
-    await expectUnharmed(service)
+    // The process is alive, nothing was created, and the log has no stack trace.
+    expect((await fetch(`${service.base}/livez`)).status).toBe(200)
+    expect(await service.graphql('{ pets { totalCount } }')).toEqual({ data: { pets: { totalCount: 0 } } })
+    for (const line of service.log.lines) expectNoInternals(JSON.stringify(line))
   })
 
   test('OPTIONS is 204 with Allow and no body', async ({ service }) => {
@@ -63,11 +66,4 @@ async function whilePoolExhausted(service: TestService, work: (key: string) => P
     connections.forEach((client) => client.release())
     clock.mockRestore()
   }
-}
-
-/** Expects that the process is alive, that nothing was created, and that the log has no stack trace. */
-async function expectUnharmed({ base, log, graphql }: TestService): Promise<void> {
-  expect((await fetch(`${base}/livez`)).status).toBe(200)
-  expect(await graphql('{ pets { totalCount } }')).toEqual({ data: { pets: { totalCount: 0 } } })
-  for (const line of log.lines) expectNoInternals(JSON.stringify(line))
 }

@@ -35,11 +35,8 @@ test('no sentence is followed both by a server that accepts everything and by on
     server.close()
     return requests.filter((_, n) => outcomes[n]?.status === 'fulfilled').map(({ title }) => title)
   }
-  const accepting = await followed(
-    200,
-    'application/graphql-response+json; charset=utf-8',
-    '{"data":{"__typename":"Query"}}',
-  )
+  const type = 'application/graphql-response+json; charset=utf-8'
+  const accepting = await followed(200, type, '{"data":{"__typename":"Query"}}')
   const rejecting = new Set(await followed(500, 'text/html', ''))
   expect(accepting.length).toBeGreaterThan(5)
   expect(accepting.filter((title) => rejecting.has(title))).toEqual([])

@@ -37,12 +37,8 @@ async function run(target: Target): Promise<number> {
 
 /** @throws OperatorError */
 function parse(args: string[]): Target {
-  const { values, positionals } = parseArguments(
-    args,
-    { key: { type: 'string' }, partial: { type: 'string' } },
-    USAGE,
-    ['URL'],
-  )
+  const options = { key: { type: 'string' }, partial: { type: 'string' } } as const
+  const { values, positionals } = parseArguments(args, options, USAGE, ['URL'])
   const [url = ''] = positionals // it is required
   if (!/^https?:/.test(url) || !URL.canParse(url)) throw new OperatorError(`URL: ${url} is none.`)
   const { key, partial } = values

@@ -6,18 +6,14 @@ import { toCursor } from '../../src/pets/animal.ts'
 import { createPool, type Pool } from '../../src/database/pool.ts'
 import { createReplicas, type Replicas } from '../../src/database/replicas.ts'
 import { createStatements } from '../../src/database/statements.ts'
-import { startService } from '../support/harness.ts'
+import { limitsOf } from '../../src/limits.ts'
+import { startService, type TestService } from '../support/harness.ts'
 import { type Replication, startReplication } from '../support/standby.ts'
+import { recordStatements } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
 const LONG_MS = 1_000_000
-const timeouts = {
-  checkoutTimeoutMs: LONG_MS,
-  countCheckoutTimeoutMs: LONG_MS,
-  lockTimeoutMs: LONG_MS,
-  statementTimeoutMs: LONG_MS,
-  queryTimeoutMs: LONG_MS,
-}
+const timeouts = limitsOf({ HANDLER_TIMEOUT_MS: LONG_MS })
 
 let replication: Replication
 beforeAll(async () => void (replication = await startReplication()))
@@ -140,11 +136,7 @@ test('a service stops while a replica does not respond', async () => {
 test('without a replica to read from, reads that wait for a connection share a statement', async () => {
   const pool = openPool(replication.primaryUrl, 2)
   const held = [await pool.connect(), await pool.connect()]
-  const sent: unknown[] = []
-  for (const client of held) {
-    const query = client.query.bind(client) as (config: pg.QueryConfig) => Promise<pg.QueryResult>
-    client.query = ((config: pg.QueryConfig) => (sent.push(config.values), query(config))) as never // pg's overloads
-  }
+  const sent = recordStatements({ database: { pool, countPool: pool } as TestService['database'] }) // all that it uses of a database
   const read = createStatements(pool, { isAvailable: () => false, tryRead: async () => undefined }).batch(statement)
   const results = [read(1)]
   for (const n of [2, 3]) {
@@ -153,7 +145,7 @@ test('without a replica to read from, reads that wait for a connection share a s
   }
   held.forEach((client) => client.release())
   expect(await Promise.all(results)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
-  expect(sent).toEqual([[[1, 2, 3]]])
+  expect(sent.map(({ values }) => values)).toEqual([[[1, 2, 3]]])
 })
 
 test('reads that neither a replica nor the primary can execute all fail as not executed', async () => {

@@ -1,6 +1,5 @@
 import { chown, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type pg from 'pg'
 import { describe, expect, inject } from 'vitest'
 import { migrate } from '../../src/database/migrate.ts'
 import { type Certificate, createCertificate } from '../support/certificates.ts'
@@ -11,15 +10,6 @@ import { keys, runKeysCommand } from '../support/keys-command.ts'
 import { testWithProcess } from '../support/processes.ts'
 import { waitFor } from '../support/timeouts.ts'
 
-interface TlsServer {
-  /** URL with a host name and these parameters; CA stands for the file of the authority that signed the certificates. */
-  url(parameters: string, host?: string): string
-  /** Executes a statement as a superuser. */
-  execute(sql: string): Promise<pg.QueryResult>
-  /** Makes PostgreSQL use another of its certificates. */
-  use(certificate: 'server' | 'expired'): Promise<void>
-}
-
 /** The line of a command. Newer versions of Node append advice to some of its reasons. */
 const lineWith = (reason: string) => expect.stringMatching(`^The database is not available: ${reason}.*\n$`)
 
@@ -29,8 +19,15 @@ async function expectFailure(databaseUrl: string, reason: string): Promise<void>
 }
 
 /** A PostgreSQL with TLS, which all tests of the file share. */
-const test = testWithProcess.extend<{ server: TlsServer }>({
-  server: [async ({}, use) => startServer(use), { scope: 'file' }],
+const test = testWithProcess.extend<{ server: Awaited<ReturnType<typeof startServer>> }>({
+  server: [
+    async ({}, use) => {
+      const server = await startServer()
+      await use(server)
+      await server.stop()
+    },
+    { scope: 'file' },
+  ],
 })
 
 async function writeCertificates(folder: string, authority: Certificate): Promise<void> {
@@ -44,14 +41,15 @@ async function writeCertificates(folder: string, authority: Certificate): Promis
   }
 }
 
-async function startServer(use: (server: TlsServer) => Promise<void>): Promise<void> {
+async function startServer() {
   const authority = createCertificate('Test authority')
   const own = await startOwnServer({
     settings: ['fsync=off'],
     prepare: (folder) => writeCertificates(folder, authority),
   })
   const execute = (sql: string) => query(own.url, sql)
-  async function useCertificate(name: 'server' | 'expired'): Promise<void> {
+  /** Makes PostgreSQL use another of its certificates. */
+  async function use(name: 'server' | 'expired'): Promise<void> {
     await execute(`ALTER SYSTEM SET ssl_key_file = '${name}.pem'`)
     await execute(`ALTER SYSTEM SET ssl_cert_file = '${name}.pem'`)
     await execute('ALTER SYSTEM SET ssl = on')
@@ -59,15 +57,12 @@ async function startServer(use: (server: TlsServer) => Promise<void>): Promise<v
     const settings = "SELECT current_setting('ssl_cert_file') AS file, current_setting('ssl') AS ssl"
     await waitFor(async () => expect((await execute(settings)).rows).toEqual([{ file: `${name}.pem`, ssl: 'on' }]))
   }
-  await useCertificate('server')
+  await use('server')
   await migrate(own.url)
-  await use({
-    url: (parameters, host = 'localhost') =>
-      `${own.url.replace('127.0.0.1', host)}?${parameters.replace('CA', join(own.folder, 'ca.crt'))}`,
-    execute,
-    use: useCertificate,
-  })
-  await own.stop()
+  /** @param parameters in which CA stands for the file of the authority that signed the certificates */
+  const url = (parameters: string, host = 'localhost') =>
+    `${own.url.replace('127.0.0.1', host)}?${parameters.replace('CA', join(own.folder, 'ca.crt'))}`
+  return { url, execute, use, stop: own.stop }
 }
 
 describe('DATABASE_URL on a PostgreSQL with TLS', () => {
@@ -132,9 +127,8 @@ describe('a connection that TLS prevents is a line of a command with the reason,
     await server.use('expired')
     await waitFor(async () => {
       // Each time: a connection that was being made had the certificate of before.
-      await server.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'pet-store'",
-      )
+      const ofService = "application_name = 'pet-store'"
+      await server.execute(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${ofService}`)
       expect((await fetch(`${base}/readyz`)).status).toBe(503)
     })
     await until((log) => log.includes('"reason":"certificate has expired"'))

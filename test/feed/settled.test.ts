@@ -20,35 +20,28 @@ test('a prepared transaction that gets a new id is awaited; those of others are 
 function createDatabase() {
   const database = { newest: 100n, writers: [] as string[], history: 'first', isStandby: false }
   const settled = createSettledId(animals, async <Row>() => [{ ...database }] as Row[], 5_000)
-  return { database, settled, clock: stopClock() }
+  const clock = stopClock()
+  /** Finds a settled id, while the clock advances. */
+  async function findAfter(ms: number): Promise<bigint> {
+    const found = settled.find()
+    await setImmediate() // it has begun
+    clock.advance(ms)
+    return found
+  }
+  return { database, settled, findAfter }
 }
 
 test('an earlier settled id counts while a transaction takes long, but not for another state of the database [F19]', async () => {
-  const { database, settled, clock } = createDatabase()
+  const { database, settled, findAfter } = createDatabase()
   expect(await settled.find()).toBe(100n)
   Object.assign(database, { newest: 110n, writers: ['3/1'] })
-  const same = settled.find()
-  await setImmediate() // it has begun
-  clock.advance(5_000)
-  expect(await same).toBe(100n)
+  expect(await findAfter(5_000)).toBe(100n)
   database.history = 'second'
-  const other = settled.find()
-  await setImmediate()
-  clock.advance(5_000)
-  await expect(other).rejects.toThrow('has not ended')
+  await expect(findAfter(5_000)).rejects.toThrow('has not ended')
 })
 
-test('a settled id that a probe is finding is not that of a later caller', async () => {
-  const { database, settled } = createDatabase()
-  database.writers = ['3/1']
-  const probe = settled.refresh()
-  Object.assign(database, { newest: 110n, writers: [] })
-  expect(await settled.find()).toBe(110n)
-  await probe
-})
-
-test('a probe that ends after the search of a caller does not replace its result', async () => {
-  const { database, settled, clock } = createDatabase()
+test('what a probe is finding is not the result of a later caller, and does not replace it', async () => {
+  const { database, settled, findAfter } = createDatabase()
   database.writers = ['3/1']
   const probe = settled.refresh()
   await setImmediate()
@@ -56,22 +49,16 @@ test('a probe that ends after the search of a caller does not replace its result
   expect(await settled.find()).toBe(110n)
   await probe
   Object.assign(database, { newest: 120n, writers: ['3/2'] })
-  const next = settled.find()
-  await setImmediate()
-  clock.advance(250)
-  expect(await next).toBe(110n)
+  expect(await findAfter(250)).toBe(110n)
 })
 
 test('a settled id that was being found when the earlier ones were forgotten is not remembered', async () => {
-  const { database, settled, clock } = createDatabase()
+  const { database, settled, findAfter } = createDatabase()
   database.writers = ['3/1']
   const before = settled.find()
   settled.forget()
   database.writers = []
   expect(await before).toBe(100n)
   Object.assign(database, { newest: 110n, writers: ['3/2'] })
-  const after = settled.find()
-  await setImmediate()
-  clock.advance(5_000)
-  await expect(after).rejects.toThrow('has not ended')
+  await expect(findAfter(5_000)).rejects.toThrow('has not ended')
 })

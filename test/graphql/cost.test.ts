@@ -1,13 +1,6 @@
 import fc from 'fast-check'
-import {
-  buildSchema,
-  execute,
-  type ExecutionResult,
-  getOperationAST,
-  getVariableValues,
-  parse,
-  validate,
-} from 'graphql'
+import { buildSchema, execute, type ExecutionResult, getOperationAST } from 'graphql'
+import { getVariableValues, type GraphQLSchema, parse, validate } from 'graphql'
 import { expect, test } from 'vitest'
 import type { Animal, animals, NewPet } from '../../src/pets/animal.ts'
 import { ApiError } from '../../src/errors.ts'
@@ -22,6 +15,8 @@ import { fragments, RULES, schema, selectionSetOf } from './random-document.ts'
 const documents = Number(process.env.FUZZ_DOCUMENTS ?? 500)
 const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
 
+const NEW_PET = { name: 'c', categoryId: '3', status: 'sold' }
+
 /** Variables of the documents: how an operation declares them, and the values that requests send. */
 const VARIABLES: Record<string, { declarations: string[]; valid: unknown[]; invalid: unknown[] }> = {
   w: { declarations: ['Boolean!', 'Boolean! = true'], valid: [true, false], invalid: [null, 0] },
@@ -34,11 +29,11 @@ const VARIABLES: Record<string, { declarations: string[]; valid: unknown[]; inva
   c: { declarations: ['String'], valid: ['YWxsOjM', 'bm9uc2Vuc2U', null, undefined], invalid: [5] },
   p: {
     declarations: ['NewPet!'],
-    valid: [{ name: 'c', categoryId: '3', status: 'sold' }],
+    valid: [NEW_PET],
     invalid: [
       { name: '', categoryId: '2' },
       { categoryId: 'x', status: null },
-      { name: 'd', categoryId: 3, unknown: 1 },
+      { ...NEW_PET, unknown: 1 },
     ],
   },
 }
@@ -58,10 +53,7 @@ const variables = fc
 
 const document = fc
   .tuple(declarations, selectionSetOf('Query'), selectionSetOf('Mutation'), fragments)
-  .map(
-    ([declared, query, mutation, rest]) =>
-      `query Q(${declared}) ${query}\nmutation M(${declared}) ${mutation}\n${rest}`,
-  )
+  .map(([types, query, mutation, rest]) => `query Q(${types}) ${query}\nmutation M(${types}) ${mutation}\n${rest}`)
 
 const toAnimal = (id: bigint, members: object) => ({ id, ...members }) as Animal // as far as the members are those of one
 
@@ -151,11 +143,8 @@ test(
             }
             counted.executed++
             const before = counts.rows
-            const result = await new Execution(
-              schema,
-              { document: parsed, operation, variables: coerced },
-              context,
-            ).run()
+            const request = { document: parsed, operation, variables: coerced }
+            const result = await new Execution(schema, request, context).run()
             const args = { schema, document: parsed, operationName, variableValues: variables }
             expectSame(result, await execute({ ...args, contextValue: reference.context }))
             expect(counts).toEqual(reference.counts) // no mutation after a failed one
@@ -170,14 +159,19 @@ test(
   },
 )
 
+/** Executes a document without variables. */
+async function run(schema: GraphQLSchema, text: string, { context } = createStore(INTACT)): Promise<ExecutionResult> {
+  const document = parse(text)
+  const operation = getOperationAST(document) ?? expect.unreachable()
+  return new Execution(schema, { document, operation, variables: {} }, context).run()
+}
+
 test('no item of a list is executed after one that makes the list null', async () => {
-  const { context, service } = createStore(INTACT)
+  const store = createStore(INTACT)
   let reads = 0
   const damaged = Object.defineProperty(toAnimal(1n, INTACT), 'name', { get: () => (reads++, null) })
-  service.list = async () => ({ items: [damaged, damaged, damaged], hasMore: false })
-  const document = parse('{ pets { nodes { name } edges { node { name } } } }')
-  const operation = getOperationAST(document) ?? expect.unreachable()
-  const { data, errors } = await new Execution(schema, { document, operation, variables: {} }, context).run()
+  store.service.list = async () => ({ items: [damaged, damaged, damaged], hasMore: false })
+  const { data, errors } = await run(schema, '{ pets { nodes { name } edges { node { name } } } }', store)
   expect({ data, errors: errors?.length, reads }).toEqual({ data: null, errors: 1, reads: 2 }) // one of each list
 })
 
@@ -191,10 +185,7 @@ test('a resolver may return a promise of another class, as those of Prisma are',
   const built = buildSchema('type Query { one: Int! none: Int }')
   for (const [name, resolve] of Object.entries(resolvers))
     Object.assign(built.getQueryType()?.getFields()[name] ?? {}, { resolve })
-  const document = parse('{ one none }')
-  const operation = getOperationAST(document) ?? expect.unreachable()
-  const { context } = createStore(INTACT)
-  const { data, errors } = await new Execution(built, { document, operation, variables: {} }, context).run()
+  const { data, errors } = await run(built, '{ one none }')
   expect({ data: { ...data }, errors: errors?.map(({ path, message }) => ({ path, message })) }).toEqual({
     data: { one: 1, none: null },
     errors: [{ path: ['none'], message: 'None.' }],

@@ -9,9 +9,7 @@ const INT64 = 'must be an integer from -9223372036854775808 to 92233720368547758
 async function reject(service: TestService, query: string, variables?: object) {
   const { data, errors = [] } = await service.graphql(query, variables)
   expect(data ?? null).toBeNull()
-  expect(new Set(errors.map(({ extensions: { code, status } }) => `${code} ${status}`))).toEqual(
-    new Set(['INVALID_ARGUMENT 400']),
-  )
+  for (const { extensions } of errors) expect(extensions).toMatchObject({ code: 'INVALID_ARGUMENT', status: 400 })
   return errors.map(({ message, extensions: { fields } }) => ({
     message,
     fields: fields?.map(({ path, message }) => `${path.join('.')}: ${message}`),
@@ -53,23 +51,11 @@ test('every parameter of the request that is wrong is named', async ({ service }
 
 describe('a value that is not of its type has the error of GraphQL.js, without fields', () => {
   test.for<[query: string, variables: object, messages: RegExp[]]>([
-    [
-      SINGLE_MEMBERS,
-      { n: 5, c: '7', s: 'lost' },
-      [/cannot represent a non string value: 5/, /Value "lost" does not exist/],
-    ],
-    [
-      CREATE,
-      { input: { ...pet, statu: 'sold', colour: 'red' } },
-      [/"statu" is not defined/, /"colour" is not defined/],
-    ],
+    [SINGLE_MEMBERS, { n: 5, c: '7', s: 'lost' }, [/cannot represent a non string value: 5/, /"lost" does not exist/]],
+    [CREATE, { input: { ...pet, statu: 'sold', color: 'red' } }, [/"statu" is not defined/, /"color" is not defined/]],
     [CREATE, { input: { ...pet, ['__proto__']: 1 } }, [/"__proto__" is not defined/]],
     [CREATE, { input: { ...pet, name: '' }, key: 5 }, [/\$key.*cannot represent a non string value: 5/]],
-    [
-      'query ($no: Boolean = true) { __typename @include(if: $no) }',
-      { no: null },
-      [/Argument "if" .*must not be null/],
-    ],
+    ['query ($n: Boolean = true) { __typename @include(if: $n) }', { n: null }, [/Argument "if" .*must not be null/]],
     [LIST, { size: '5' }, [/Int cannot represent non-integer value: "5"/]],
     ['mutation ($constructor: NewPet!) { createPet(input: $constructor) { id } }', {}, [/required type "NewPet!"/]],
   ])('%s with %j', async ([query, variables, messages], { service }) => {

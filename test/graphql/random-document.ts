@@ -1,15 +1,7 @@
 import fc from 'fast-check'
-import {
-  type GraphQLArgument,
-  type GraphQLField,
-  type GraphQLObjectType,
-  getNamedType,
-  isObjectType,
-  isRequiredArgument,
-  NoUnusedFragmentsRule,
-  NoUnusedVariablesRule,
-  specifiedRules,
-} from 'graphql'
+import type { GraphQLArgument, GraphQLField, GraphQLObjectType } from 'graphql'
+import { getNamedType, isObjectType, isRequiredArgument } from 'graphql'
+import { NoUnusedFragmentsRule, NoUnusedVariablesRule, specifiedRules } from 'graphql'
 import { createSchema } from '../../src/graphql/schema/index.ts'
 import { pets } from '../../src/pets/index.ts'
 
@@ -59,9 +51,7 @@ export function selectionSetOf(typeName: string, firstFragment = 0, nesting = 0)
   const selection = fc.oneof(
     fc.constant('__typename'),
     ...Object.values(type.getFields()).map((field) => ({ weight: 2, arbitrary: fieldOf(field, setOf) })),
-    ...(spreads.length
-      ? [fc.tuple(fc.constantFrom(...spreads), directive).map((parts) => `...${parts.join('')}`)]
-      : []),
+    ...spreads.map((name) => directive.map((condition) => `...${name}${condition}`)),
     ...(nesting < 2
       ? [fc.tuple(inline, directive, setOf(typeName, 1)).map(([on, condition, set]) => `...${on}${condition} ${set}`)]
       : []),

@@ -24,51 +24,46 @@ test('the breaking changes since the last release are those in declared-breaking
   expect(changes.map(({ description }) => description)).toEqual(declared)
 })
 
-test('a field that has a cost and no description is described by its cost', () => {
-  const extensions = { scope: 'pets:read', cost: 1 }
+const extensions = { scope: 'pets:read', cost: 1 }
+
+/** A schema with a query, a mutation with these extensions, and perhaps subscriptions. */
+function createSmallSchema(ofMutation: Record<string, unknown>, addEvents?: (builder: Builder) => void) {
   const addToSchema = (builder: Builder) => {
     builder.queryFields((t) => ({ known: t.int({ extensions, resolve: () => 1 }) }))
-    builder.mutationFields((t) => ({ changed: t.int({ extensions, resolve: () => 1 }) }))
-    builder.subscriptionFields((t) => ({
-      added: t.int({ extensions, subscribe: async function* () {}, resolve: () => 1 }),
-    }))
+    builder.mutationFields((t) => ({ changed: t.int({ extensions: ofMutation, resolve: () => 1 }) }))
+    if (addEvents) addEvents(builder)
+    else builder.subscriptionFields((t) => ({ added: t.int({ extensions, subscribe, resolve: () => 1 }) }))
   }
-  const fields = createSchema([{ addToSchema }]).getQueryType()?.getFields()
+  return createSchema([{ addToSchema }])
+}
+
+async function* subscribe() {}
+
+test('a field that has a cost and no description is described by its cost', () => {
+  const fields = createSmallSchema(extensions).getQueryType()?.getFields()
   expect(fields?.['known']?.description).toBe('Costs 1.')
 })
 
 test.for([
   ['a scope', { cost: 1 }],
   ['a cost', { scope: 'pets:read' }],
-] as const)('a root field without %s fails the start', ([, extensions]) => {
-  const addToSchema = (builder: Builder) => {
-    builder.queryFields((t) => ({ known: t.int({ extensions: { scope: 'pets:read', cost: 1 }, resolve: () => 1 }) }))
-    builder.mutationFields((t) => ({ open: t.int({ extensions, resolve: () => 1 }) }))
-    builder.subscriptionFields(() => ({}))
-  }
-  expect(() => createSchema([{ addToSchema }])).toThrow('Mutation.open needs a scope and a cost.')
+] as const)('a root field without %s fails the start', ([, incomplete]) => {
+  expect(() => createSmallSchema(incomplete)).toThrow('Mutation.changed needs a scope and a cost.')
 })
 
 test.for(['itself', 'a type of its union'])(
   'a field of events that takes an argument, of %s, fails the start',
   (kind) => {
-    const addToSchema = (builder: Builder) => {
-      const extensions = { scope: 'pets:read', cost: 1 }
+    const addEvents = (builder: Builder) => {
       const Item = builder.objectRef<object>('Item').implement({
         fields: (t) => ({ name: t.string({ args: { upper: t.arg.boolean() }, resolve: () => 'Rex' }) }),
       })
       const Any = builder.unionType('Any', { types: [Item], resolveType: () => Item })
-      builder.queryFields((t) => ({ known: t.int({ extensions, resolve: () => 1 }) }))
-      builder.mutationFields((t) => ({ changed: t.int({ extensions, resolve: () => 1 }) }))
+      const type = kind === 'itself' ? Item : Any
       builder.subscriptionFields((t) => ({
-        added: t.field({
-          type: [kind === 'itself' ? Item : Any],
-          extensions,
-          subscribe: async function* () {},
-          resolve: () => [],
-        }),
+        added: t.field({ type: [type], extensions, subscribe, resolve: () => [] }),
       }))
     }
-    expect(() => createSchema([{ addToSchema }])).toThrow('Item.name: fields of events have no arguments.')
+    expect(() => createSmallSchema(extensions, addEvents)).toThrow('Item.name: fields of events have no arguments.')
   },
 )

@@ -18,9 +18,7 @@ function longest(n: number): string {
   return `subscription { petCreated(after: "${toCursor(NEWEST)}") { node { ${fields.join(' ')} } } }`
 }
 
-test('an open stream keeps the text of its document, and neither its tree nor variables nor its URL', async ({
-  service,
-}) => {
+test('an open stream keeps the text of its document, not its tree, variables or URL', async ({ service }) => {
   const padding = 'x'.repeat(50_000)
   const setNext = `SELECT setval('animal_id_seq', ${NEWEST}, false)`
   await service.database.pool.query(`${setNext}; INSERT INTO animal (name, category_id) VALUES ('Rex', 1)`)
@@ -47,11 +45,7 @@ test('an open stream keeps the text of its document, and neither its tree nor va
 })
 
 /** Opens streams, and waits until each has begun. They are closed after the test. */
-async function openStreams(
-  { port, key }: TestService,
-  toBody: (n: number) => object,
-  path = '/graphql',
-): Promise<void> {
+async function openStreams({ port, key }: TestService, toBody: (n: number) => object, path = '/graphql') {
   for (let n = 0; n < STREAMS; n++) {
     const lines = ['Accept: text/event-stream']
     const socket = openSocket(port, rawPost({ path, key, body: toBody(n), lines }))

@@ -4,8 +4,9 @@ import { toCursor } from '../../src/pets/animal.ts'
 import { largestAsset } from '../support/assets.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { type EventStream, openStream } from '../support/event-stream.ts'
-import { databaseOf, type TestService, testWithService as test, withClient } from '../support/harness.ts'
+import { type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { countBlocked, whileLocked } from '../support/locks.ts'
+import { query } from '../support/postgres.ts'
 import { openSocket, rawPost } from '../support/raw-http.ts'
 import { interceptStatements, type Statement } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
@@ -15,12 +16,8 @@ const NEW = `
     petCreated(after: $after, status: $status, categoryId: $categoryId) { cursor node { name } }
   }`
 
-interface Created {
-  data: { petCreated: { cursor: string; node: { name: string } } }
-}
-
-const createdIn = (stream: EventStream) =>
-  stream.events().map(({ data }) => (JSON.parse(data) as Created).data.petCreated)
+const createdIn = (stream: EventStream): { cursor: string; node: { name: string } }[] =>
+  stream.events().map(({ data }) => JSON.parse(data).data.petCreated)
 const namesOf = (stream: EventStream) => createdIn(stream).map(({ node }) => node.name)
 
 /** Events of 20 KB: 1,500 of them fill the buffers of a connection, and as many of NEW do not. */
@@ -50,11 +47,8 @@ describe('petCreated', () => {
       await openStream(peer, { query: NEW, headers: { 'Last-Event-ID': after.after } }),
     ]
     // On a retry clients send the same body again.
-    const retried = await openStream(peer, {
-      query: NEW,
-      variables: after,
-      headers: { 'Last-Event-ID': two?.cursor ?? '' },
-    })
+    const headers = { 'Last-Event-ID': two?.cursor ?? '' }
+    const retried = await openStream(peer, { query: NEW, variables: after, headers })
     await service.create({ name: 'four' })
     for (const stream of resumed) {
       await stream.received(3)
@@ -65,12 +59,10 @@ describe('petCreated', () => {
   })
 
   test('sends only animals of the filter, with the cursors of its lists', async ({ service }) => {
-    const page = async (args: string) => {
-      const { data } = await service.graphql(`{ pets(${args}) { liveCursor } }`)
-      return (data as unknown as { pets: { liveCursor: string } }).pets.liveCursor
-    }
     const filters = [{ categoryId: '2' }, { categoryId: '2', status: 'sold' }]
-    const cursors = [await page('categoryId: 2'), await page('categoryId: 2, status: sold')]
+    const lists = 'all: pets(categoryId: 2) { liveCursor } sold: pets(categoryId: 2, status: sold) { liveCursor }'
+    const { data: pages } = await service.graphql(`{ ${lists} }`)
+    const cursors: string[] = [pages?.['all']?.['liveCursor'] ?? '', pages?.['sold']?.['liveCursor'] ?? '']
     for (const categoryId of [1, 2, 3])
       for (const status of ['sold', 'pending', undefined])
         await service.create({ name: `${categoryId} ${status}`, status, categoryId })
@@ -83,11 +75,8 @@ describe('petCreated', () => {
     for (const categoryId of [1, 2]) await service.create({ name: `${categoryId} new`, status: 'sold', categoryId })
     const [all, sold] = resumed
     await Promise.all([live.received(1), all?.received(4), sold?.received(2)])
-    expect([live, ...resumed].map(namesOf)).toEqual([
-      ['2 new'],
-      ['2 sold', '2 pending', '2 undefined', '2 new'],
-      ['2 sold', '2 new'],
-    ])
+    const before = ['2 sold', '2 pending', '2 undefined']
+    expect([live, ...resumed].map(namesOf)).toEqual([['2 new'], [...before, '2 new'], ['2 sold', '2 new']])
     const [{ cursor } = { cursor: '' }] = createdIn(live)
     const { data } = await service.graphql(`{ pets(categoryId: 2, after: "${cursor}", first: 2) { nodes { name } } }`)
     expect(data).toEqual({ pets: { nodes: [{ name: '2 undefined' }, { name: '2 pending' }] } })
@@ -98,6 +87,8 @@ describe('petCreated', () => {
 
   test('from the liveCursor of a page misses nothing, whatever the order of the fields [F6]', async ({ service }) => {
     const selections = ['nodes { id } liveCursor', 'liveCursor nodes { id }', '...Page cursor: liveCursor']
+    const readsOfLocks = `SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND query LIKE '%ARRAY(%pg_locks%' AND state = 'idle'`
     await withClient(async (client) => {
       await client.query("INSERT INTO animal (name, category_id) VALUES ('first', 1)")
       for (const selection of selections.flatMap((one) => Array.from({ length: 3 }, () => one))) {
@@ -105,17 +96,19 @@ describe('petCreated', () => {
         await service.create({ name: 'later' })
         const peer = await service.startPeer() // has no feed and no settled id: it waits for the transaction
         const fragment = selection.includes('...') ? 'fragment Page on AnimalConnection { nodes { id } }' : ''
-        await waitUntil(() => hasReadLocks(service)) // for the probe at its start
-        const hasReadNewest = untilStatement(peer, 'max(id)')
+        await waitUntil(async () => (await query(service.databaseUrl, readsOfLocks)).rowCount) // by its first probe
+        let hasReadNewest = false
+        const onStatement = async ({ text }: Statement, send: () => Promise<unknown>) =>
+          send().finally(() => (hasReadNewest ||= text.includes('max(id)')))
+        interceptStatements(peer, onStatement, [peer.database.backgroundPool])
         const response = peer.graphql(`{ pets(first: 5) { ${selection} } } ${fragment}`)
-        await hasReadNewest
+        await waitUntil(() => hasReadNewest)
         await client.query('COMMIT')
-        const { data } = (await response) as unknown as {
-          data: { pets: { nodes: { id: string }[] } & Record<string, string> }
-        }
+        const page: { nodes?: { id: string }[]; liveCursor?: string; cursor?: string } =
+          (await response).data?.['pets'] ?? {}
         const newest = Number((await client.query('SELECT max(id) FROM animal')).rows[0].max)
-        expect(data.pets.nodes.slice(0, 2).map(({ id }) => Number(id))).toEqual([newest, newest - 1])
-        const after = data.pets.liveCursor ?? data.pets.cursor
+        expect(page.nodes?.slice(0, 2).map(({ id }) => Number(id))).toEqual([newest, newest - 1])
+        const after = page.liveCursor ?? page.cursor
         const stream = await openStream(peer, { query: NEW, variables: { after } })
         await service.create({ name: 'new' })
         await stream.received(1)
@@ -125,25 +118,6 @@ describe('petCreated', () => {
     }, service.databaseUrl)
   })
 })
-
-/** Waits until the background connections of a service have executed a statement that contains the text. */
-function untilStatement(service: TestService, text: string): Promise<void> {
-  return new Promise((resolve) => {
-    const onStatement = async (statement: Statement, send: () => Promise<unknown>) => {
-      const result = await send()
-      if (statement.text.includes(text)) resolve()
-      return result
-    }
-    interceptStatements(service, onStatement, [service.database.backgroundPool])
-  })
-}
-
-/** Whether a service has read the locks in this database, as far as its connections show. */
-async function hasReadLocks(service: TestService): Promise<boolean> {
-  const sql = `SELECT FROM pg_stat_activity
-    WHERE datname = '${databaseOf(service)}' AND query LIKE '%ARRAY(%pg_locks%' AND state = 'idle'`
-  return (await withClient((client) => client.query(sql))).rowCount !== 0
-}
 
 describe('the response', () => {
   test('is a stream only for a client that names one', async ({ service }) => {
@@ -162,9 +136,8 @@ describe('the response', () => {
       expect([Accept, stream.status]).toEqual([Accept, status])
       if (status === 200) continue
       await waitUntil(() => stream.ended)
-      expect(stream.text).toContain(
-        '"message":"The response to a subscription is a stream: send Accept: text/event-stream."',
-      )
+      const message = 'The response to a subscription is a stream: send Accept: text/event-stream.'
+      expect(stream.text).toContain(`"message":"${message}"`)
     }
   })
 
@@ -183,18 +156,16 @@ describe('the response', () => {
       expect(await open(service.key, headers)).toEqual([422, { code: 'INVALID_ARGUMENT', status: 400, fields }])
     }
     // A wrong argument is an event, even beside a valid header.
-    const wrongAfter = 'subscription { petCreated(after: "nonsense") { cursor } }'
-    const opened = await openStream(service, { query: wrongAfter, headers: { 'Last-Event-ID': toCursor(0n) } })
-    expect(opened.status).toBe(200)
-    const get = await service.send(`/graphql?query=${encodeURIComponent(NEW)}`, {
-      headers: { Accept: 'text/event-stream' },
-    })
+    const wrongAfter = { query: 'subscription { petCreated(after: "nonsense") { cursor } }' }
+    expect((await openStream(service, { ...wrongAfter, headers: { 'Last-Event-ID': toCursor(0n) } })).status).toBe(200)
+    const byGet = `/graphql?query=${encodeURIComponent(NEW)}`
+    const get = await service.send(byGet, { headers: { Accept: 'text/event-stream' } })
     expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST'])
     expect(await service.metric('petstore_streams')).toBe(0)
   })
 
   test('to a query or a rejected document is a stream of one result, if only that is accepted', async ({ service }) => {
-    const conditional = 'The root field of a subscription must not have @skip or @include.'
+    const refused = 'The root field of a subscription must not have @skip or @include.'
     for (const [query, result] of [
       ['{ pets { totalCount } }', '{"data":{"pets":{"totalCount":0}}}'],
       ['{ pet(id: 1) { id } }', '"data":{"pet":null}}'],
@@ -202,12 +173,9 @@ describe('the response', () => {
       ['subscription { petCreated { cursor } second: petCreated { cursor } }', 'GRAPHQL_VALIDATION_FAILED'],
       ['subscription { petCreated(after: "x") { cursor } }', '"fields":[{"path":["after"]'],
       ['subscription { petCreated(categoryId: "x") { cursor } }', '"fields":[{"path":["categoryId"]'],
-      ['subscription { petCreated @skip(if: true) { cursor } }', conditional],
-      [
-        'subscription { ...F } fragment F on Subscription { ... @skip(if: true) { petCreated { cursor } } }',
-        conditional,
-      ],
-      ['subscription($no: Boolean = false) { petCreated @include(if: $no) { cursor } }', conditional],
+      ['subscription { petCreated @skip(if: true) { cursor } }', refused],
+      ['subscription { ...F } fragment F on Subscription { ... @skip(if: true) { petCreated { cursor } } }', refused],
+      ['subscription($no: Boolean = false) { petCreated @include(if: $no) { cursor } }', refused],
     ] as const) {
       const stream = await openStream(service, { query })
       await waitUntil(() => stream.ended)
@@ -240,10 +208,8 @@ describe('the response', () => {
 
   test('is multipart for Apollo Client', async ({ service }) => {
     const Accept = 'multipart/mixed;boundary=graphql;subscriptionSpec=1.0,application/json'
-    const stream = await openStream(service, {
-      query: 'subscription { petCreated { node { id } } }',
-      headers: { Accept },
-    })
+    const query = 'subscription { petCreated { node { id } } }'
+    const stream = await openStream(service, { query, headers: { Accept } })
     expect(stream.headers['content-type']).toBe('multipart/mixed;boundary="graphql";subscriptionSpec="1.0"')
     await service.create()
     await waitUntil(() => stream.text.endsWith('}\r\n--graphql'))
@@ -280,12 +246,8 @@ describe('a stream ends', () => {
       errors: [{ message: 'The API key is not valid.', extensions: { code: 'UNAUTHENTICATED', status: 401 } }],
     })
     expect([complete?.event, streams[0]?.ended]).toEqual(['complete', 'complete'])
-    await service.log.line({
-      operation: 'subscription New',
-      ended: 'unauthenticated',
-      code: 'UNAUTHENTICATED',
-      events: 0,
-    })
+    const ended = { ended: 'unauthenticated', code: 'UNAUTHENTICATED', events: 0 }
+    await service.log.line({ operation: 'subscription New', ...ended })
     await service.create()
     await streams[1]?.received(1)
     expect(streams[1]?.ended).toBeUndefined()
@@ -296,7 +258,7 @@ describe('a stream ends', () => {
     const more = 'INSERT INTO animal (name, category_id) SELECT n, 1 FROM generate_series(1, 700) AS n'
     await service.database.pool.query(more) // than the feed keeps when it begins
     const { data } = await service.graphql('{ pets(last: 1) { edges { cursor } } }')
-    const after = (data as unknown as { pets: { edges: [{ cursor: string }] } }).pets.edges[0].cursor
+    const after = data?.['pets']?.['edges']?.[0]?.['cursor']
     const { pool, backgroundPool } = service.database
     let [pages, release] = [0, () => {}]
     const released = new Promise<void>((resolve) => (release = resolve))

@@ -145,11 +145,8 @@ export function deviations(method: string, path: string, response: Response, bod
   }
 
   const problems: string[] = []
-  const headers = {
-    ...commonHeaders(method, response.status),
-    ...deprecationHeaders(operation, response.status),
-    ...documented.headers,
-  }
+  const { status } = response
+  const headers = { ...commonHeaders(method, status), ...deprecationHeaders(operation, status), ...documented.headers }
   for (const problem of headerDeviations(headers, response.headers)) problems.push(`${label}: ${problem}`)
   const content = documented.content?.['application/json']
   if (!content || method === 'HEAD') return body ? [...problems, `${label}: an undocumented body`] : problems

@@ -74,9 +74,7 @@ test('a page reads few blocks of a large table, whatever the filter, the bounds 
   }, service.databaseUrl)
 })
 
-test('a count of a category without animals reads few blocks, and is not compiled, whatever the plan', async ({
-  service,
-}) => {
+test('the count of an empty category reads few blocks, and is not compiled, whatever the plan', async ({ service }) => {
   const { pool, runCount } = service.database
   await pool.query(`
     ALTER TABLE animal SET (autovacuum_enabled = false);
@@ -88,11 +86,8 @@ test('a count of a category without animals reads few blocks, and is not compile
   expect(counts).toHaveLength(2)
   await withClient(async (client) => {
     await client.query('SET jit_above_cost = 0')
-    for (const prepare of [
-      'SET plan_cache_mode = force_generic_plan',
-      'SET plan_cache_mode = auto',
-      'ANALYZE animal',
-    ]) {
+    const setGeneric = 'SET plan_cache_mode = force_generic_plan'
+    for (const prepare of [setGeneric, 'SET plan_cache_mode = auto', 'ANALYZE animal']) {
       await client.query(prepare)
       for (const { text, values } of counts) {
         await client.query(`${sent[0]?.text}; PREPARE count AS ${text}`)
@@ -144,12 +139,8 @@ async function executeAll(service: TestService): Promise<Statement[]> {
   const list = createListQuery(animals, statements)
   const { run } = createStatements(pool)
   const state = { recent: new RecentItems<typeof animals>(newest), newestPosition: newest }
-  const follow = createFollow(animals, {
-    list,
-    listen: () => () => {},
-    state: () => state,
-    onError: expect.unreachable,
-  })
+  const ofFeed = { listen: () => () => {}, state: () => state, onError: expect.unreachable }
+  const follow = createFollow(animals, { list, ...ofFeed })
   for (const status of [...PetStatus.options, undefined]) {
     for (const categoryId of [undefined, 1n, 2n, 3n])
       for (const backward of [true, false])
@@ -192,24 +183,22 @@ interface Plan {
   Plans?: Plan[]
 }
 
-/** The estimate, and the plan as JSON. */
-async function explain(client: pg.Client, text: string, values?: unknown[]): Promise<{ cost: number; plan: string }> {
-  const { rows } = await client.query(`EXPLAIN (FORMAT JSON) ${text}`, values)
+/** The estimate, how many blocks it reads if `options` say that it is executed, and the plan as JSON. */
+async function explain(client: pg.Client, text: string, values?: unknown[], options = '') {
+  const { rows } = await client.query(`EXPLAIN (${options}FORMAT JSON) ${text}`, values)
   const [{ Plan: plan }] = rows[0]['QUERY PLAN']
-  return { cost: plan['Total Cost'], plan: JSON.stringify(rows[0]['QUERY PLAN']) }
+  const blocks: number = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+  return { cost: plan['Total Cost'] as number, blocks, plan: JSON.stringify(rows[0]['QUERY PLAN']) }
 }
 
-/** Executes a prepared statement. @returns how many blocks it has read, and the plan as JSON */
-async function execute(client: pg.Client, name: string, values: unknown[]): Promise<{ blocks: number; plan: string }> {
+/** Executes a prepared statement. */
+function execute(client: pg.Client, name: string, values: unknown[]) {
   const parameters = values.map((value) => client.escapeLiteral(String(value)))
-  const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE ${name}(${parameters.join()})`)
-  const [{ Plan: plan }] = rows[0]['QUERY PLAN']
-  const blocks = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-  return { blocks, plan: JSON.stringify(rows[0]['QUERY PLAN']) }
+  return explain(client, `EXECUTE ${name}(${parameters.join()})`, undefined, 'ANALYZE, BUFFERS, ')
 }
 
 /** The plan that does not depend on the parameters' values, as PostgreSQL keeps it for a prepared statement. */
-async function genericPlan(client: pg.Client, text: string): Promise<{ cost: number; plan: string }> {
+async function genericPlan(client: pg.Client, text: string) {
   const parameters = new Set(text.match(/\$\d/g))
   await client.query('SET plan_cache_mode = force_generic_plan')
   await client.query(`PREPARE generic AS ${text}`)
@@ -219,9 +208,7 @@ async function genericPlan(client: pg.Client, text: string): Promise<{ cost: num
   return plan
 }
 
-test('keys are claimed by the primary key, also before PostgreSQL has statistics of the table', async ({
-  service: owner,
-}) => {
+test('keys are claimed by the primary key, also before PostgreSQL has statistics', async ({ service: owner }) => {
   const { pool, statements } = owner.database
   await pool.query('ALTER TABLE idempotency_key SET (autovacuum_enabled = false)')
   const { rows: owners } = await pool.query('SELECT id FROM api_key LIMIT 1')
@@ -231,10 +218,8 @@ test('keys are claimed by the primary key, also before PostgreSQL has statistics
     [owners[0].id],
   )
   const sent = recordStatements(owner)
-  await createIdempotentInsertQuery(animals, statements)(
-    { clientId: BigInt(owners[0].id), key: 'new' },
-    { name: 'Rex', categoryId: 1n },
-  )
+  const once = { clientId: BigInt(owners[0].id), key: 'new' }
+  await createIdempotentInsertQuery(animals, statements)(once, { name: 'Rex', categoryId: 1n })
   const [{ text, values } = expect.unreachable()] = sent
   const { plan } = await withClient((client) => explain(client, text, values), owner.databaseUrl)
   expect(plan).toContain('"Index Name":"idempotency_key_pkey"')

@@ -21,10 +21,7 @@ const PAGE = parse(`query Page($status: PetStatus, $categoryId: ID, $first: Int)
 const NEW_DOCUMENT = parse(`subscription New($status: PetStatus, $categoryId: ID, $after: String) {
   petCreated(status: $status, categoryId: $categoryId, after: $after) { node { id name status categoryId } }
 }`)
-const NEW = {
-  document: NEW_DOCUMENT,
-  operation: NEW_DOCUMENT.definitions[0] as OperationDefinitionNode,
-}
+const NEW = { document: NEW_DOCUMENT, operation: NEW_DOCUMENT.definitions[0] as OperationDefinitionNode }
 const LAST: Session = { instance: 0, cutAfter: undefined, pauses: 0, byHeader: false, isRevoked: false }
 const TIMEOUT_MS = 500
 
@@ -43,12 +40,8 @@ type Instance = ReturnType<typeof startInstance>
 /** An instance of the service without HTTP. */
 export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
   const statements = createStatements(pool)
-  const database = {
-    statements,
-    runCount: statements.run,
-    feedLoopStatements: statements,
-    feedPageStatements: statements,
-  }
+  const ofFeed = { feedLoopStatements: statements, feedPageStatements: statements }
+  const database = { statements, runCount: statements.run, ...ofFeed }
   const services = createResourceServices([animals], database, { maxWaitMs: TIMEOUT_MS, observe() {} })
   const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity, verifyTimeoutMs: TIMEOUT_MS }
   const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))

@@ -12,12 +12,8 @@ const MAX_TURNS = 10_000
  * Runs a schedule until every client has what the database has.
  * @throws the error of the first client that misses an animal, or receives one that it should not
  */
-export async function simulate(
-  schedule: Schedule,
-  setClock: (clock: Clock) => void,
-  fault?: ServerFault,
-): Promise<void> {
-  const scheduler = new Scheduler(schedule.seed)
+export async function simulate(plan: Schedule, setClock: (clock: Clock) => void, fault?: ServerFault): Promise<void> {
+  const scheduler = new Scheduler(plan.seed)
   let turns = 0
   let fail: World['fail'] = () => {}
   const failed = new Promise<never>((_resolve, reject) => (fail = (message) => reject(new Error(message))))
@@ -30,8 +26,8 @@ export async function simulate(
   const database = new PostgresModel(turn, fault)
   const world: World = { turn, clock, database, instances: [], revokedAtMs: new Map(), fail }
   world.instances.push(startInstance(world), startInstance(world))
-  const clients = schedule.clients.map((plan, n) => new Client('k'.repeat(n + 1), plan, world))
-  await scheduler.waitFor(Promise.race([run(schedule, world, clients), failed]))
+  const clients = plan.clients.map((one, n) => new Client('k'.repeat(n + 1), one, world))
+  await scheduler.waitFor(Promise.race([run(plan, world, clients), failed]))
 }
 
 async function run({ writers, faults, writersAfterRestore }: Schedule, world: World, clients: Client[]): Promise<void> {
@@ -86,11 +82,8 @@ function createWrite({ turn, clock, database, instances, fail }: World) {
       await turn(step.kind)
       if (step.kind === 'insert') {
         const padding = 'x'.repeat(step.count > 100 ? 200 : 0) // more than fits into one part of a stream
-        const toRow = () => ({
-          name: `inserted ${names++}${padding}`,
-          categoryId: BigInt(names % 2),
-          status: step.status,
-        })
+        const toName = () => `inserted ${names++}${padding}`
+        const toRow = () => ({ name: toName(), categoryId: BigInt(names % 2), status: step.status })
         await transaction.insert(Array.from({ length: step.count }, toRow))
       } else if (step.kind === 'pause') await clock.sleep(step.ms)
       else if (step.kind === 'savepoint') transaction.savepoint()
