@@ -1,34 +1,28 @@
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
-import { bearer, testWithSharedService, testWithService as test } from '../support/harness.ts'
+import { bearer, testWithService as testAlone, testWithSharedService as test } from '../support/harness.ts'
 import { stopClock } from '../support/timeouts.ts'
 
-testWithSharedService(
-  'a request without a valid key is 401 in both APIs, before its path, method and body are validated [W4]',
-  async ({ service }) => {
-    const requests: { path: string; init?: RequestInit }[] = [
-      { path: '/v1/nothing' },
-      { path: '/v1/pets/%ZZ' },
-      { path: '/v1/pets', init: { method: 'DELETE' } },
-      { path: '/v1/pets', init: { method: 'POST', body: 'x'.repeat(100_000) } },
-      { path: '/graphql', init: { method: 'PUT' } },
-      { path: '/graphql', init: { method: 'POST', body: 'garbage' } },
-      { path: '/graphql/x' },
-    ]
-    for (const { path, init } of requests) expect((await fetch(service.base + path, init)).status).toBe(401)
-  },
-)
+test('a request without a valid key is 401 in both APIs, before all else is validated [W4]', async ({ service }) => {
+  const requests: { path: string; init?: RequestInit }[] = [
+    { path: '/v1/nothing' },
+    { path: '/v1/pets/%ZZ' },
+    { path: '/v1/pets', init: { method: 'DELETE' } },
+    { path: '/v1/pets', init: { method: 'POST', body: 'x'.repeat(100_000) } },
+    { path: '/graphql', init: { method: 'PUT' } },
+    { path: '/graphql', init: { method: 'POST', body: 'garbage' } },
+    { path: '/graphql/x' },
+  ]
+  for (const { path, init } of requests) expect((await fetch(service.base + path, init)).status).toBe(401)
+})
 
 describe('a valid key', () => {
-  testWithSharedService.for(['Bearer', 'bearer', 'BEARER', 'Bearer  '])(
-    'is accepted after "%s"',
-    async (scheme, { service }) => {
-      const headers = { Authorization: `${scheme} ${service.key}` }
-      expect((await fetch(`${service.base}/v1/pets`, { headers })).status).toBe(200)
-    },
-  )
+  test.for(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('is accepted after "%s"', async (scheme, { service }) => {
+    const headers = { Authorization: `${scheme} ${service.key}` }
+    expect((await fetch(`${service.base}/v1/pets`, { headers })).status).toBe(200)
+  })
 
-  test('is stored only as its SHA-256, and is in no table of the database', async ({ service }) => {
+  testAlone('is stored only as its SHA-256, and is in no table of the database', async ({ service }) => {
     const peer = await service.startPeer()
     await peer.post({ name: 'x', categoryId: 1 }, { 'Idempotency-Key': 'once' })
     await peer.send('/v1/pets', { headers: bearer(mintKey()) })
@@ -41,7 +35,7 @@ describe('a valid key', () => {
     expect(dump).not.toContain(service.key.slice(0, 14))
   })
 
-  test('is rejected by every instance within five seconds of its revocation', async ({ service }) => {
+  testAlone('is rejected by every instance within five seconds of its revocation', async ({ service }) => {
     const clock = stopClock() // of the caches of both
     const other = await service.startPeer()
     for (const { send } of [service, other]) expect((await send('/v1/pets')).status).toBe(200)

@@ -3,10 +3,8 @@ import { expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { createKeyLookup, KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import type { Statements } from '../../src/database/statements.ts'
-import { createClient } from '../chaos/client.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { bearer, testWithService as test } from '../support/harness.ts'
-import { recordStatements } from '../support/statements.ts'
 import { stopClock } from '../support/timeouts.ts'
 
 test('while the database is down, an uncached key is 503, not 401, and a cached key is valid until its lookup expires [W4]', async ({
@@ -23,9 +21,8 @@ test('while the database is down, an uncached key is 503, not 401, and a cached 
   expect(await sendWithKey(service.key)).toBe(400)
   await proxy.down()
   expect(await sendWithKey(service.key)).toBe(400) // the cached key is accepted; the limit is rejected without a query
-  expect(
-    await Promise.all([sendWithKey(mintKey()), sendWithKey(mintKey(), '/graphql'), sendWithKey('Bearer x')]),
-  ).toEqual([503, 503, 401])
+  const sent = [sendWithKey(mintKey()), sendWithKey(mintKey(), '/graphql'), sendWithKey('Bearer x')]
+  expect(await Promise.all(sent)).toEqual([503, 503, 401])
   await advance(KEY_CACHE_MS - 1)
   expect(await sendWithKey(service.key)).toBe(400)
   // An expired cache entry is neither accepted nor rejected as invalid.
@@ -49,19 +46,4 @@ test('a lookup that fails does not remove a later one of the same key from the c
   await expect(first).rejects.toThrow('lost')
   void keyLookup.find('hash')
   expect(fail).toHaveLength(2)
-})
-
-test('invalid keys cost no query if the checksum is wrong, and one lookup each otherwise', async ({ service }) => {
-  const queries = recordStatements(service)
-  const lookups = () => queries.filter(({ text }) => text.includes('"api_key"')).flatMap(({ values }) => values[0])
-  const client = createClient(service.port, '', 8)
-  const send = async (createKey: () => string) => {
-    const sent = Array.from({ length: 200 }, () => client.send('GET', '/v1/pets', undefined, bearer(createKey())))
-    expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 401))
-  }
-  await send(() => mintKey().replace(/.$/, '_'))
-  expect(lookups()).toEqual([])
-  await send(mintKey)
-  expect(lookups()).toHaveLength(200)
-  client.close()
 })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { AxeResults, NodeResult, RunOptions } from 'axe-core'
+import type { AxeResults, RunOptions } from 'axe-core'
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 
@@ -30,13 +30,9 @@ export async function expectAccessible(page: Page, { except, variant = '' }: Acc
   const unknown = violations.flatMap(({ id, nodes }) =>
     nodes
       .filter(({ target }) => !except?.test(`${id}: ${target.join(' ')}`))
-      .map((node) => `${id}: ${node.target.join(' ')}: ${summaryOf(node)}`),
+      .map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary?.replace(/\s+/g, ' ')}`),
   )
   expect(unknown, variant).toEqual([])
-}
-
-function summaryOf({ failureSummary = '' }: NodeResult): string {
-  return failureSummary.replace(/\s+/g, ' ')
 }
 
 /** Presses Tab until an element has the focus. */

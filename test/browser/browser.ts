@@ -4,9 +4,7 @@ import { expect } from 'vitest'
 import { testWithSharedService } from '../support/harness.ts'
 
 const installed = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
+  ...['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'],
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
@@ -28,9 +26,7 @@ const ARGUMENTS = [
 ]
 
 /** Starts headless Chromium. */
-export function launch(): Promise<Browser> {
-  return chromium.launch(launchOptions())
-}
+export const launch = (): Promise<Browser> => chromium.launch(launchOptions())
 
 function launchOptions() {
   if (!chromiumPath) throw new Error('There is no Chromium to launch.')

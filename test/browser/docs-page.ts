@@ -9,9 +9,7 @@ export async function open(page: Page, address: string, fragment = ''): Promise<
   await operation(page, 'getPet').waitFor()
 }
 
-export function operation(page: Page, id: string): Locator {
-  return page.locator(`#operations-pets-${id}`)
-}
+export const operation = (page: Page, id: string): Locator => page.locator(`#operations-pets-${id}`)
 
 /** Opens the form of an operation. */
 export async function openOperation(page: Page, id: string): Promise<void> {
@@ -25,9 +23,7 @@ export async function resolved(page: Page, id: string): Promise<void> {
   await operation(page, id).locator('.opblock-loading-animation').waitFor({ state: 'detached' })
 }
 
-export function keyField(page: Page): Locator {
-  return page.getByRole('textbox', { name: 'API key' })
-}
+export const keyField = (page: Page): Locator => page.getByRole('textbox', { name: 'API key' })
 
 export async function authorize(page: Page, key: string): Promise<void> {
   await keyField(page).fill(key)

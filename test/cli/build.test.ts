@@ -1,23 +1,10 @@
 import { spawn } from 'node:child_process'
-import {
-  chmodSync,
-  closeSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test as base } from 'vitest'
-
-const root = fileURLToPath(new URL('../..', import.meta.url))
+import { pathOf, read } from '../support/files.ts'
 
 /** Logs its runs, and generates a client that exports the model. */
 const PRISMA = `
@@ -30,46 +17,30 @@ const PRISMA = `
 
 /** A small project with the service's build and pages, and a Prisma that is fast. */
 class Project {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'pet-store-build-'))
+  readonly #folder = fs.mkdtempSync(join(tmpdir(), 'pet-store-build-'))
+  readonly path = (file: string) => join(this.#folder, file)
+  readonly read = (file: string) => fs.readFileSync(this.path(file), 'utf8')
+  readonly remove = (file: string) => fs.rmSync(this.path(file), { recursive: true, force: true })
 
   constructor() {
     // Without the pages that are built already, each test would compress GraphiQL.
-    for (const path of [
-      'src/build',
-      'src/pages',
-      'src/rest/docs',
-      'src/graphql/graphiql',
-      'src/pets/examples',
-      'dist/public',
-    ])
-      cpSync(join(root, path), this.path(path), { recursive: true })
-    this.write('package.json', readFileSync(join(root, 'package.json'), 'utf8'))
+    const sources = ['src/build', 'src/pages', 'src/rest/docs', 'src/graphql/graphiql', 'src/pets/examples']
+    for (const path of [...sources, 'dist/public']) fs.cpSync(pathOf(path), this.path(path), { recursive: true })
+    this.write('package.json', read('package.json'))
     this.write('prisma/schema.prisma', 'one')
     this.write('src/main.ts', "export * from './database/generated/client.ts'\nexport const main = 1")
     for (const name of ['keys', 'migrate']) this.write(`src/cli/${name}.ts`, 'export {}')
     this.write('node_modules/prisma-cli/package.json', '{"version":"1","bin":{"prisma":"prisma.cjs"}}')
     this.write('node_modules/prisma-cli/prisma.cjs', PRISMA)
     for (const name of ['rolldown', '@graphql-yoga/render-graphiql', 'swagger-ui-dist']) {
-      mkdirSync(dirname(this.path(`node_modules/${name}`)), { recursive: true })
-      symlinkSync(join(root, 'node_modules', name), this.path(`node_modules/${name}`))
+      fs.mkdirSync(dirname(this.path(`node_modules/${name}`)), { recursive: true })
+      fs.symlinkSync(pathOf(`node_modules/${name}`), this.path(`node_modules/${name}`))
     }
   }
 
-  path(file: string): string {
-    return join(this.#folder, file)
-  }
-
   write(file: string, content: string): void {
-    mkdirSync(dirname(this.path(file)), { recursive: true })
-    writeFileSync(this.path(file), content)
-  }
-
-  read(file: string): string {
-    return readFileSync(this.path(file), 'utf8')
-  }
-
-  remove(file: string): void {
-    rmSync(this.path(file), { recursive: true, force: true })
+    fs.mkdirSync(dirname(this.path(file)), { recursive: true })
+    fs.writeFileSync(this.path(file), content)
   }
 
   /** Builds, as another user if `uid` is given, which only root can. */
@@ -144,13 +115,13 @@ describe('the build', { concurrent: true }, () => {
 
   test('several times at once replaces files, so that a program that starts reads them whole', async ({ project }) => {
     await project.build()
-    const reader = openSync(project.path('dist/main.js'), 'r')
+    const reader = fs.openSync(project.path('dist/main.js'), 'r')
     project.write('src/main.ts', 'export const main = 2')
     const builds = await Promise.all(Array.from({ length: 4 }, () => project.build()))
     expect(builds).toEqual(builds.map(() => success))
     expect(project.read('dist/main.js')).toContain('main = 2')
-    expect(readFileSync(reader, 'utf8')).toContain('main = 1')
-    closeSync(reader)
+    expect(fs.readFileSync(reader, 'utf8')).toContain('main = 1')
+    fs.closeSync(reader)
   })
 
   test('builds a page whose sources changed', async ({ project }) => {
@@ -164,7 +135,7 @@ describe('the build', { concurrent: true }, () => {
     'of a dist/ of another user succeeds while it is current; otherwise one line names the file and the way out',
     async ({ project }) => {
       await project.build()
-      chmodSync(project.path('.'), 0o755)
+      fs.chmodSync(project.path('.'), 0o755)
       expect(await project.build({ uid: 65534 })).toEqual(success)
       project.write('src/main.ts', 'export const main = 2')
       const line = /^The build cannot use dist\/main\.js\S* \(EACCES\): build as the owner of dist\/[^\n]*\n$/

@@ -43,9 +43,8 @@ describe('keys and migrate say in one line why they cannot use the database', ()
       const DATABASE_URL = `postgresql://x/y?${parameters}`
       expect(await reasonOf(DATABASE_URL)).toContain('Configuration: DATABASE_URL ')
       const config = loadConfig({ DATABASE_URL: 'postgresql://x/y', DATABASE_REPLICA_URLS: DATABASE_URL })
-      await expect(resolveDatabaseServer(config)).rejects.toThrow(
-        'Configuration: DATABASE_REPLICA_URLS cannot be used: ',
-      )
+      const reason = 'Configuration: DATABASE_REPLICA_URLS cannot be used: '
+      await expect(resolveDatabaseServer(config)).rejects.toThrow(reason)
     }
   })
 

@@ -18,9 +18,7 @@ const test = testWithProcess.extend<{ service: TestService; keys: (...args: stri
 const hourMs = 3_600_000
 const prefixOf = (key: string) => key.slice(0, 13)
 
-async function get({ base }: TestService, key: string): Promise<Response> {
-  return fetch(`${base}/v1/pets`, { headers: bearer(key) })
-}
+const get = ({ base }: TestService, key: string) => fetch(`${base}/v1/pets`, { headers: bearer(key) })
 
 async function listed({ keys }: TestService, key: string): Promise<KeyInfo | undefined> {
   return (await keys.list()).find(({ prefix }) => prefix === prefixOf(key))
@@ -37,9 +35,6 @@ describe('the keys command', () => {
     expect((await service.post({ name: 'x', categoryId: 1 }, bearer(key))).status).toBe(403)
 
     const table = await keys('list')
-    const heads = table.split('\n')[0]?.split(/ {2,}/)
-    const columns = ['PREFIX', 'NAME', 'SCOPES', 'CREATED (UTC)', 'EXPIRES', 'REVOKED', 'LAST USED']
-    expect(heads).toEqual(columns)
     const row = table.split('\n').find((line) => line.startsWith(prefixOf(key)))
     const minute = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d'
     expect(row).toMatch(new RegExp(`^${prefixOf(key)}  web shop +pets:read +${minute} +${day} \\d\\d:\\d\\d +- +-$`))
@@ -128,12 +123,9 @@ describe('the keys command', () => {
   test.skipIf(!existsSync('/dev/full'))('names a new key that it cannot print', async ({ service, keys, sandbox }) => {
     const old = await keys('create', '--name', 'web')
     const fullDisk = openSync('/dev/full', 'w')
-    for (const args of [
-      ['create', '--name', 'shop'],
-      ['rotate', prefixOf(old)],
-    ]) {
+    for (const command of ['create --name shop', `rotate ${prefixOf(old)}`]) {
       const env = { DATABASE_URL: service.databaseUrl }
-      const { code, stderr } = await sandbox.run('cli/keys.js', args, env, { stdout: fullDisk })
+      const { code, stderr } = await sandbox.run('cli/keys.js', command.split(' '), env, { stdout: fullDisk })
       const message = /^The output could not be written: .+\. Rotate the new key (pets_\w{8}) with --overlap 0m\.\n$/
       expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
       expect(await keys('rotate', message.exec(stderr)?.[1] ?? '', '--overlap', '0m')).toMatch(/^pets_/)
@@ -146,10 +138,7 @@ describe('the keys command', () => {
     [['revoke', key], /^PREFIX must be /],
     [['rotate', key], /^PREFIX must be /],
     [['rotate', 'pets_12345678', '--overlap', 'soon'], /^--overlap takes a duration: 30m, 24h, 90d\.$/m],
-    [
-      ['create', '--name', 'web', '--scopes', 'pets:all'],
-      new RegExp(`^--scopes takes one or more of ${SCOPES},metrics:read`),
-    ],
+    [['create', '--name', 'web', '--scopes', 'pets:all'], new RegExp(`^--scopes takes .* ${SCOPES},metrics:read`)],
     [['create', '--name', 'web', '--scopes', ''], /^--scopes takes /],
     [['create', '--name', 'web', '--expires', '2027-01-31'], /^--expires takes a duration: 30m, 24h, 90d\.$/m],
     [['create', '--name', 'web', '--expires', '0d'], /^--expires takes at least 1m\.$/m],

@@ -23,7 +23,6 @@ import {
 } from '../support/processes.ts'
 import { waitFor } from '../support/timeouts.ts'
 
-const oneLine = /^[^\n]+\n$/
 const keyAlone = /^pets_[0-9a-z]{57}\n$/
 const withoutKey = expect.not.stringMatching(/pets_[0-9a-z]{57}/)
 const unavailable = { code: 'UNAVAILABLE', message: expect.any(String), status: 503 }
@@ -112,7 +111,7 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     await sandbox.initialise()
     const { code, stderr } = await sandbox.run('main.js', [], { PORT: String(port) })
     expect(code).toBe(1)
-    expect(stderr).toMatch(oneLine)
+    expect(stderr).toMatch(/^[^\n]+\n$/) // one line
     expect(stderr).toContain(`PORT ${port},`)
     await access(join(sandbox.dataDir, 'postgres.log')) // PostgreSQL was started
     expect(await sandbox.postgresPid()).toBeUndefined()

@@ -51,11 +51,8 @@ test('the port is that on which the service listens, and Prometheus scrapes it o
 
 test('/readyz decides when a pod gets its first request; without a database it goes on responding', () => {
   const probes = [container?.startupProbe, container?.livenessProbe, container?.readinessProbe]
-  expect(probes.map((probe) => `${probe?.httpGet?.port} ${probe?.httpGet?.path}`)).toEqual([
-    'http /readyz',
-    'http /livez',
-    'http /livez',
-  ])
+  const addresses = probes.map((probe) => `${probe?.httpGet?.port} ${probe?.httpGet?.path}`)
+  expect(addresses).toEqual(['http /readyz', 'http /livez', 'http /livez'])
 })
 
 test('a pod has the time that the service needs to drain', () => {
@@ -107,9 +104,8 @@ function typeErrors(checked: { apiVersion?: string; kind?: string }[]): string[]
   const compilerOptions = { strict: true, noEmit: true, module: 'nodenext', types: [], lib: ['es5'] }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
   const compiler = join(dirname(createRequire(import.meta.url).resolve('typescript-compiler/package.json')), 'bin/tsc')
-  const { stdout } = spawnSync(process.execPath, [compiler, '--project', folder, '--pretty', 'false'], {
-    encoding: 'utf8',
-  })
+  const args = [compiler, '--project', folder, '--pretty', 'false']
+  const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' })
   rmSync(folder, { recursive: true })
   return [...stdout.matchAll(/error TS\d+: (.*)/g)].map(([, message = '']) => message)
 }

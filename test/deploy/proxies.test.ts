@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode } from '../../src/errors.ts'
 import { createClient } from '../chaos/client.ts'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
-import { testWithService as test, type TestService } from '../support/harness.ts'
+import { testWithService, type TestService } from '../support/harness.ts'
 import { proxyPrograms, startProxyProgram } from '../support/proxies.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -20,7 +20,9 @@ function writes(errorCode: ErrorCode): [path: string, body: string, expected: ob
   ]
 }
 
-describe.for(proxyPrograms)('behind $name', ({ name, installed, whySkipped }) => {
+describe.for(proxyPrograms)('behind $name$whySkipped', ({ name, installed }) => {
+  const test = testWithService.skipIf(!installed)
+
   /** Starts the proxy in front of a service. Each request has a connection of its own. */
   async function startProxy(port: number, key: string) {
     const proxy = await startProxyProgram(onTestFinished, name, [port])
@@ -40,71 +42,62 @@ describe.for(proxyPrograms)('behind $name', ({ name, installed, whySkipped }) =>
     return { network, ...(await startProxy(Number(new URL(network.url).port), service.key)) }
   }
 
-  test.skipIf(!installed)(
-    `without a database the service itself responds, so that pages of its origins can read the error${whySkipped}`,
-    async ({ service }) => {
-      const { peer, proxy: database } = await startBehindProxy(service, { CORS_ORIGINS: [ORIGIN] })
-      const { send, log } = await startProxy(peer.port, service.key)
-      await database.down()
-      if (name === 'haproxy')
-        await waitUntil(async () => (await log()).includes("backend 'pets' has no server available!"))
-      for (const [method, path, body] of [
-        ['GET', '/v1/pets', undefined],
-        ['POST', '/v1/pets', rest],
-        ['POST', '/graphql', graphql],
-      ] as const) {
-        const { status, headers, body: received } = await send(method, path, body)
-        expect([status, received]).toEqual([503, expect.stringContaining('"code":"UNAVAILABLE"')])
-        expect(headers).toMatchObject({
-          'retry-after': '1',
-          'access-control-allow-origin': ORIGIN,
-          'access-control-expose-headers': expect.stringContaining('Retry-After'),
-          'x-request-id': expect.any(String),
-        })
-      }
-      const preflight = await send('OPTIONS', '/graphql', undefined, { 'Access-Control-Request-Method': 'POST' })
-      expect([preflight.status, preflight.headers['access-control-allow-origin']]).toEqual([204, ORIGIN])
-    },
-  )
+  test('without a database the service itself responds, readable for pages of its origins', async ({ service }) => {
+    const { peer, proxy: database } = await startBehindProxy(service, { CORS_ORIGINS: [ORIGIN] })
+    const { send, log } = await startProxy(peer.port, service.key)
+    await database.down()
+    if (name === 'haproxy')
+      await waitUntil(async () => (await log()).includes("backend 'pets' has no server available!"))
+    for (const [method, path, body] of [
+      ['GET', '/v1/pets', undefined],
+      ['POST', '/v1/pets', rest],
+      ['POST', '/graphql', graphql],
+    ] as const) {
+      const { status, headers, body: received } = await send(method, path, body)
+      expect([status, received]).toEqual([503, expect.stringContaining('"code":"UNAVAILABLE"')])
+      expect(headers).toMatchObject({
+        'retry-after': '1',
+        'access-control-allow-origin': ORIGIN,
+        'access-control-expose-headers': expect.stringContaining('Retry-After'),
+        'x-request-id': expect.any(String),
+      })
+    }
+    const preflight = await send('OPTIONS', '/graphql', undefined, { 'Access-Control-Request-Method': 'POST' })
+    expect([preflight.status, preflight.headers['access-control-allow-origin']]).toEqual([204, ORIGIN])
+  })
 
-  test.skipIf(!installed)(
-    `a request that reaches no instance is UNAVAILABLE, in the form of its API${whySkipped}`,
-    async ({ service }) => {
-      const { network, send } = await startWithNetwork(service)
-      await network.down()
-      for (const [path, body, expected] of writes('UNAVAILABLE')) {
-        const response = await send('POST', path, body)
-        expect([response.status, JSON.parse(response.body)]).toEqual([503, expected])
-        expect(response.headers).toMatchObject({
-          'content-type': 'application/json',
-          'retry-after': '1',
-          'access-control-allow-origin': '*',
-          'access-control-expose-headers': 'Retry-After',
-        })
-      }
-    },
-  )
+  test('a request that reaches no instance is UNAVAILABLE, in the form of its API', async ({ service }) => {
+    const { network, send } = await startWithNetwork(service)
+    await network.down()
+    for (const [path, body, expected] of writes('UNAVAILABLE')) {
+      const response = await send('POST', path, body)
+      expect([response.status, JSON.parse(response.body)]).toEqual([503, expected])
+      expect(response.headers).toMatchObject({
+        'content-type': 'application/json',
+        'retry-after': '1',
+        'access-control-allow-origin': '*',
+        'access-control-expose-headers': 'Retry-After',
+      })
+    }
+  })
 
-  test.skipIf(!installed)(
-    `a write whose response is lost is DEADLINE_EXCEEDED, and no proxy repeats it${whySkipped}`,
-    async ({ service }) => {
-      const { network, send } = await startWithNetwork(service)
-      const { pool } = service.database
-      const count = async () => (await pool.query('SELECT count(*)::int FROM animal')).rows[0].count
-      let animals = 0
-      for (const [path, body, expected] of writes('DEADLINE_EXCEEDED')) {
-        animals++
-        network.hold('responses')
-        const sent = send('POST', path, body)
-        await waitUntil(async () => (await count()) === animals)
-        network.cut('rst')
-        network.restore()
-        const { status, headers, body: received } = await sent
-        expect([status, JSON.parse(received)]).toEqual([504, expected])
-        expect(headers).toMatchObject({ 'content-type': 'application/json', 'access-control-allow-origin': '*' })
-        expect(headers).not.toHaveProperty('retry-after')
-        expect(await count()).toBe(animals)
-      }
-    },
-  )
+  test('a write whose response is lost is DEADLINE_EXCEEDED, and no proxy repeats it', async ({ service }) => {
+    const { network, send } = await startWithNetwork(service)
+    const { pool } = service.database
+    const count = async () => (await pool.query('SELECT count(*)::int FROM animal')).rows[0].count
+    let animals = 0
+    for (const [path, body, expected] of writes('DEADLINE_EXCEEDED')) {
+      animals++
+      network.hold('responses')
+      const sent = send('POST', path, body)
+      await waitUntil(async () => (await count()) === animals)
+      network.cut('rst')
+      network.restore()
+      const { status, headers, body: received } = await sent
+      expect([status, JSON.parse(received)]).toEqual([504, expected])
+      expect(headers).toMatchObject({ 'content-type': 'application/json', 'access-control-allow-origin': '*' })
+      expect(headers).not.toHaveProperty('retry-after')
+      expect(await count()).toBe(animals)
+    }
+  })
 })

@@ -18,12 +18,8 @@ export function configOf(environment: Record<string, string>) {
   const names = Object.keys(environment)
   expect(names.filter((name) => !(name in Environment.shape))).toEqual([])
   expect(names.filter((name) => DATABASE_VARIABLES.has(name))).toHaveLength(1)
-  const others = Object.entries(environment).filter(([name]) => !DATABASE_VARIABLES.has(name))
-  return loadConfig({
-    ...Object.fromEntries(others),
-    NODE_ENV: 'production',
-    DATABASE_URL: 'postgresql://database/pets',
-  })
+  const rest = Object.entries(environment).filter(([name]) => !DATABASE_VARIABLES.has(name))
+  return loadConfig({ ...Object.fromEntries(rest), NODE_ENV: 'production', DATABASE_URL: 'postgresql://database/pets' })
 }
 
 /** How long a deployment must wait from SIGTERM to SIGKILL, in seconds. */

@@ -5,13 +5,12 @@ import { openSocket, rawPost } from '../support/raw-http.ts'
 import { recordStatements } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
+const pet = { name: 'Rex', categoryId: 1, status: 'sold' }
+
 /** A complete createPet request of each API. */
 const createRequests = ({ key }: TestService) => {
   const query = 'mutation { createPet(input: { name: "Rex", categoryId: 1, status: sold }) { id } }'
-  return [
-    rawPost({ key, body: { name: 'Rex', categoryId: 1, status: 'sold' } }),
-    rawPost({ path: '/graphql', key, body: { query } }),
-  ]
+  return [rawPost({ key, body: pet }), rawPost({ path: '/graphql', key, body: { query } })]
 }
 
 test('a client that disconnects is logged as 499: during its insert it leaves a complete animal, within its body none [W7]', async ({
@@ -34,7 +33,7 @@ test('a client that disconnects is logged as 499: during its insert it leaves a 
     await unlock()
     await waitUntil(() => pool.idleCount === pool.totalCount)
   })
-  const stored = { id: expect.any(Number), name: 'Rex', categoryId: 1, status: 'sold' }
+  const stored = { id: expect.any(Number), ...pet }
   expect(await (await service.send('/v1/pets')).json()).toEqual([stored, stored, stored, stored])
   await service.create()
 })

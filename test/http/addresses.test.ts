@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest'
+import { expect } from 'vitest'
 import { printedSchema } from '../../src/graphql/schema/index.ts'
 import { schema } from '../support/schema.ts'
 import { docsScript } from '../support/assets.ts'
@@ -6,42 +6,33 @@ import { testWithSharedService as test } from '../support/harness.ts'
 
 const BROWSER = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 
-describe('/', () => {
-  test('is a page for browsers that links to everything, relative to its own address', async ({ service }) => {
-    const response = await fetch(service.base, { headers: BROWSER })
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-    const links = [...(await response.text()).matchAll(/<a href="([^"]+)"/g)].map(([, href = '']) => href)
-    expect(links).toEqual(['graphql', 'docs', 'schema.graphql', 'openapi.json'])
-    for (const link of links)
-      expect((await fetch(`${service.base}/${link}`, { headers: BROWSER })).status, link).toBe(200)
-  })
-
-  test('is 404 for programs', async ({ service }) => {
-    for (const Accept of ['*/*', 'application/json']) {
-      const { status, headers } = await fetch(service.base, { headers: { Accept } })
-      expect([status, headers.get('vary')]).toEqual([404, 'Accept'])
-    }
-  })
+test('/ is a page for browsers with relative links to everything, and 404 for programs', async ({ service }) => {
+  const response = await fetch(service.base, { headers: BROWSER })
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+  const links = [...(await response.text()).matchAll(/<a href="([^"]+)"/g)].map(([, href = '']) => href)
+  expect(links).toEqual(['graphql', 'docs', 'schema.graphql', 'openapi.json'])
+  for (const link of links)
+    expect((await fetch(`${service.base}/${link}`, { headers: BROWSER })).status, link).toBe(200)
+  for (const Accept of ['*/*', 'application/json']) {
+    const { status, headers } = await fetch(service.base, { headers: { Accept } })
+    expect([status, headers.get('vary')]).toEqual([404, 'Accept'])
+  }
 })
 
-const SLASHES = [
+test.for([
   ['/docs/', '../docs'],
   ['/graphql/', '../graphql'],
   ['/graphql/?query=%7B__typename%7D', '../graphql?query=%7B__typename%7D'],
   ['/v1/pets/?limit=1', '../pets?limit=1'],
   ['/openapi.json/', '../openapi.json'],
   ['/livez/', '../livez'],
-]
-test.for(SLASHES)(
-  'a slash at the end is redirected: %s leads to %s, with the same method',
-  async ([path = '', location = ''], { service }) => {
-    for (const method of ['GET', 'POST', 'HEAD']) {
-      const response = await fetch(service.base + path, { method, redirect: 'manual' })
-      expect([method, response.status, response.headers.get('location')]).toEqual([method, 308, location])
-    }
-    expect((await service.send(path, { headers: BROWSER })).status).toBe(200)
-  },
-)
+] as const)('a slash at the end is redirected with the method: %s to %s', async ([path, location], { service }) => {
+  for (const method of ['GET', 'POST', 'HEAD']) {
+    const response = await fetch(service.base + path, { method, redirect: 'manual' })
+    expect([method, response.status, response.headers.get('location')]).toEqual([method, 308, location])
+  }
+  expect((await service.send(path, { headers: BROWSER })).status).toBe(200)
+})
 
 test('Range and If-Match are ignored where nothing supports them', async ({ service }) => {
   for (const path of ['/livez', '/readyz', '/docs', '/openapi.json', docsScript])

@@ -7,7 +7,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { createHttpServer, type HttpServer } from '../../src/http/connection/server.ts'
 import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import { usedHeapBytes } from '../support/heap.ts'
-import { collect, parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
+import { collect, openSocket, parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
 import { get, head, NO_TIMEOUTS, startServerOfFile } from './test-server.ts'
 
@@ -71,9 +71,8 @@ describe('a request with Upgrade: h2c is served', () => {
   })
 
   test('and closes the connection if the end of its head came in another read', async () => {
-    const socket = connect(port, '127.0.0.1')
+    const socket = openSocket(port, upgrade.slice(0, -2))
     const received = collect(socket)
-    socket.write(upgrade.slice(0, -2))
     await sleep(50) // the server reads it
     socket.write(`\r\nX`)
     await once(socket, 'data')
@@ -82,9 +81,8 @@ describe('a request with Upgrade: h2c is served', () => {
   })
 
   test('and keeps the connection open for later requests', async () => {
-    const socket = connect(port, '127.0.0.1')
+    const socket = openSocket(port, upgrade)
     const received = collect(socket)
-    socket.write(upgrade)
     await once(socket, 'data')
     socket.write(`${get}GET /last HTTP/1.1\r\nHost: x\r\n\r\n`)
     expect(statusesIn(await received)).toEqual([200, 200, 200])

@@ -29,9 +29,7 @@ const addresses = ['/v1/pets', '/v1/pets/1', '/graphql', '/openapi.json', '/docs
 /** Also for addresses whose slash a redirect removes: browsers follow it after the preflight. */
 const preflightAddresses = [...addresses, '/graphql/', '/v1/pets/']
 
-test('without CORS_ORIGINS no response has a CORS header, and a preflight is like any other OPTIONS', async ({
-  service,
-}) => {
+test('without CORS_ORIGINS no response has a CORS header, and preflights are as other OPTIONS', async ({ service }) => {
   for (const path of addresses) {
     const response = await service.send(path, { headers: { Origin: SHOP } })
     expect(Object.keys(corsHeaders(response)).join(), path).not.toContain('access-control')
@@ -94,20 +92,17 @@ describe('with listed origins', () => {
       [200, '/graphql', { headers: { Accept: 'text/html' } }],
     ]
     for (const [status, path, init] of cases) {
-      const [allowed, refused] = await Promise.all(
-        [SHOP, 'https://evil.example'].map((origin) =>
-          peer.send(path, { ...init, headers: { ...init.headers, Origin: origin } }),
-        ),
-      )
+      const sendFrom = (Origin: string) => peer.send(path, { ...init, headers: { ...init.headers, Origin } })
+      const [allowed, refused] = [await sendFrom(SHOP), await sendFrom('https://evil.example')]
       const label = `${status} ${path}`
-      expect([label, allowed?.status, refused?.status]).toEqual([label, status, status])
-      const headers = allowed && corsHeaders(allowed)
-      expect(headers?.['access-control-allow-origin'], label).toBe(SHOP)
-      expect(headers?.['access-control-expose-headers']?.split(', '), label).toEqual(EXPOSED)
+      expect([label, allowed.status, refused.status]).toEqual([label, status, status])
+      const headers = corsHeaders(allowed)
+      expect(headers['access-control-allow-origin'], label).toBe(SHOP)
+      expect(headers['access-control-expose-headers']?.split(', '), label).toEqual(EXPOSED)
       expect(headers, label).not.toHaveProperty('access-control-allow-credentials')
-      expect(refused?.headers.get('access-control-allow-origin'), label).toBeNull()
+      expect(refused.headers.get('access-control-allow-origin'), label).toBeNull()
       for (const response of [allowed, refused, await peer.send(path, init)]) {
-        expect(response?.headers.get('vary')?.split(', '), label).toContain('Origin')
+        expect(response.headers.get('vary')?.split(', '), label).toContain('Origin')
       }
     }
   })

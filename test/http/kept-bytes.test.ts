@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { receiveBody } from '../../src/http/body.ts'
 import { Deadline } from '../../src/http/deadline.ts'
 import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import type { Caller } from '../../src/http/request.ts'
-import { bearer, testWithService } from '../support/harness.ts'
+import { bearer, testWithService as test } from '../support/harness.ts'
 import { usedHeapBytes } from '../support/heap.ts'
 import { openSocket, parseResponse, rawPost } from '../support/raw-http.ts'
 import { waitFor, waitUntil } from '../support/timeouts.ts'
@@ -79,19 +79,6 @@ test('a body is not kept in memory while its response waits behind another one',
   await waitUntil(() => usedHeapBytes() && body.deref() === undefined)
 })
 
-test('a response to HEAD, which has no body, does not count with the length of one', async () => {
-  const first = await requestAndWait('/of-key/1')
-  const waits = once(events, 'waits')
-  const pipelined = openSocket(
-    port,
-    'GET /slow HTTP/1.1\r\nHost: x\r\n\r\nHEAD /of-key/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
-  )
-  await waits
-  expect(await receive(first)).toBeGreaterThan(SIZE)
-  expect(await receive(pipelined)).toBeLessThan(SIZE)
-  expect(cut).toEqual([])
-})
-
 test('a small body that comes whole with its head does not count, which takes time; others do', async () => {
   const hold = vi.spyOn(KeptBytes.prototype, 'hold')
   onTestFinished(() => hold.mockRestore())
@@ -110,14 +97,19 @@ test('a small body that comes whole with its head does not count, which takes ti
   }
 })
 
-test('a response to a client that has gone does not count', async () => {
+test('neither a response to HEAD counts, with the length of a body, nor one to a client that has gone', async () => {
   const first = await requestAndWait('/of-key/1')
+  const waits = once(events, 'waits')
+  const pipelined = openSocket(port, behindSlow('HEAD /of-key/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))
+  await waits
   const ended = once(events, 'ended without client')
-  const gone = openSocket(port, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\nGET /gone HTTP/1.1\r\nHost: x\r\n\r\n')
+  const gone = openSocket(port, behindSlow('GET /gone HTTP/1.1\r\nHost: x\r\n\r\n'))
   await once(events, 'begun')
   gone.resetAndDestroy()
   await ended
   expect(await receive(first)).toBeGreaterThan(SIZE)
+  expect(await receive(pipelined)).toBeLessThan(SIZE)
+  expect(cut).toEqual([])
 })
 
 test('bodies that are arriving count with the responses that wait: the body is 429, or the response is cut', async () => {
@@ -131,61 +123,57 @@ test('bodies that are arriving count with the responses that wait: the body is 4
   expect(await receive(await requestAndWait('/of-key/0'))).toBeLessThan(SIZE)
 })
 
-testWithService(
-  'beyond what may arrive of a key, further bodies are 429, in both APIs; those before succeed, and so do other keys',
-  async ({ service }) => {
-    const { key, port } = service
-    const other = await service.keys.issue('other', { scopes: ['pets:write'] })
-    // Twice, since what has arrived whole does not count any more.
-    for (let round = 0; round < 2; round++) {
-      const uploads = ['/graphql', '/v1/pets'].flatMap((path) =>
-        Array.from({ length: 100 }, () => upload(port, beginPost(key, path) + body)),
-      )
-      await waitFor(() => expect(statuses(uploads).length).toBeGreaterThanOrEqual(200 - MAX_BODIES))
-      expect((await service.post(pet, bearer(other))).status).toBe(201)
-      for (const { socket, received } of uploads) if (!received) socket.write('}')
-      await waitFor(() => expect(statuses(uploads)).toHaveLength(200))
-      expect(new Set(statuses(uploads))).toEqual(new Set([200, 201, 429]))
-      const rejected = uploads.filter(({ received }) => received.includes(' 429 '))
-      expect(rejected.length).toBeLessThan(200 - MAX_BODIES + 20)
-      const response = parseResponse(rejected[0]?.received ?? '')
-      expect(JSON.stringify(response.body)).toContain('"RESOURCE_EXHAUSTED"')
-      expect(response.headers).toMatchObject({ 'retry-after': '1' })
-    }
-  },
-)
+test('bodies beyond what may arrive of a key are 429; earlier ones and other keys succeed', async ({ service }) => {
+  const { key, port } = service
+  const other = await service.keys.issue('other', { scopes: ['pets:write'] })
+  // Twice, since what has arrived whole does not count any more.
+  for (let round = 0; round < 2; round++) {
+    const uploads = ['/graphql', '/v1/pets'].flatMap((path) =>
+      Array.from({ length: 100 }, () => upload(port, beginPost(key, path) + body)),
+    )
+    await waitFor(() => expect(statuses(uploads).length).toBeGreaterThanOrEqual(200 - MAX_BODIES))
+    expect((await service.post(pet, bearer(other))).status).toBe(201)
+    for (const { socket, received } of uploads) if (!received) socket.write('}')
+    await waitFor(() => expect(statuses(uploads)).toHaveLength(200))
+    expect(new Set(statuses(uploads))).toEqual(new Set([200, 201, 429]))
+    const rejected = uploads.filter(({ received }) => received.includes(' 429 '))
+    expect(rejected.length).toBeLessThan(200 - MAX_BODIES + 20)
+    const response = parseResponse(rejected[0]?.received ?? '')
+    expect(JSON.stringify(response.body)).toContain('"RESOURCE_EXHAUSTED"')
+    expect(response.headers).toMatchObject({ 'retry-after': '1' })
+  }
+})
 
-testWithService(
-  'beyond what may arrive of all keys, the key with most bytes loses its oldest bodies: 503; no other key loses any',
-  async ({ service }) => {
-    const { port } = service
-    const keys: string[] = []
-    for (let n = 0; n < 10; n++) keys.push(await service.keys.issue(`client ${n}`, { scopes: ['pets:write'] }))
-    const [largest = '', newcomer = '', ...more] = keys
-    const oldest: Upload[] = []
-    for (let n = 0; n < 125; n++) {
-      const one = upload(port, beginPost(largest, '/v1/pets', 'Expect: 100-continue'))
-      await once(one.socket, 'data') // so that they arrive in this order
-      one.received = ''
-      one.socket.write(body)
-      oldest.push(one)
-    }
-    const start = (key: string, count: number) =>
-      Array.from({ length: count }, () => upload(port, beginPost(key, '/v1/pets') + body))
-    const others = [...more.flatMap((key) => start(key, 105)), ...start(newcomer, 70)]
-    await waitFor(() => expect(oldest[0]?.received).toMatch(/^HTTP\/1\.1 503 /))
-    for (const { socket } of others.splice(0, 100)) socket.destroy() // so that those that wait for a turn fit
-    expect((await service.post(pet, bearer(newcomer))).status).toBe(201)
-    for (const { socket, received } of [...oldest, ...others]) if (!received) socket.write('}')
-    await waitFor(() => expect([...statuses(oldest), ...statuses(others)]).toHaveLength(125 + 810))
-    expect(new Set(statuses(others))).toEqual(new Set([201]))
-    const lost = statuses(oldest).lastIndexOf(503) + 1
-    expect(statuses(oldest)).toEqual(oldest.map((_upload, n) => (n < lost ? 503 : 201)))
-    expect(parseResponse(oldest[0]?.received ?? '')).toMatchObject({ headers: { 'retry-after': '1' } })
-    const { rows } = await service.database.pool.query('SELECT count(*)::int AS count FROM animal')
-    expect(rows).toEqual([{ count: 125 - lost + 810 + 1 }])
-  },
-)
+test('beyond what may arrive of all, only the key with most bytes loses bodies: its oldest', async ({ service }) => {
+  const { port } = service
+  const keys: string[] = []
+  for (let n = 0; n < 10; n++) keys.push(await service.keys.issue(`client ${n}`, { scopes: ['pets:write'] }))
+  const [largest = '', newcomer = '', ...more] = keys
+  const oldest: Upload[] = []
+  for (let n = 0; n < 125; n++) {
+    const one = upload(port, beginPost(largest, '/v1/pets', 'Expect: 100-continue'))
+    await once(one.socket, 'data') // so that they arrive in this order
+    one.received = ''
+    one.socket.write(body)
+    oldest.push(one)
+  }
+  const start = (key: string, count: number) =>
+    Array.from({ length: count }, () => upload(port, beginPost(key, '/v1/pets') + body))
+  const others = [...more.flatMap((key) => start(key, 105)), ...start(newcomer, 70)]
+  await waitFor(() => expect(oldest[0]?.received).toMatch(/^HTTP\/1\.1 503 /))
+  for (const { socket } of others.splice(0, 100)) socket.destroy() // so that those that wait for a turn fit
+  expect((await service.post(pet, bearer(newcomer))).status).toBe(201)
+  for (const { socket, received } of [...oldest, ...others]) if (!received) socket.write('}')
+  await waitFor(() => expect([...statuses(oldest), ...statuses(others)]).toHaveLength(125 + 810))
+  expect(new Set(statuses(others))).toEqual(new Set([201]))
+  const lost = statuses(oldest).lastIndexOf(503) + 1
+  expect(statuses(oldest)).toEqual(oldest.map((_upload, n) => (n < lost ? 503 : 201)))
+  expect(parseResponse(oldest[0]?.received ?? '')).toMatchObject({ headers: { 'retry-after': '1' } })
+  const { rows } = await service.database.pool.query('SELECT count(*)::int AS count FROM animal')
+  expect(rows).toEqual([{ count: 125 - lost + 810 + 1 }])
+})
+
+const behindSlow = (request: string) => `GET /slow HTTP/1.1\r\nHost: x\r\n\r\n${request}`
 
 interface Upload {
   socket: Socket

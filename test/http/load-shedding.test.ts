@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers'
-import { describe, expect } from 'vitest'
+import { expect } from 'vitest'
 import { docsScript } from '../support/assets.ts'
 import { type TestService, testWithSharedService as test } from '../support/harness.ts'
 import { countBlocked, whileLocked } from '../support/locks.ts'
@@ -11,12 +11,10 @@ async function expectShed(response: Response): Promise<void> {
   expect(JSON.stringify(await response.json())).toContain('"UNAVAILABLE"')
 }
 
+type Clock = ReturnType<typeof stopClock>
+
 /** Runs `work` while a lock blocks every connection of the pool and one request more than the limit waits. */
-async function whileQueueFull(
-  service: TestService,
-  queueLength: number,
-  work: (clock: ReturnType<typeof stopClock>) => Promise<void>,
-): Promise<void> {
+async function whileQueueFull(service: TestService, queueLength: number, work: (clock: Clock) => Promise<void>) {
   const { pool, waitingCount } = service.database
   const clock = stopClock()
   await service.send('/v1/pets') // caches the key
@@ -42,41 +40,29 @@ const neverShed = ['/livez', '/readyz', '/metrics']
 const pages = ['/graphql', '/docs', docsScript, '/openapi.json']
 const html = { Accept: 'text/html' }
 
-describe('with more requests waiting for the database than the limit [W3]', () => {
-  const queueLength = 2
-  const shedding = { limits: { shedQueueLength: queueLength } }
-
-  test('a new request is 503 in both APIs; what needs no database is served', async ({ service }) => {
-    const bounded = await service.startPeer(shedding)
-    await whileQueueFull(bounded, queueLength, async () => {
-      await expectShed(await bounded.send('/v1/pets'))
-      await expectShed(await bounded.post('{'))
-      await expectShed(await bounded.send('/graphql', { method: 'POST', body: '{' }))
-      await expectShed(await fetch(`${bounded.base}/v1/pets/1`))
-      const served = [...neverShed, ...pages].map(async (path) =>
-        expect((await bounded.send(path, { headers: html })).status, path).toBe(200),
-      )
-      await Promise.all(served) // at once, before the wait for the lock ends
-      expect(await bounded.metric('petstore_shed_total{reason="queue"}')).toBe(4)
-    })
-    expect((await bounded.send('/v1/pets')).status).toBe(200)
-  })
-
-  test('a page of another origin can read the 503, and its preflights are not shed', async ({ service }) => {
-    const bounded = await service.startPeer({ ...shedding, CORS_ORIGINS: '*' })
-    const headers = { Origin: 'https://shop.example', 'Access-Control-Request-Method': 'POST' }
-    await whileQueueFull(bounded, queueLength, async () => {
-      const shed = await bounded.send('/v1/pets', { headers })
-      expect(shed.headers.get('access-control-allow-origin')).toBe('*')
-      await expectShed(shed)
-      expect((await bounded.send('/v1/pets', { method: 'OPTIONS', headers })).status).toBe(204)
-    })
-  })
-})
-
-test('a new request is 503 while the oldest waiter exceeds the maximum wait, and 200 after the queue is empty [W3]', async ({
+test('with more requests waiting for the database than the limit, a new one is 503 in both APIs, also for a page of another origin; its preflight, and what needs no database, are served [W3]', async ({
   service,
 }) => {
+  const bounded = await service.startPeer({ limits: { shedQueueLength: 2 }, CORS_ORIGINS: '*' })
+  const headers = { Origin: 'https://shop.example', 'Access-Control-Request-Method': 'POST' }
+  await whileQueueFull(bounded, 2, async () => {
+    const shed = await bounded.send('/v1/pets', { headers })
+    expect(shed.headers.get('access-control-allow-origin')).toBe('*')
+    await expectShed(shed)
+    await expectShed(await bounded.post('{'))
+    await expectShed(await bounded.send('/graphql', { method: 'POST', body: '{' }))
+    await expectShed(await fetch(`${bounded.base}/v1/pets/1`))
+    expect((await bounded.send('/v1/pets', { method: 'OPTIONS', headers })).status).toBe(204)
+    const served = [...neverShed, ...pages].map(async (path) =>
+      expect((await bounded.send(path, { headers: html })).status, path).toBe(200),
+    )
+    await Promise.all(served) // at once, before the wait for the lock ends
+    expect(await bounded.metric('petstore_shed_total{reason="queue"}')).toBe(4)
+  })
+  expect((await bounded.send('/v1/pets')).status).toBe(200)
+})
+
+test('a new request is 503 while the oldest waiter exceeds the maximum wait, then 200 [W3]', async ({ service }) => {
   const bounded = await service.startPeer({ limits: { shedQueueMs: 500 } })
   await whileQueueFull(bounded, 0, async (clock) => {
     await waitUntil(() => bounded.database.pool.waitingCount > 0)

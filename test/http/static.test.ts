@@ -1,70 +1,64 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
-import { describe, expect } from 'vitest'
+import type { Socket } from 'node:net'
+import { expect } from 'vitest'
 import { assets, largestAsset } from '../support/assets.ts'
 import { testWithSharedService as test } from '../support/harness.ts'
-import { parseResponse, sendRaw } from '../support/raw-http.ts'
+import { openSocket, parseResponse, sendRaw } from '../support/raw-http.ts'
 
 const pages = ['/', '/graphql', '/docs', '/openapi.json', '/schema.graphql']
 /** Whatever a browser may ask for without a key. */
 const paths = [...pages, ...assets]
+const texts = paths.filter((path) => !/(png|ico)$/.test(path))
 const html = { Accept: 'text/html' }
 
 const request = (method: string, path: string, headers = '') =>
   `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nX-Request-Id: one\r\nConnection: close\r\n${headers}\r\n`
 
-describe('pages without a key', () => {
-  test.for(paths)('%s: HEAD has the headers of GET and no body', async (path, { service }) => {
-    const [head, get] = await Promise.all(
-      ['HEAD', 'GET'].map(async (method) => parseResponse(await sendRaw(service.port, request(method, path)))),
-    )
-    expect([head?.body, get?.status]).toEqual([undefined, 200])
-    expect(Number(head?.headers['content-length'])).toBeGreaterThan(0)
-    expect({ ...head?.headers, date: '' }).toEqual({ ...get?.headers, date: '' })
-  })
+test.for(paths)('%s: HEAD has the headers of GET and no body', async (path, { service }) => {
+  const send = async (method: string) => parseResponse(await sendRaw(service.port, request(method, path)))
+  const [head, get] = [await send('HEAD'), await send('GET')]
+  expect([head.body, get.status]).toEqual([undefined, 200])
+  expect(Number(head.headers['content-length'])).toBeGreaterThan(0)
+  expect({ ...head.headers, date: '' }).toEqual({ ...get.headers, date: '' })
+})
 
-  test.for(paths.filter((path) => !/(png|ico)$/.test(path)))(
-    '%s comes in the best content coding that the client accepts, and is the same in each',
-    async (path, { service }) => {
-      const codings = ['identity', 'gzip, deflate, br;q=0', 'gzip, deflate, br, zstd'].map(async (accepted) => {
-        const response = await fetch(service.base + path, { headers: { ...html, 'Accept-Encoding': accepted } })
-        const header = (name: string) => response.headers.get(name)
-        expect(header('vary')).toContain('Accept-Encoding')
-        const content = Buffer.from(await response.arrayBuffer()).toString('latin1') // decoded
-        return { coding: header('content-encoding'), etag: header('etag'), content }
-      })
-      const responses = await Promise.all(codings)
-      expect(responses.map(({ coding }) => coding)).toEqual([null, 'gzip', 'br'])
-      expect(new Set(responses.map(({ content }) => content)).size).toBe(1)
-      expect(new Set(responses.map(({ etag }) => etag)).size).toBe(3)
-    },
-  )
-
-  test.for(paths)('%s: a client that has it gets 304 without a body', async (path, { service }) => {
-    const first = await fetch(service.base + path, { headers: html })
-    await first.arrayBuffer()
-    const etag = first.headers.get('etag') ?? ''
-    const again = await fetch(service.base + path, { headers: { ...html, 'If-None-Match': etag } })
-    expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
+test.for(texts)('%s comes in the best content coding that the client accepts', async (path, { service }) => {
+  const codings = ['identity', 'gzip, deflate, br;q=0', 'gzip, deflate, br, zstd'].map(async (accepted) => {
+    const response = await fetch(service.base + path, { headers: { ...html, 'Accept-Encoding': accepted } })
+    const header = (name: string) => response.headers.get(name)
+    expect(header('vary')).toContain('Accept-Encoding')
+    const content = Buffer.from(await response.arrayBuffer()).toString('latin1') // decoded
+    return { coding: header('content-encoding'), etag: header('etag'), content }
   })
+  const responses = await Promise.all(codings)
+  expect(responses.map(({ coding }) => coding)).toEqual([null, 'gzip', 'br'])
+  expect(new Set(responses.map(({ content }) => content)).size).toBe(1)
+  expect(new Set(responses.map(({ etag }) => etag)).size).toBe(3)
+})
 
-  test('pages are revalidated at each visit, assets never', async ({ service }) => {
-    const kept = async (path: string) =>
-      (await fetch(service.base + path, { headers: html })).headers.get('cache-control')
-    for (const path of pages) expect(await kept(path), path).toBe('no-cache')
-    for (const path of assets) expect(await kept(path), path).toBe('public, max-age=31536000, immutable')
-  })
+test.for(paths)('%s: a client that has it gets 304 without a body', async (path, { service }) => {
+  const first = await fetch(service.base + path, { headers: html })
+  await first.arrayBuffer()
+  const etag = first.headers.get('etag') ?? ''
+  const again = await fetch(service.base + path, { headers: { ...html, 'If-None-Match': etag } })
+  expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
+})
 
-  test('clients that read nothing share one copy of the largest asset', async ({ service, onTestFinished }) => {
-    const clients = Array.from({ length: 40 }, () => connect(service.port, '127.0.0.1'))
-    onTestFinished(() => clients.forEach((client) => client.destroy()))
-    await Promise.all(clients.map((client) => once(client, 'connect')))
-    const before = process.memoryUsage().arrayBuffers
-    const lengths = await Promise.all(clients.map((client) => readLength(client, largestAsset)))
-    const copyLength = Math.max(...lengths)
-    expect(copyLength).toBeGreaterThan(2_000_000)
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(3 * copyLength)
-  })
+test('pages are revalidated at each visit, assets never', async ({ service }) => {
+  const kept = async (path: string) =>
+    (await fetch(service.base + path, { headers: html })).headers.get('cache-control')
+  for (const path of pages) expect(await kept(path), path).toBe('no-cache')
+  for (const path of assets) expect(await kept(path), path).toBe('public, max-age=31536000, immutable')
+})
+
+test('clients that read nothing share one copy of the largest asset', async ({ service }) => {
+  const clients = Array.from({ length: 40 }, () => openSocket(service.port, ''))
+  await Promise.all(clients.map((client) => once(client, 'connect')))
+  const before = process.memoryUsage().arrayBuffers
+  const lengths = await Promise.all(clients.map((client) => readLength(client, largestAsset)))
+  const copyLength = Math.max(...lengths)
+  expect(copyLength).toBeGreaterThan(2_000_000)
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(3 * copyLength)
 })
 
 /** Requests a path and reads no further than the first chunk. @returns the Content-Length */

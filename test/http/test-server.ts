@@ -50,10 +50,8 @@ export async function startServerOfFile(timeouts = SHORT_TIMEOUTS) {
   const routes = createRoutes(events, keptBytes)
   function createServer(own = timeouts): HttpServer {
     // A server extends the classes of its app, so that an app of two would count each response twice.
-    const app = express().use(
-      routes,
-      errorHandler(() => {}),
-    )
+    const onError = errorHandler(() => {})
+    const app = express().use(routes, onError)
     return createHttpServer(app, own, keptBytes, () => {})
   }
   const server = createServer()

@@ -6,14 +6,11 @@ import { type TestService, testWithService as test } from '../support/harness.ts
 import { whileLocked } from '../support/locks.ts'
 import { collect, parseResponse, rawPost } from '../support/raw-http.ts'
 
+type Unlock = () => Promise<unknown>
+
 /** Runs `work` while the tables of keys and animals are locked, until it unlocks them. */
-const whileBothLocked = (
-  service: TestService,
-  work: (unlockKeys: () => Promise<unknown>, unlockAnimals: () => Promise<unknown>) => Promise<void>,
-) =>
-  whileLocked(service, (unlockKeys) => whileLocked(service, (unlockAnimals) => work(unlockKeys, unlockAnimals)), {
-    table: 'api_key',
-  })
+const whileBothLocked = (service: TestService, work: (ofKeys: Unlock, ofAnimals: Unlock) => Promise<void>) =>
+  whileLocked(service, (keys) => whileLocked(service, (animals) => work(keys, animals)), { table: 'api_key' })
 
 const mutation = 'mutation { createPet(input: { name: "Rex", categoryId: 1 }) { id } }'
 

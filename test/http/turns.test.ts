@@ -16,12 +16,13 @@ import { waitUntil } from '../support/timeouts.ts'
 const CONNECTIONS = 60
 
 /** A document that takes milliseconds to validate, costs a point, and is rejected without a wait for the database. */
-const slowDocument = (n: number) => `query Q${n} { ${'pet(id: 1) { id name status categoryId } '.repeat(45)} none }`
+const slowDocument = (n: number) => ({
+  query: `query Q${n} { ${'pet(id: 1) { id name status categoryId } '.repeat(45)} none }`,
+})
 
 /** Connections that are open before requests are sent on all of them at the same time. */
-async function connectAll({ port }: TestService, count: number): Promise<Socket[]> {
-  return Promise.all(Array.from({ length: count }, () => connectTo(port)))
-}
+const connectAll = ({ port }: TestService, count: number) =>
+  Promise.all(Array.from({ length: count }, () => connectTo(port)))
 
 /** A GET if there is no body. */
 function request(socket: Socket | undefined, path: string, key: string, body: unknown): Promise<string> {
@@ -32,36 +33,26 @@ function request(socket: Socket | undefined, path: string, key: string, body: un
   return text(socket as Socket) // it was connected
 }
 
-test('another key does not wait for all documents of a key that sends many', async ({ service }) => {
-  const otherKey = await service.keys.issue('other')
-  const [last, ...sockets] = await connectAll(service, CONNECTIONS + 1)
-  let completed = 0
-  const sent = sockets.map((socket, n) =>
-    request(socket, '/graphql', service.key, { query: slowDocument(n) }).finally(() => completed++),
-  )
-  const other = await request(last, '/graphql', otherKey, { query: '{ pets { nodes { id } } }' })
-  expect(statusesIn(other)).toEqual([200])
-  expect(completed).toBeLessThan(CONNECTIONS / 2)
-  expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 422))
-})
+/** A document of many fields, none of whose arguments can be coerced. No two of the requests share an execution. */
+const slowExecution = (n: number) => {
+  const fields = Array.from({ length: 60 }, (_, i) => `a${i}: pet(id: $id) { id }`).join(' ')
+  return { query: `${'\n'.repeat(450)} query ($id: ID = 1) { ${fields} }`, variables: { id: null, n } }
+}
 
-test('another key does not wait for all executions of a document that was executed before', async ({ service }) => {
+test.for([
+  { title: 'documents of a key that sends many', body: slowDocument, share: 2, status: 422 },
+  { title: 'executions of a document that was executed before', body: slowExecution, share: 6, status: 200 },
+])('another key does not wait for all $title', async ({ body, share, status }, { service }) => {
   const otherKey = await service.keys.issue('other')
-  const fields = Array.from({ length: 60 }, (_, n) => `a${n}: pet(id: $id) { id }`).join(' ')
-  const query = `${'\n'.repeat(450)} query ($id: ID = 1) { ${fields} }`
-  // Each is another request, which shares no execution. None of its arguments can be coerced.
-  const bodyOf = (n: number) => ({ query, variables: { id: null, n } })
-  await service.postGraphQL(bodyOf(-1))
+  await service.postGraphQL(body(-1))
   const [last, ...sockets] = await connectAll(service, CONNECTIONS + 1)
   await service.send('/v1/pets', { headers: bearer(otherKey) }) // caches it
   let completed = 0
-  const sent = sockets.map((socket, n) =>
-    request(socket, '/graphql', service.key, bodyOf(n)).finally(() => completed++),
-  )
+  const sent = sockets.map((socket, n) => request(socket, '/graphql', service.key, body(n)).finally(() => completed++))
   const other = await request(last, '/graphql', otherKey, { query: '{ __typename }' })
   expect(statusesIn(other)).toEqual([200])
-  expect(completed).toBeLessThan(CONNECTIONS / 6)
-  expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => 200))
+  expect(completed).toBeLessThan(CONNECTIONS / share)
+  expect((await Promise.all(sent)).flatMap(statusesIn)).toEqual(sent.map(() => status))
 })
 
 test('long executions that begin later than their requests begin in a turn each', async ({ service }) => {
@@ -102,7 +93,7 @@ test.for([
     title:
       'documents of a key that have waited too long are 503, some in each turn, and those of other keys are served',
     path: () => '/graphql',
-    body: (n: number) => ({ query: slowDocument(n) }),
+    body: slowDocument,
     served: 422,
   },
   {
@@ -172,7 +163,7 @@ test('a write that waits until its deadline is 503, and not executed', async ({ 
   const hurried = await service.startPeer({ HANDLER_TIMEOUT_MS: 100 })
   const [last, ...sockets] = await connectAll(hurried, 5 * CONNECTIONS + 1) // more than the deadline takes
   await hurried.send('/v1/pets') // caches the key for two seconds
-  const sent = sockets.map((socket, n) => request(socket, '/graphql', hurried.key, { query: slowDocument(n) }))
+  const sent = sockets.map((socket, n) => request(socket, '/graphql', hurried.key, slowDocument(n)))
   const write = await request(last, '/v1/pets', hurried.key, { name: 'Rex', categoryId: 1 })
   expect(statusesIn(write)).toEqual([503])
   expect(await service.database.prisma.animal.count()).toBe(0)

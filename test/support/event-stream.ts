@@ -13,16 +13,10 @@ export interface ServerSentEvent {
 /** A response to a POST /graphql that is read as it arrives. */
 export type EventStream = Awaited<ReturnType<typeof openStream>>
 
-interface Subscription {
-  query: string
-  variables?: object
-  headers?: Record<string, string>
-}
-
 /** Sends a subscription, and waits for the headers of the response. It is closed after the test. */
 export async function openStream(
   { port, key }: Pick<TestService, 'port' | 'key'>,
-  { query, variables, headers = {} }: Subscription,
+  { query, variables, headers = {} }: { query: string; variables?: object; headers?: Record<string, string> },
 ) {
   const body = JSON.stringify({ query, variables })
   const client: ClientRequest = request({
@@ -31,12 +25,7 @@ export async function openStream(
     path: '/graphql',
     method: 'POST',
     agent: false,
-    headers: {
-      ...bearer(key),
-      'Content-Type': 'application/json',
-      Accept: 'text/event-stream',
-      ...headers,
-    },
+    headers: { ...bearer(key), 'Content-Type': 'application/json', Accept: 'text/event-stream', ...headers },
   })
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     client.on('response', resolve).on('error', reject).end(body)

@@ -86,9 +86,7 @@ export async function cloneDatabase(template = inject('templateUrl')): Promise<s
   return url.href
 }
 
-export function databaseOf({ databaseUrl }: Pick<TestService, 'databaseUrl'>): string {
-  return new URL(databaseUrl).pathname.slice(1)
-}
+export const databaseOf = ({ databaseUrl }: Pick<TestService, 'databaseUrl'>) => new URL(databaseUrl).pathname.slice(1)
 
 export async function dropDatabase(url: string): Promise<void> {
   await admin().query(`DROP DATABASE ${databaseOf({ databaseUrl: url })} WITH (FORCE)`)
@@ -128,11 +126,7 @@ export async function startService(
   } = options
   const created = createService({
     resources,
-    config: {
-      ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }),
-      DATABASE_POOL_SIZE: 4,
-      ...config,
-    },
+    config: { ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }), DATABASE_POOL_SIZE: 4, ...config },
     databaseUrl,
     log: logger ?? createLogger('info', log),
     trusted,
@@ -148,10 +142,7 @@ export async function startService(
   const key = existingKey ?? (await storeKey(created))
 
   const send: TestService['send'] = async (path, init = {}) => {
-    const response = await fetch(address + path, {
-      ...init,
-      headers: { ...bearer(key), ...init.headers },
-    })
+    const response = await fetch(address + path, { ...init, headers: { ...bearer(key), ...init.headers } })
     const body = await response.clone().text()
     expect(deviations(init.method ?? 'GET', path, response, body), 'deviations from the OpenAPI document').toEqual([])
     if (!response.ok || path === '/metrics') expect(body).not.toMatch(SECRET)
@@ -161,11 +152,8 @@ export async function startService(
     (path: string): TestService['post'] =>
     (body, headers = {}) => {
       const isRaw = typeof body === 'string' || body instanceof Uint8Array
-      return send(path, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', ...headers },
-        body: isRaw ? (body as BodyInit) : JSON.stringify(body),
-      })
+      const sent = isRaw ? (body as BodyInit) : JSON.stringify(body)
+      return send(path, { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: sent })
     }
   const post = postTo('/v1/pets')
   const metrics = async () => (await send('/metrics')).text()
@@ -199,11 +187,8 @@ export async function startService(
 /** Stores a key of all scopes without Prisma, whose first query takes longer than all else of the start. */
 async function storeKey({ database, keys }: Service): Promise<string> {
   const key = mintKey()
-  await database.pool.query(`INSERT INTO "public"."api_key" (name, prefix, hash, scopes) VALUES ('test', $1, $2, $3)`, [
-    keyPrefix(key),
-    Buffer.from(hashKey(key), 'base64'),
-    keys.scopes,
-  ])
+  const insert = `INSERT INTO "public"."api_key" (name, prefix, hash, scopes) VALUES ('test', $1, $2, $3)`
+  await database.pool.query(insert, [keyPrefix(key), Buffer.from(hashKey(key), 'base64'), keys.scopes])
   return recordKey(key)
 }
 

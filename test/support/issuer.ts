@@ -23,15 +23,8 @@ export async function startIssuer(defer: (stop: () => void) => void = onTestFini
     /** @returns a token of one hour with both scopes, unless the claims and the header say otherwise */
     sign(claims: Record<string, unknown> = {}, header: object = {}, key: Parameters<SignJWT['sign']>[0] = privateKey) {
       const nowS = Math.floor(Date.now() / 1000)
-      const payload = {
-        iss: issuer.url,
-        aud: AUDIENCE,
-        sub: ANN,
-        scope: 'openid pets:read pets:write',
-        iat: nowS,
-        exp: nowS + 3600,
-        ...claims,
-      }
+      const scope = 'openid pets:read pets:write'
+      const payload = { iss: issuer.url, aud: AUDIENCE, sub: ANN, scope, iat: nowS, exp: nowS + 3600, ...claims }
       return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid: 'first', typ: 'at+jwt', ...header }).sign(key)
     },
     /** Adds a key with the name of its algorithm. @returns also a function that signs with it */

@@ -2,11 +2,10 @@ import { appendFileSync } from 'node:fs'
 import type { DestinationStream } from 'pino'
 import { inject } from 'vitest'
 import { redactKeys } from '../../src/telemetry/logger.ts'
+import { waitUntil } from './timeouts.ts'
 
 /** Records what a service or a program has printed: key-leaks.ts searches it for keys at the end of the run. */
-export function recordOutput(text: string): void {
-  appendFileSync(inject('outputFile'), text)
-}
+export const recordOutput = (text: string): void => appendFileSync(inject('outputFile'), text)
 
 /** Records a key, which no output may contain. @returns the key */
 export function recordKey(key: string): string {
@@ -25,27 +24,17 @@ export interface Log extends DestinationStream {
 
 export function collectLog(): Log {
   const lines: LogLine[] = []
-  const pendingChecks = new Set<() => void>()
   return {
     lines,
     write(line) {
       const text = redactKeys(line)
       recordOutput(text)
       lines.push(JSON.parse(text) as LogLine) // pino writes one object per line
-      pendingChecks.forEach((check) => check())
     },
-    line(members) {
+    async line(members) {
       const expected = Object.entries(members)
-      return new Promise((resolve) => {
-        const check = () => {
-          const found = lines.find((line) => expected.every(([name, value]) => line[name] === value))
-          if (!found) return
-          pendingChecks.delete(check)
-          resolve(found)
-        }
-        pendingChecks.add(check)
-        check()
-      })
+      const find = () => lines.find((line) => expected.every(([name, value]) => line[name] === value))
+      return (await waitUntil(find)) as LogLine // which it has found
     },
   }
 }

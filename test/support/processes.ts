@@ -6,8 +6,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { inject, test } from 'vitest'
+import { pathOf } from './files.ts'
 import { dropDatabase, withClient } from './harness.ts'
 import { recordKey, recordOutput } from './output.ts'
 import { copyCluster, memoryFolder } from './postgres.ts'
@@ -116,7 +116,7 @@ interface LaunchOptions {
 
 /** Starts a program of dist/ with only these environment variables and the inherited ones, and collects its output. */
 function launch(program: string, args: string[], env: Env, { uid, stdout: file }: LaunchOptions = {}) {
-  const path = resolve(fileURLToPath(new URL('../../dist/', import.meta.url)), program)
+  const path = resolve(pathOf('dist'), program)
   const child: ChildProcess = spawn(process.execPath, [path, ...args], {
     cwd: tmpdir(), // outside the project, since the programs must not depend on the working directory
     env: { ...INHERITED, ...env },
@@ -156,13 +156,9 @@ function launch(program: string, args: string[], env: Env, { uid, stdout: file }
 
 /** Removes the key where it is printed on purpose: by the keys command, or in the links of the startup banner. */
 export function withoutPrintedKey(stdout: string): string {
-  return stdout.replace(
-    /(?<=^)pets_[0-9a-z]{57}(?=\n$)|(?<=\/(?:graphql|docs)#key=)pets_[0-9a-z]{57}(?=\n)/g,
-    (key) => {
-      recordKey(key)
-      return ''
-    },
-  )
+  const printed = /(?<=^)pets_[0-9a-z]{57}(?=\n$)|(?<=\/(?:graphql|docs)#key=)pets_[0-9a-z]{57}(?=\n)/g
+  stdout.match(printed)?.forEach((key) => recordKey(key))
+  return stdout.replace(printed, '')
 }
 
 /** @returns whether the process exists, or the process group if the number is negative. Signal 0 only tests that. */
@@ -197,6 +193,4 @@ export async function freePort(): Promise<number> {
 }
 
 /** @returns a database URL with a port on which nothing listens */
-export async function unreachableDatabaseUrl(): Promise<string> {
-  return `postgresql://postgres:secret@127.0.0.1:${await freePort()}/postgres`
-}
+export const unreachableDatabaseUrl = async () => `postgresql://postgres:secret@127.0.0.1:${await freePort()}/postgres`

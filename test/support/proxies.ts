@@ -79,10 +79,7 @@ export async function startListening(folder: ProgramFolder, name: string, args: 
 
 async function accepts(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')
-  const accepted = await once(socket, 'connect').then(
-    () => true,
-    () => false,
-  )
+  const accepted = await once(socket, 'connect').catch(() => undefined)
   socket.destroy()
-  return accepted
+  return accepted !== undefined
 }

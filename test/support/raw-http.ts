@@ -20,12 +20,8 @@ interface SendRawOptions {
 }
 
 /** Sends bytes on a new connection. @returns what is received until the server closes it, or until `until` matches */
-export function sendRaw(
-  port: number,
-  bytes: string | Buffer,
-  { halfClose = false, until }: SendRawOptions = {},
-): Promise<string> {
-  return new Promise((resolve, reject) => {
+export function sendRaw(port: number, bytes: string | Buffer, { halfClose, until }: SendRawOptions = {}) {
+  return new Promise<string>((resolve, reject) => {
     let received = ''
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => {
       socket.write(bytes)
@@ -76,9 +72,7 @@ export async function collect(socket: Socket): Promise<string> {
 }
 
 /** @returns the statuses of all responses in a text, those of 100 (Continue) too */
-export function statusesIn(text: string): number[] {
-  return [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status))
-}
+export const statusesIn = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status))
 
 /** Parses one response, which has a Content-Length. */
 export function parseResponse(text: string): RawResponse {

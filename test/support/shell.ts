@@ -15,8 +15,6 @@ export const { installed: hasPromtool, whySkipped: whyNoPromtool } = findProgram
 export async function runShell(script: string): Promise<unknown[]> {
   const curl = 'curl() { command curl --silent --show-error --fail "$@" && echo; }'
   const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', `${curl}\n${script}`])
-  return stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as unknown) // bodies have no line breaks
+  const bodies = stdout.trim().split('\n') // which have no line breaks
+  return bodies.map((body) => JSON.parse(body) as unknown)
 }

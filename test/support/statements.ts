@@ -27,10 +27,7 @@ export function interceptStatements(
       const sentValues = parameters ?? (typeof config === 'string' ? [] : (config.values ?? []))
       const result = intercept({ text, values: sentValues }, () => query(config, parameters))
       if (!onResult) return result
-      return void result.then(
-        (value) => onResult(undefined, value),
-        (error: Error) => onResult(error),
-      )
+      return void result.then((value) => onResult(undefined, value), onResult)
     }) as never // stands in for all of pg's overloads
   }
   for (const pool of pools) pool.on('acquire', onAcquire)

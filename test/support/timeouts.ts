@@ -5,10 +5,7 @@ import type { Limits } from '../../src/limits.ts'
  * Environment of every service and program that a test starts, so that a busy machine does not fail a test. A test of
  * a timeout sets its own short one.
  */
-export const GENEROUS_TIMEOUTS = {
-  HANDLER_TIMEOUT_MS: '100000',
-  REQUEST_TIMEOUT_MS: '120000',
-}
+export const GENEROUS_TIMEOUTS = { HANDLER_TIMEOUT_MS: '100000', REQUEST_TIMEOUT_MS: '120000' }
 
 /** Limits of every service that a test starts in its process: two cores are shared by the tests. */
 export const GENEROUS_LIMITS = {
@@ -27,14 +24,10 @@ export const GENEROUS_LIMITS = {
 const OPTIONS = { timeout: 200_000, interval: 10 } // less than the timeout of a test, so that the condition is named
 
 /** vi.waitUntil, whose default timeout of one second is too short for a busy machine. */
-export function waitUntil(condition: () => unknown): Promise<unknown> {
-  return vi.waitUntil(condition, OPTIONS)
-}
+export const waitUntil = (condition: () => unknown): Promise<unknown> => vi.waitUntil(condition, OPTIONS)
 
 /** vi.waitFor, whose default timeout of one second is too short for a busy machine. */
-export function waitFor<T>(assertion: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(assertion, OPTIONS)
-}
+export const waitFor = <T>(assertion: () => T | Promise<T>): Promise<T> => vi.waitFor(assertion, OPTIONS)
 
 /** Stops the monotonic clock until the end of the test, so that caches keep what they have: only `advance` moves it. */
 export function stopClock() {

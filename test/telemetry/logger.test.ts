@@ -26,11 +26,7 @@ function run(program: string): string {
 const messagesIn = (text: string) => [...text.matchAll(/"msg":"(.*)"/g)].map(([, message]) => message)
 
 test.for(['process.exit(0)', "throw new Error('x')", ''])('no line is lost when the process ends: %s', (end) => {
-  expect(messagesIn(run(`for (const text of ['one', 'two', 'three']) log.info(text); ${end}`))).toEqual([
-    'one',
-    'two',
-    'three',
-  ])
+  expect(messagesIn(run(`for (const text of '123') log.info(text); ${end}`))).toEqual(['1', '2', '3'])
 })
 
 test('of an API key that a line contains, only the prefix is printed', () => {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { METHODS } from 'node:http'
-import { describe, expect } from 'vitest'
+import { expect } from 'vitest'
 import { version } from '../../src/project.ts'
 import { createClient } from '../chaos/client.ts'
 import { testWithService as test } from '../support/harness.ts'
@@ -12,98 +12,81 @@ const seriesOf = (text: string) =>
 
 const random = () => Math.random().toString(36).slice(2)
 
-describe('/metrics', () => {
-  test('takes a key on the port of the service', async ({ service }) => {
-    const anonymous = await fetch(`${service.base}/metrics`)
-    expect([anonymous.status, anonymous.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="petstore"'])
-    const exposition = await service.send('/metrics')
-    expect([exposition.status, exposition.headers.get('content-type')]).toEqual([
-      200,
-      'text/plain; version=0.0.4; charset=utf-8',
-    ])
-    const post = await service.send('/metrics', { method: 'POST' })
-    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
-  })
+test('/metrics takes a key on the port of the service', async ({ service }) => {
+  const anonymous = await fetch(`${service.base}/metrics`)
+  expect([anonymous.status, anonymous.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="petstore"'])
+  const exposition = await service.send('/metrics')
+  const type = 'text/plain; version=0.0.4; charset=utf-8'
+  expect([exposition.status, exposition.headers.get('content-type')]).toEqual([200, type])
+  const post = await service.send('/metrics', { method: 'POST' })
+  expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
+})
 
-  test('counts requests by route and status, errors by code, and deprecated calls by key', async ({ service }) => {
-    await service.post({ name: 'Rex', categoryId: 1 })
-    await service.send('/v1/pets/1')
-    await service.send('/v1/pets/2')
-    await service.graphql('{ pets { totalCount } pet(id: 3) { id } }')
-    await fetch(`${service.base}/v1/pets`)
-    const text = await service.metrics()
-    const count = 'petstore_request_duration_seconds_count'
-    expect(text.split('\n')).toEqual(
-      expect.arrayContaining([
-        `${count}{route="/v1/pets",method="POST",operation="",status="201"} 1`,
-        `${count}{route="/v1/pets/{petId}",method="GET",operation="",status="200"} 1`,
-        `${count}{route="/v1/pets/{petId}",method="GET",operation="",status="404"} 1`,
-        `${count}{route="/graphql",method="POST",operation="query",status="200"} 1`,
-        `${count}{route="/v1/pets",method="GET",operation="",status="401"} 1`,
-        'petstore_errors_total{route="/v1/pets/{petId}",code="NOT_FOUND"} 1',
-        'petstore_errors_total{route="/graphql",code="NOT_FOUND"} 1',
-        'petstore_errors_total{route="/v1/pets",code="UNAUTHENTICATED"} 1',
-        `petstore_deprecated_calls_total{key_prefix="${service.key.slice(0, 13)}"} 2`,
-        'petstore_shed_total{reason="queue"} 0',
-        'petstore_shed_total{reason="event_loop"} 0',
-        'petstore_rate_limited_total{budget="key"} 0',
-        'petstore_rate_limited_total{budget="wrong-keys"} 0',
-        'petstore_database_connections_max 4',
-        'petstore_database_connections_busy 0',
-        'petstore_database_queue_length 0',
-        `petstore_build_info{version="${version}",node="${process.version}"} 1`,
-      ]),
-    )
-    for (const result of ['miss', 'hit']) expect(text).toMatch(`petstore_key_lookups_total{result="${result}"} `)
-    expect(text).toMatch(/^petstore_database_connections [1-4]$/m)
-    expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds \d/m)
-    expect(text).toMatch(/^process_resident_memory_bytes \d/m)
-  })
-
-  test('counts rate-limited requests', async ({ service }) => {
-    const peer = await service.startPeer({ RATE_LIMIT_POINTS: 2, limits: { failedAuthentications: 1 } })
-    for (let n = 0; n < 5; n++) await peer.send('/v1/pets')
-    for (let n = 0; n < 3; n++) await peer.send('/v1/pets', { headers: { Authorization: 'Bearer wrong' } })
-    const text = await peer.metrics()
-    expect(text).toContain('petstore_rate_limited_total{budget="key"} 3\n')
-    expect(text).toContain('petstore_rate_limited_total{budget="wrong-keys"} 2\n')
-    expect(text).toContain('petstore_errors_total{route="/v1/pets",code="RESOURCE_EXHAUSTED"} 5\n')
-  })
-
-  test('has no more series after hundreds of random paths, methods and operation names', async ({ service }) => {
-    const methods = METHODS.filter((method) => method !== 'CONNECT')
-    const client = createClient(service.port, service.key, 8)
-    const operation = (operationName: string) =>
-      client.send('POST', '/graphql', JSON.stringify({ query: `query ${operationName} { __typename }`, operationName }))
-    const sendSome = (n: number) =>
-      Promise.all([
-        ...methods.flatMap((method) => [client.send(method, `/${n}`), client.send(method, `/v1/pets/x${n}`)]),
-        ...Array.from({ length: 10 }, () => client.send('GET', `/v1/${random()}`)),
-        ...Array.from({ length: 10 }, () => operation(`q${random()}`)),
-        client.send('GET', `/docs/${random()}`),
-      ])
-    await sendSome(0)
-    const before = seriesOf(await service.metrics())
-    for (let n = 1; n <= 5; n++) for (const { status } of await sendSome(n)) expect(status).toBeGreaterThan(0)
-    client.close()
-    const after = seriesOf(await service.metrics())
-    // The first look at the metrics is a request, too.
-    expect(after.filter((one) => !before.includes(one) && !one.includes('route="/metrics"'))).toEqual([])
-    expect(after.length).toBeLessThan(1_000)
-  })
-
-  test.skipIf(!hasPromtool)(
-    `is what promtool takes for metrics without complaint${whyNoPromtool}`,
-    async ({ service }) => {
-      await service.send('/v1/pets/1')
-      const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], {
-        input: await service.metrics(),
-        encoding: 'utf8',
-      })
-      // prom-client defines the names of the metrics of every Node process.
-      const problems = `${stdout}${stderr}`.split('\n').filter((line) => line && !/^nodejs_|^process_/.test(line))
-      expect(problems).toEqual([])
-      expect(status).not.toBe(1) // 1: syntax error; 3: lint problems
-    },
+test('/metrics counts requests by route and status, errors by code, and deprecated calls by key', async ({
+  service,
+}) => {
+  await service.post({ name: 'Rex', categoryId: 1 })
+  await service.send('/v1/pets/1')
+  await service.send('/v1/pets/2')
+  await service.graphql('{ pets { totalCount } pet(id: 3) { id } }')
+  await fetch(`${service.base}/v1/pets`)
+  const text = await service.metrics()
+  const count = 'petstore_request_duration_seconds_count'
+  expect(text.split('\n')).toEqual(
+    expect.arrayContaining([
+      `${count}{route="/v1/pets",method="POST",operation="",status="201"} 1`,
+      `${count}{route="/v1/pets/{petId}",method="GET",operation="",status="200"} 1`,
+      `${count}{route="/v1/pets/{petId}",method="GET",operation="",status="404"} 1`,
+      `${count}{route="/graphql",method="POST",operation="query",status="200"} 1`,
+      `${count}{route="/v1/pets",method="GET",operation="",status="401"} 1`,
+      'petstore_errors_total{route="/v1/pets/{petId}",code="NOT_FOUND"} 1',
+      'petstore_errors_total{route="/graphql",code="NOT_FOUND"} 1',
+      'petstore_errors_total{route="/v1/pets",code="UNAUTHENTICATED"} 1',
+      `petstore_deprecated_calls_total{key_prefix="${service.key.slice(0, 13)}"} 2`,
+      'petstore_shed_total{reason="queue"} 0',
+      'petstore_shed_total{reason="event_loop"} 0',
+      'petstore_rate_limited_total{budget="key"} 0',
+      'petstore_rate_limited_total{budget="wrong-keys"} 0',
+      'petstore_database_connections_max 4',
+      'petstore_database_connections_busy 0',
+      'petstore_database_queue_length 0',
+      `petstore_build_info{version="${version}",node="${process.version}"} 1`,
+    ]),
   )
+  for (const result of ['miss', 'hit']) expect(text).toMatch(`petstore_key_lookups_total{result="${result}"} `)
+  expect(text).toMatch(/^petstore_database_connections [1-4]$/m)
+  expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds \d/m)
+  expect(text).toMatch(/^process_resident_memory_bytes \d/m)
+})
+
+test('/metrics has no more series after hundreds of random paths, methods and operation names', async ({ service }) => {
+  const methods = METHODS.filter((method) => method !== 'CONNECT')
+  const client = createClient(service.port, service.key, 8)
+  const operation = (operationName: string) =>
+    client.send('POST', '/graphql', JSON.stringify({ query: `query ${operationName} { __typename }`, operationName }))
+  const sendSome = (n: number) =>
+    Promise.all([
+      ...methods.flatMap((method) => [client.send(method, `/${n}`), client.send(method, `/v1/pets/x${n}`)]),
+      ...Array.from({ length: 10 }, () => client.send('GET', `/v1/${random()}`)),
+      ...Array.from({ length: 10 }, () => operation(`q${random()}`)),
+      client.send('GET', `/docs/${random()}`),
+    ])
+  await sendSome(0)
+  const before = seriesOf(await service.metrics())
+  for (let n = 1; n <= 5; n++) for (const { status } of await sendSome(n)) expect(status).toBeGreaterThan(0)
+  client.close()
+  const after = seriesOf(await service.metrics())
+  // The first look at the metrics is a request, too.
+  expect(after.filter((one) => !before.includes(one) && !one.includes('route="/metrics"'))).toEqual([])
+  expect(after.length).toBeLessThan(1_000)
+})
+
+test.skipIf(!hasPromtool)(`/metrics is what promtool takes without complaint${whyNoPromtool}`, async ({ service }) => {
+  await service.send('/v1/pets/1')
+  const input = await service.metrics()
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' })
+  // prom-client defines the names of the metrics of every Node process.
+  const problems = `${stdout}${stderr}`.split('\n').filter((line) => line && !/^nodejs_|^process_/.test(line))
+  expect(problems).toEqual([])
+  expect(status).not.toBe(1) // 1: syntax error; 3: lint problems
 })
