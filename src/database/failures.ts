@@ -128,7 +128,7 @@ function flattenCauses(error: unknown, depth = 0): { code: string | undefined; m
   const inner = error instanceof ConnectionUnavailableError ? [] : wrapped // not sent, whatever the code of the cause says
   const codes = [e.originalCode, e.code, e.kind].filter((code) => typeof code === 'string')
   const message = typeof e.message === 'string' ? e.message : ''
-  // The server restarts, and may find the commit in its WAL. Its severity is translated, the name of the source file is not.
+  // After a PANIC the server restarts, and may find the commit in the WAL. The severity is translated, the file's name is not.
   const isPanic = e.severity === 'PANIC' || e.file === 'xlog.c'
   const own = (codes.length ? codes : [undefined]).map((code) => ({ code, message, isPanic }))
   return [...inner.flatMap((cause) => flattenCauses(cause, depth + 1)), ...own]

@@ -94,7 +94,7 @@ export class Feed<R extends Resource> {
 
   /**
    * Reads the state of the sequence and a settled id, unless a loop reads them for streams. A stream that begins while a
-   * transaction is open may begin after this id. Failures are ignored: the probe reports its own. Concurrent callers share a check.
+   * transaction is open may begin after this id. Failures are ignored: the probe reports its own. Callers share a check.
    */
   async check(): Promise<void> {
     const check = () => Promise.allSettled([this.#readSequence(), this.#settled.refresh()])

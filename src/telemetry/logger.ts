@@ -65,9 +65,10 @@ export function toLoggedName(name: string): string {
 }
 
 /**
- * Batches lines, and redacts API keys in them: one write per request cost 12 % of CPU. An exit writes the rest, even after an exception. Lines are lost
- * if the reader of stdout has gone, if the disk is full, or if MAX_WAITING_BYTES wait for a reader that takes nothing. With
- * pino's own destination (sonic-boom 4.2.1, November 2026), a process whose reader has gone never exits.
+ * Batches lines, and redacts API keys in them: one write per request cost 12 % of CPU. An exit writes the rest, even after
+ * an exception. Lines are lost if the reader of stdout has gone, if the disk is full, or if MAX_WAITING_BYTES wait for a
+ * reader that takes nothing. With pino's own destination (sonic-boom 4.2.1, November 2026), a process whose reader has gone
+ * never exits.
  */
 function bufferedStdout(): DestinationStream {
   let lines = ''

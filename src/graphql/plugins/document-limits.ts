@@ -50,7 +50,7 @@ export function useLimits(schema: GraphQLSchema, analyze: Analyze): Plugin {
     memoMethod: (text) => parse(text, { maxTokens: MAX_TOKENS }),
   })
   return {
-    // Yoga's cache of validations would join the names of all rules each time, and take two hooks for each request.
+    // Yoga's caches would take two hooks of each request, and join the names of all rules each time.
     onParse: ({ setParseFn }) => setParseFn((text) => documents.memo(text)),
     // Plugins may add rules to some requests.
     onValidate: ({ setValidationFn }) =>

@@ -1,10 +1,5 @@
-import {
-  type DocumentNode,
-  getOperationAST,
-  GraphQLError,
-  type OperationDefinitionNode,
-  OperationTypeNode,
-} from 'graphql'
+import type { DocumentNode, OperationDefinitionNode } from 'graphql'
+import { getOperationAST, GraphQLError, OperationTypeNode } from 'graphql'
 import { requireScope } from '../../auth/authenticate.ts'
 import { ApiError } from '../../errors.ts'
 import { toLoggedName } from '../../telemetry/logger.ts'
