@@ -85,15 +85,7 @@ async function startHeldBack({ startFeed, follow, connect }: FeedTools) {
 
 type HeldBack = Awaited<ReturnType<typeof startHeldBack>>
 
-async function endPrepared({ client, admin, sent, animals }: HeldBack, end: 'COMMIT' | 'ROLLBACK'): Promise<void> {
-  await client.query(`PREPARE TRANSACTION '${client.database}'`)
-  const { count } = sent
-  await waitUntil(() => sent.count > count + 6) // the feed reads the locks several times
-  expect(animals).toEqual([])
-  await admin.query(`${end} PREPARED '${client.database}'`)
-}
-
-test('a position found while a transaction is open is at least that of a probe [F19]', async ({ service, tools }) => {
+test('a position found while a transaction is open is at least that of a probe [F5]', async ({ service, tools }) => {
   const { feed } = tools.startFeed()
   await feed.settledId()
   const id = await service.create()
@@ -113,13 +105,8 @@ describe('an animal whose transaction is open holds back later ones [F2]', () =>
     ['until it rolls back', ({ client }) => client.query('ROLLBACK'), ['later']],
     ['until its connection is terminated', ({ admin }) => admin.query(TERMINATE), ['later']],
     ['until the rest of it commits', ({ client }) => client.query('ROLLBACK TO SAVEPOINT before; COMMIT'), ['later']],
-    ['until it is prepared and commits', (feed) => endPrepared(feed, 'COMMIT'), ['held', 'later']],
-    ['until it is prepared and rolls back', (feed) => endPrepared(feed, 'ROLLBACK'), ['later']],
   ]
-  test.for(endings)('%s', async ([title, end, expected], { service, skip, tools }) => {
-    const { rows } = await service.database.pool.query('SHOW max_prepared_transactions')
-    const cannotPrepare = rows[0].max_prepared_transactions === '0'
-    skip(cannotPrepare && title.includes('prepared'), 'the server has max_prepared_transactions = 0')
+  test.for(endings)('%s', async ([, end, expected], { tools }) => {
     const heldBack = await startHeldBack(tools)
     const { feed, animals, admin } = heldBack
     expect(animals).toEqual([])
