@@ -79,7 +79,7 @@ export function createApp(deps: AppDependencies): Express {
   addGraphQLRoute(app, admit, schema, deps)
 
   addHealthRoutes(app, health)
-  app.use('/metrics', async (req, _res, next) => {
+  app.all('/metrics', async (req, _res, next) => {
     await authenticate(req)
     requireScope(req, METRICS_SCOPE)
     next()

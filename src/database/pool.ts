@@ -103,8 +103,10 @@ export class Pool extends pg.Pool {
 
 /** The pool connects when it is first used. */
 export function createPool({ url, size, timeouts }: PoolOptions): Pool {
-  // pg-pool's own timeout ends before `onConnect`.
-  const setStyles = { text: "SET DateStyle TO 'ISO'; SET TimeZone TO 'UTC'", query_timeout: timeouts.checkoutTimeoutMs }
+  // pg and Prisma's adapter read dates in the style ISO only, and Prisma's ignores their offset (prisma/orm#28629). A role
+  // may have switched off warnings, such as that of SYNC_WAIT.
+  const text = "SET DateStyle TO 'ISO'; SET TimeZone TO 'UTC'; SET client_min_messages TO 'warning'"
+  const settings = { text, query_timeout: timeouts.checkoutTimeoutMs } // pg-pool's own timeout ends before `onConnect`
   const pool = new Pool({
     connectionString: url,
     max: size,
@@ -115,8 +117,7 @@ export function createPool({ url, size, timeouts }: PoolOptions): Pool {
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: SERVICE_NAME,
-    // pg and Prisma's adapter read dates in the style ISO only, and Prisma's ignores their offset (prisma/orm#28629).
-    onConnect: async (client) => void (await client.query(setStyles)),
+    onConnect: async (client) => void (await client.query(settings)),
   })
   return pool.on('error', () => {}) // an idle connection was lost; pg has removed it from the pool
 }

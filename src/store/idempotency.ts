@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { PrismaClient } from '../database/generated/client.ts'
 import type { Statements } from '../database/statements.ts'
 import { ApiError, type FieldError } from '../errors.ts'
-import { VERSION_1_ID } from '../project.ts'
+import { NAMESPACE, VERSION_1_ID } from '../project.ts'
 import type { Created, Input, Resource } from './resource.ts'
 import { absentFields, describeTable, selectAbsent, toJsonValue } from './table.ts'
 
@@ -41,7 +41,9 @@ const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
  * 4. An expired key is claimed again.
  * 5. LATERAL with LIMIT reads each key and its item by primary key. Without these two, PostgreSQL reads whole tables as
  *    long as it has no statistics of them.
- * 6. A key that another resource has used is rejected by its fingerprint, even if an item of this one has its id.
+ * 6. A replay writes to the WAL, so that its commit waits for the synchronous standby: an administrator may have cancelled
+ *    the wait of the request that created the item.
+ * 7. A key that another resource has used is rejected by its fingerprint, even if an item of this one has its id.
  *    A claim sets both columns of ids, but version 1 sets only VERSION_1_ID, which takes precedence if it is not null.
  */
 function claimAndInsert(resource: Resource): string {
@@ -58,7 +60,8 @@ function claimAndInsert(resource: Resource): string {
       AS request (n int, lock bigint, api_key_id bigint, key text, fingerprint text, item json)
     ${absent && `CROSS JOIN ${populated} AS input`}
   ), used AS (
-    SELECT request.n AS request_n, existing.fingerprint AS used_fingerprint, item.*
+    SELECT request.n AS request_n, existing.fingerprint AS used_fingerprint, item.*,
+      pg_logical_emit_message(true, '${NAMESPACE}', '')
     FROM request
     CROSS JOIN LATERAL (
       SELECT * FROM "public"."idempotency_key"
