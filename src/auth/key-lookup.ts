@@ -25,9 +25,9 @@ interface Lookup {
 export type KeyLookup = ReturnType<typeof createKeyLookup>
 
 /** @returns a function that reads the caller of a key from the database: undefined if the key is unknown or revoked */
-function createKeyQuery({ batch }: Statements, options?: { maxSize: number; begin: string }) {
+function createKeyQuery({ batch }: Statements, maxSize?: number) {
   return batch({
-    ...options,
+    maxSize,
     text: FIND_KEYS,
     toValues: (keyHashes: KeyHash[]) => [keyHashes.map((keyHash) => Buffer.from(keyHash, 'base64'))],
     toOutputs(rows: KeyRow[], keyHashes) {
@@ -110,8 +110,7 @@ export function createVerifyKey(
   now: () => Date,
   hasDatabaseProblem: () => Promise<boolean>,
 ) {
-  const begin = `BEGIN; SET LOCAL statement_timeout = ${timeoutMs}`
-  const query = createKeyQuery(statements, { maxSize: KEY_CACHE_SIZE, begin })
+  const query = createKeyQuery(statements, KEY_CACHE_SIZE)
 
   return async (keyHash: KeyHash, caller: Caller): Promise<boolean> => {
     if (!caller.keyId) return !hasExpired(caller, now()) // nothing revokes a token before it expires
