@@ -25,9 +25,9 @@ interface Lookup {
 export type KeyLookup = ReturnType<typeof createKeyLookup>
 
 /** @returns a function that reads the caller of a key from the database: undefined if the key is unknown or revoked */
-function createKeyQuery({ batch }: Statements, maxSize?: number) {
+function createKeyQuery({ batch }: Statements, options?: { maxSize: number; begin: string }) {
   return batch({
-    maxSize,
+    ...options,
     text: FIND_KEYS,
     toValues: (keyHashes: KeyHash[]) => [keyHashes.map((keyHash) => Buffer.from(keyHash, 'base64'))],
     toOutputs(rows: KeyRow[], keyHashes) {
@@ -110,7 +110,8 @@ export function createVerifyKey(
   now: () => Date,
   hasDatabaseProblem: () => Promise<boolean>,
 ) {
-  const query = createKeyQuery(statements, KEY_CACHE_SIZE)
+  const begin = `BEGIN; SET LOCAL statement_timeout = ${timeoutMs}`
+  const query = createKeyQuery(statements, { maxSize: KEY_CACHE_SIZE, begin })
 
   return async (keyHash: KeyHash, caller: Caller): Promise<boolean> => {
     if (!caller.keyId) return !hasExpired(caller, now()) // nothing revokes a token before it expires

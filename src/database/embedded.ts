@@ -1,7 +1,7 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { OperatorError } from '../operator-error.ts'
@@ -31,6 +31,7 @@ export async function useEmbeddedPostgres(
 ): Promise<EmbeddedPostgres> {
   const cluster = join(resolve(dataDir), 'postgres')
   const bin = findBinaries()
+  await removeUnfinished(cluster)
   if (!existsSync(cluster)) await initialise(cluster)
   await requireOwner(cluster)
   const deadlineMs = performance.now() + START_TIMEOUT_MS
@@ -62,9 +63,27 @@ function unusableError(cluster: string, why: string): OperatorError {
   )
 }
 
+/** Removes what processes that were killed in `initialise` have left. This process may have the id of one of them. */
+async function removeUnfinished(cluster: string): Promise<void> {
+  const names = await readdir(dirname(cluster)).catch(() => [])
+  for (const name of names) {
+    if (!name.startsWith(`${basename(cluster)}.new-`)) continue
+    const pid = Number.parseInt(name.slice(basename(cluster).length + '.new-'.length), 10)
+    if (pid === process.pid || !isRunning(pid)) await rm(join(dirname(cluster), name), { recursive: true, force: true })
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM' // it belongs to another user
+  }
+}
+
 /** Initialises the folder of a server under another name, so that crashes and races cannot leave a partial one. */
 async function initialise(cluster: string): Promise<void> {
-  const fresh = `${cluster}.new-${randomUUID()}`
+  const fresh = `${cluster}.new-${process.pid}`
   const password = `${fresh}.password`
   try {
     await mkdir(dirname(cluster), { recursive: true })

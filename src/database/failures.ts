@@ -89,6 +89,9 @@ export function databaseFailure(error: unknown): DatabaseFailure | undefined {
   return undefined
 }
 
+/** Whether PostgreSQL rolled a transaction back because of others: executed again, it probably succeeds. */
+export const isSerializationFailure = (error: unknown) => hasCode(error, ['40001', '40P01'])
+
 /** Whether a statement waited for a lock longer than `lock_timeout`: the database is available. */
 export const isLockTimeout = (error: unknown) => hasCode(error, ['55P03'])
 

@@ -104,8 +104,11 @@ function createPositionReader(positionPool: Pool, onFailure: (reason: string) =>
   }
 }
 
-/** Why the primary executes the reads of a replica, or of all of them if there is no host, for a while. */
-export type ReplicaObservation = { type: 'replica-excluded'; replica: { reason: string; host: string | undefined } }
+/** Why the primary executes a replica's read: one or all replicas are excluded for a while, or the primary is slow. */
+export type ReplicaObservation =
+  /** Without a host, all of them. */
+  | { type: 'replica-excluded'; replica: { reason: string; host: string | undefined } }
+  | { type: 'replicas-bypassed'; reason: string }
 
 /** A replica, and for how long no read tries it. */
 interface Replica {
@@ -141,6 +144,7 @@ export function createReplicas(
 ) {
   const replicas = servers.map((one): Replica => ({ ...one, excludedUntilMs: 0, backoffMs: MIN_BACKOFF_MS }))
   const listAvailable = () => replicas.filter(({ excludedUntilMs }) => excludedUntilMs <= performance.now())
+  const bypass = (reason: string) => observe({ type: 'replicas-bypassed', reason })
   let turn = 0
   const readPosition = createPositionReader(positionPool, exclude)
 
@@ -185,8 +189,9 @@ export function createReplicas(
       })
       if (await Promise.race([result.then(() => true), timeout(MAX_READ_MS)])) return result
       attempt.isAbandoned = true
-      // If the primary has not reported its position, it is slow: to exclude replicas would add to its load.
       if (attempt.primary) exclude(`it did not execute the read within ${MAX_READ_MS} ms`, replica)
+      // The primary is slow: to exclude replicas would add to its load.
+      else bypass(`the primary did not report its WAL position within ${MAX_READ_MS} ms`)
       return undefined
     },
   }

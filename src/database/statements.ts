@@ -1,5 +1,7 @@
 import type pg from 'pg'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Batcher } from './batcher.ts'
+import { isSerializationFailure } from './failures.ts'
 import { type ConnectionSource, toPreparedStatement } from './pool.ts'
 import type { Replicas } from './replicas.ts'
 
@@ -7,13 +9,18 @@ interface BatchStatement<Input, Row, Output> {
   text: string
   /** Whether replicas execute it, if there are any. */
   onReplicas?: boolean
-  maxSize?: number | undefined
+  maxSize?: number
+  /** Begins a transaction for the statement, with settings of its own. */
+  begin?: string
   toValues(inputs: Input[]): unknown[]
   /** @returns an output for each input, in the same order */
   toOutputs(rows: Row[], inputs: Input[]): Output[]
 }
 
 export type Statements = ReturnType<typeof createStatements>
+
+/** Maximum delay of a retry, in milliseconds: transactions that failed together should not meet again. */
+const RETRY_JITTER_MS = 20
 
 /** @returns the rows of one prepared statement; the caller names their type */
 export type RunStatement = <Row>(text: string, values: unknown[]) => Promise<Row[]>
@@ -26,7 +33,7 @@ export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
   const waitingCounts: (() => number)[] = []
   const run: RunStatement = async <Row>(text: string, values: unknown[]) => {
     const execute = (client: pg.PoolClient) => client.query(toPreparedStatement(text, values))
-    const { rows } = await pool.withConnection(execute)
+    const { rows } = await retryOnce(() => pool.withConnection(execute))
     return rows as Row[] // the caller names what the text selects
   }
 
@@ -34,17 +41,21 @@ export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
     run,
     /** @returns a function that executes the statement once for all of its callers that wait, see Batcher */
     batch<Input, Row, Output>(statement: BatchStatement<Input, Row, Output>) {
-      const { text, onReplicas, maxSize, toValues, toOutputs } = statement
+      const { text, onReplicas, maxSize, begin, toValues, toOutputs } = statement
       const batcher = new Batcher<Input, Output>(async (take) => {
         let inputs: Input[] | undefined
-        const execute = (client: pg.PoolClient) =>
-          client.query<never>(toPreparedStatement(text, toValues((inputs ??= take()))))
+        const execute = async (client: pg.PoolClient) => {
+          if (begin) await client.query(begin)
+          const result = await client.query<never>(toPreparedStatement(text, toValues((inputs ??= take()))))
+          if (begin) await client.query('COMMIT')
+          return result
+        }
         if (onReplicas && replicas?.isAvailable()) {
           inputs = take() // before the positions are read, which may be older than an input that arrives later
           const result = await replicas.tryRead(execute)
           if (result) return toOutputs(result.rows, inputs)
         }
-        const { rows } = await pool.withConnection(execute)
+        const { rows } = await retryOnce(() => pool.withConnection(execute))
         return toOutputs(rows, inputs ?? [])
       }, maxSize)
       waitingCounts.push(() => batcher.waitingCount)
@@ -52,5 +63,19 @@ export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
     },
     /** How many callers wait for a statement, less one for each batch, which the pool's queue counts. */
     waitingCount: () => waitingCounts.reduce((sum, count) => sum + count(), 0),
+  }
+}
+
+/**
+ * Executes a single statement, and once more after a serialization failure or a deadlock: PostgreSQL has then certainly
+ * rolled back the statement, even if it writes.
+ */
+async function retryOnce<T>(execute: () => Promise<T>): Promise<T> {
+  try {
+    return await execute()
+  } catch (error) {
+    if (!isSerializationFailure(error)) throw error
+    await sleep(Math.random() * RETRY_JITTER_MS)
+    return execute()
   }
 }

@@ -32,16 +32,26 @@ export function createWriterReads(resource: Resource, run: RunStatement) {
 
 export type WriterReads = ReturnType<typeof createWriterReads>
 
+/** Whether a restart of the server gave this id: to a prepared transaction (two-phase commit), which survives it. */
+const isFromRestart = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
+
 /** Tracks the transactions that held the lock at one moment, until all of them are over. Later ones do not matter. */
 export function trackWriters(initial: string[]) {
   let awaited = initial
+  let previous = initial
   return {
     get isOver() {
       return awaited.length === 0
     },
     /** @param current the transactions that hold the lock now */
     update(current: string[]): void {
+      const gone = awaited.filter((writer) => !current.includes(writer))
       awaited = awaited.filter((writer) => current.includes(writer))
+      // A transaction that is gone may be a prepared one, which got another id when the server was restarted.
+      if (gone.some((writer) => !isFromRestart(writer))) {
+        awaited.push(...current.filter((writer) => isFromRestart(writer) && !previous.includes(writer)))
+      }
+      previous = current
     },
   }
 }

@@ -60,6 +60,7 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
     'database-checked': createDatabaseLog(log, databaseUrl),
     'replica-excluded': ({ replica }) =>
       warnOnceAMinute('replica excluded for up to a second, reading from the primary', replica, replica.reason),
+    'replicas-bypassed': ({ reason }) => warnOnceAMinute('reading from the primary, no replica excluded', { reason }),
     'feed-failed': ({ resource, error }) =>
       warnOnceASecond('failed to read new items', { resource, reason: reasonOf(error) }, `feed of ${resource}`),
     'sequence-read': logSequence,

@@ -1,4 +1,5 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
@@ -48,6 +49,20 @@ describe('the embedded PostgreSQL', { concurrent: true }, () => {
       expect(await service.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
     })
     await release()
+  })
+
+  test('removes what a start that was killed has left, not what another start is making', async ({ sandbox }) => {
+    await sandbox.initialise()
+    const killed = join(sandbox.dataDir, `postgres.new-${spawnSync(process.execPath, ['--version']).pid}`)
+    const running = join(sandbox.dataDir, `postgres.new-${process.pid}`)
+    for (const folder of [killed, running]) {
+      mkdirSync(folder)
+      writeFileSync(`${folder}.password`, '')
+      writeFileSync(join(folder, 'PG_VERSION'), '')
+    }
+    await sandbox.start()
+    const left = readdirSync(sandbox.dataDir).filter((name) => name.includes('.new-'))
+    expect(left).toEqual([`postgres.new-${process.pid}`, `postgres.new-${process.pid}.password`])
   })
 
   test.skipIf(!isRoot)('of another user is run by root as that user', async ({ sandbox }) => {

@@ -25,10 +25,14 @@ function openPool(url: string, size = 4): Pool {
   return pool
 }
 
-/** Replicas with one standby. */
-function createTestReplicas(primaryUrl = replication.primaryUrl): Replicas {
+/** Replicas with one standby. @returns also the reasons why the primary had to read */
+function createTestReplicas(primaryUrl = replication.primaryUrl): { replicas: Replicas; reasons: string[] } {
+  const reasons: string[] = []
   const server = { pool: openPool(replication.standby.url), host: 'standby' }
-  return createReplicas([server], openPool(primaryUrl, 1))
+  const replicas = createReplicas([server], openPool(primaryUrl, 1), (event) => {
+    reasons.push(event.type === 'replica-excluded' ? `excluded: ${event.replica.reason}` : event.reason)
+  })
+  return { replicas, reasons }
 }
 
 const SELECT = { text: 'SELECT n::int FROM unnest($1::int[]) AS n', onReplicas: true }
@@ -39,7 +43,7 @@ const untilRead = (replicas: Replicas, read: (client: pg.PoolClient) => Promise<
   waitUntil(() => replicas.tryRead(read))
 
 test('a replica that fails is excluded for longer each time, until it has executed a read', async () => {
-  const replicas = createTestReplicas()
+  const { replicas } = createTestReplicas()
   const clock = stopClock()
   async function failOnce(): Promise<void> {
     while (replicas.isAvailable()) await replicas.tryRead(() => Promise.reject(new Error('failed')))
@@ -59,7 +63,7 @@ test('a replica that fails is excluded for longer each time, until it has execut
 test('a recovery conflict leaves the read to the primary', async () => {
   await replication.standby.query('ALTER SYSTEM SET max_standby_streaming_delay = 0')
   await replication.standby.query('SELECT pg_reload_conf()')
-  const replicas = createTestReplicas()
+  const { replicas } = createTestReplicas()
   let error: Promise<unknown> | undefined
   async function readUntilCancelled(client: pg.PoolClient): Promise<object> {
     const reading = client.query('SELECT pg_sleep(1000) FROM (SELECT count(*) FROM animal) AS counted')
@@ -84,11 +88,12 @@ test('a recovery conflict leaves the read to the primary', async () => {
 test('a primary that does not report its position excludes no replica', async () => {
   const proxy = await startTcpProxy(replication.primaryUrl)
   onTestFinished(() => proxy.down())
-  const replicas = createTestReplicas(proxy.url)
+  const { replicas, reasons } = createTestReplicas(proxy.url)
   await untilRead(replicas, (client) => client.query('SELECT 1'))
   proxy.hold('responses')
   await waitUntil(() => replicas.isAvailable())
   expect(await replicas.tryRead((client) => client.query('SELECT 1'))).toBe(undefined)
+  expect(reasons.at(-1)).toBe('the primary did not report its WAL position within 50 ms')
   expect(replicas.isAvailable()).toBe(true)
   proxy.cut('rst')
   proxy.restore()

@@ -85,7 +85,15 @@ async function startHeldBack({ startFeed, follow, connect }: FeedTools) {
 
 type HeldBack = Awaited<ReturnType<typeof startHeldBack>>
 
-test('a position found while a transaction is open is at least that of a probe [F5]', async ({ service, tools }) => {
+async function endPrepared({ client, admin, sent, animals }: HeldBack, end: 'COMMIT' | 'ROLLBACK'): Promise<void> {
+  await client.query(`PREPARE TRANSACTION '${client.database}'`)
+  const { count } = sent
+  await waitUntil(() => sent.count > count + 6) // the feed reads the locks several times
+  expect(animals).toEqual([])
+  await admin.query(`${end} PREPARED '${client.database}'`)
+}
+
+test('a position found while a transaction is open is at least that of a probe [F19]', async ({ service, tools }) => {
   const { feed } = tools.startFeed()
   await feed.settledId()
   const id = await service.create()
@@ -94,6 +102,12 @@ test('a position found while a transaction is open is at least that of a probe [
   await client.query('BEGIN')
   await insert(client, 'held')
   expect(await feed.settledId()).toBe(BigInt(id))
+})
+
+test('probes at the same time share a check', async ({ tools }) => {
+  const { feed, sent } = tools.startFeed()
+  await Promise.all([feed.check(), feed.check(), feed.check()])
+  expect(sent.count).toBe(2) // the sequence, and a settled id
 })
 
 const TERMINATE = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -105,8 +119,13 @@ describe('an animal whose transaction is open holds back later ones [F2]', () =>
     ['until it rolls back', ({ client }) => client.query('ROLLBACK'), ['later']],
     ['until its connection is terminated', ({ admin }) => admin.query(TERMINATE), ['later']],
     ['until the rest of it commits', ({ client }) => client.query('ROLLBACK TO SAVEPOINT before; COMMIT'), ['later']],
+    ['until it is prepared and commits', (feed) => endPrepared(feed, 'COMMIT'), ['held', 'later']],
+    ['until it is prepared and rolls back', (feed) => endPrepared(feed, 'ROLLBACK'), ['later']],
   ]
-  test.for(endings)('%s', async ([, end, expected], { tools }) => {
+  test.for(endings)('%s', async ([title, end, expected], { service, skip, tools }) => {
+    const { rows } = await service.database.pool.query('SHOW max_prepared_transactions')
+    const cannotPrepare = rows[0].max_prepared_transactions === '0'
+    skip(cannotPrepare && title.includes('prepared'), 'the server has max_prepared_transactions = 0')
     const heldBack = await startHeldBack(tools)
     const { feed, animals, admin } = heldBack
     expect(animals).toEqual([])

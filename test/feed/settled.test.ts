@@ -1,8 +1,20 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createSettledId } from '../../src/feed/settled.ts'
+import { trackWriters } from '../../src/feed/writers.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { stopClock } from '../support/timeouts.ts'
+
+test('a prepared transaction that gets a new id is awaited; those of others are not [F5]', () => {
+  const wait = trackWriters(['3/7', '-1/500'])
+  wait.update(['3/7', '-1/500', '-1/501'])
+  wait.update(['-1/501', '-1/502'])
+  expect(wait.isOver).toBe(false) // -1/502 may be what was 3/7
+  wait.update(['-1/502'])
+  expect(wait.isOver).toBe(false)
+  wait.update(['-1/503'])
+  expect(wait.isOver).toBe(true)
+})
 
 /** A database, and settled ids of it. */
 function createDatabase() {
@@ -19,7 +31,7 @@ function createDatabase() {
   return { database, settled, findAfter }
 }
 
-test('an earlier settled id counts while a transaction takes long, but not for another state of the database [F5]', async () => {
+test('an earlier settled id counts while a transaction takes long, but not for another state of the database [F19]', async () => {
   const { database, settled, findAfter } = createDatabase()
   expect(await settled.find()).toBe(100n)
   Object.assign(database, { newest: 110n, writers: ['3/1'] })

@@ -58,7 +58,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 async function startServer(initialisedCluster: string, dir: string) {
   await copyCluster(initialisedCluster, dir)
-  return useEmbeddedPostgres(dir, ['max_connections=300'])
+  return useEmbeddedPostgres(dir, ['max_connections=300', 'max_prepared_transactions=20'])
 }
 
 /** Executes SQL on a connection of its own. */

@@ -54,3 +54,15 @@ test('what happens to the feeds of two resources at the same time is a line for 
     ]),
   )
 })
+
+test('a replica that is excluded, and a read that the primary executes without an exclusion, are different lines', () => {
+  const [reason, slow] = ['it is not a standby', 'the primary did not report its WAL position within 50 ms']
+  const lines = logOfEvents([
+    { type: 'replica-excluded', replica: { reason, host: 'standby.example' } },
+    { type: 'replicas-bypassed', reason: slow },
+  ])
+  expect(lines).toMatchObject([
+    { msg: 'replica excluded for up to a second, reading from the primary', reason, host: 'standby.example' },
+    { msg: 'reading from the primary, no replica excluded', reason: slow },
+  ])
+})

@@ -46,7 +46,13 @@ export const ConditionalHeaders = z.object({
 
 /** @param schema has an `id` in its metadata */
 export function jsonContent(schema: z.ZodType, examples: Json): Json {
-  return { 'application/json': { schema: { $ref: `#/components/schemas/${schema.meta()?.id}` }, examples } }
+  return { 'application/json': { schema: { $ref: `#/components/schemas/${nameOf(schema)}` }, examples } }
+}
+
+function nameOf(schema: z.ZodType): string {
+  const name = schema.meta()?.id
+  if (!name) throw new Error('A schema to which the document refers has an id')
+  return name
 }
 
 /** A response header. Every success that documents it has it, so it is `required`. */

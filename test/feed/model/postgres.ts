@@ -36,10 +36,13 @@ export class PostgresModel {
     for (const { id, name } of rows) this.everVisible.add(`${id} ${name}`)
   }
 
-  /** Ends all connections and transactions. The sequence skips some ids. */
+  /** Ends all connections and transactions but prepared ones, which are recovered. The sequence skips some ids. */
   restart(): void {
     this.#starts++
-    for (const transaction of this.open) transaction.rollBack()
+    for (const transaction of this.open) {
+      if (transaction.isPrepared) transaction.recover()
+      else transaction.rollBack()
+    }
     this.lastId += 3n
   }
 
@@ -125,11 +128,15 @@ export class Transaction {
   #savepoint = { size: 0, holdsLock: false }
   /** From the first INSERT until its rows are visible or gone. */
   holdsLock = false
-  readonly virtualId: string
+  isPrepared = false
+  /** Virtual transaction id. PREPARE TRANSACTION keeps it. */
+  virtualId: string
+  readonly #id: number
 
   constructor(database: PostgresModel) {
     this.#database = database
-    this.virtualId = `3/${++database.transactions}`
+    this.#id = ++database.transactions
+    this.virtualId = `3/${this.#id}`
     database.open.add(this)
   }
 
@@ -174,5 +181,10 @@ export class Transaction {
 
   rollBack(): void {
     this.#database.open.delete(this)
+  }
+
+  /** A prepared transaction after a restart of the server: its virtual transaction id is made of its transaction id. */
+  recover(): void {
+    this.virtualId = `-1/${this.#id}`
   }
 }

@@ -16,6 +16,7 @@ const step = fc.oneof(
 const transaction = fc.record({
   kind: fc.constant('transaction' as const),
   steps: fc.array(step, { maxLength: 4 }),
+  isPrepared: fc.boolean(),
   end: fc.constantFrom('commit', 'commit', 'rollback', 'stay open', 'stay open'),
 })
 /** A request to an instance. */

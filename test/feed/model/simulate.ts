@@ -76,7 +76,7 @@ async function run({ writers, faults, writersAfterRestore }: Schedule, world: Wo
 function createWrite({ turn, clock, database, instances, fail }: World) {
   let names = 0
 
-  async function transact({ steps, end }: TransactionPlan): Promise<Transaction> {
+  async function transact({ steps, isPrepared, end }: TransactionPlan): Promise<Transaction> {
     const transaction = new Transaction(database)
     for (const step of steps) {
       await turn(step.kind)
@@ -91,6 +91,8 @@ function createWrite({ turn, clock, database, instances, fail }: World) {
     }
     await turn(end)
     if (!transaction.isOpen) return transaction
+    transaction.isPrepared = isPrepared
+    await turn(end)
     if (end === 'commit') await transaction.commit()
     else if (end === 'rollback') transaction.rollBack()
     return transaction
