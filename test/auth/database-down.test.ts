@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
-import { createKeyLookup, KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
+import { createKeyLookup, createVerifyKey, KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import type { Statements } from '../../src/database/statements.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { bearer, testWithService as test } from '../support/harness.ts'
+import { whileLocked } from '../support/locks.ts'
 import { stopClock } from '../support/timeouts.ts'
 
 test('while the database is down, an uncached key is 503, not 401, and a cached key is valid until its lookup expires [W4]', async ({
@@ -46,4 +47,24 @@ test('a lookup that fails does not remove a later one of the same key from the c
   await expect(first).rejects.toThrow('lost')
   void keyLookup.find('hash')
   expect(fail).toHaveLength(2)
+})
+
+test('while keys cannot be verified, the verifications leave connections to the readiness probe and the feed', async ({
+  service,
+}) => {
+  const peer = await service.startPeer({ limits: { checkoutTimeoutMs: 10_000 } }) // less than the timeout of locks
+  const { backgroundPool, backgroundStatements } = peer.database
+  const verify = createVerifyKey(
+    backgroundStatements,
+    100,
+    () => new Date(),
+    async () => false,
+  )
+  const caller = { keyId: 1n, clientId: 1n, keyPrefix: 'x', scopes: new Set<string>(), expiresAt: null }
+  async function verifyOften(): Promise<void> {
+    // There are three connections.
+    for (const keyHash of 'abcd') await expect(verify(keyHash, caller)).rejects.toThrow()
+    await backgroundPool.query('SELECT 1')
+  }
+  await whileLocked(service, verifyOften, { table: 'api_key' })
 })

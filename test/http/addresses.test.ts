@@ -34,6 +34,11 @@ test.for([
   expect((await service.send(path, { headers: BROWSER })).status).toBe(200)
 })
 
+test('a path below one that needs a key is 404 without a key', async ({ service }) => {
+  expect((await fetch(`${service.base}/metrics/x`)).status).toBe(404)
+  expect((await fetch(`${service.base}/metrics`)).status).toBe(401)
+})
+
 test('Range and If-Match are ignored where nothing supports them', async ({ service }) => {
   for (const path of ['/livez', '/readyz', '/docs', '/openapi.json', docsScript])
     for (const headers of [{ Range: 'bytes=99999999-' }, { 'If-Match': '"x"' }])
