@@ -6,7 +6,7 @@ import { chromiumPath, launch, whySkipped } from '../browser/browser.ts'
 import { startTcpProxy, type TcpProxy } from '../chaos/tcp-proxy.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { AUDIENCE } from '../support/issuer.ts'
-import { waitUntil } from '../support/timeouts.ts'
+import { waitFor, waitUntil } from '../support/timeouts.ts'
 import { fill } from './fill.ts'
 import { startIssuer } from './issuer.ts'
 import { add, streamsOf } from './live-list.ts'
@@ -54,7 +54,8 @@ describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
     }
     await proxy.down()
     await up()
-    return { up, down, streams: () => streamsOf(peer) }
+    onTestFinished(proxy.restore)
+    return { up, down, streams: () => streamsOf(peer), log: () => JSON.stringify(peer.log.lines) }
   }
 
   async function open(colorScheme: 'light' | 'dark' = 'light') {
@@ -131,9 +132,10 @@ describe.skipIf(!chromiumPath)(`docs/shop in Chromium${whySkipped}`, () => {
     const page = await open()
     await signIn(page, service.key)
     await page.getByText('There are no animals yet.').waitFor()
+    await waitUntil(async () => (await peer.streams()) === 1)
     proxy.hold('responses')
     await save(page, 'Rex', '7')
-    await waitUntil(async () => (await (await service.send('/v1/pets')).text()).includes('Rex'))
+    await waitFor(async () => expect(await (await service.send('/v1/pets')).text(), peer.log()).toContain('Rex'))
     await peer.down()
     proxy.restore()
     await peer.up()
