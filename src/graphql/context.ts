@@ -53,10 +53,7 @@ export interface RequestedOperation {
 }
 
 /** Whether another plugin has replaced the document or the variables of an execution since the operation was selected. */
-export function isReplaced(
-  { document, variableValues }: ExecutionArgs,
-  { operation, params }: PipelineContext,
-): boolean {
+export function isReplaced({ document, variableValues }: ExecutionArgs, { operation, params }: PipelineContext) {
   return variableValues !== params.variables || !document.definitions.includes(operation)
 }
 

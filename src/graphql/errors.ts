@@ -35,9 +35,10 @@ const MAX_LOCATIONS = 10
 
 /** An error with the code, message and status of the REST API. @param code of a rejected request; undefined in an execution */
 export function toGraphQLError(error: ReportedError, code: ErrorCode | undefined, observe: Observe, req: Request) {
-  const { originalError: thrown = error, path } = error
+  const { originalError: thrown = error, path, extensions } = error
   // In an execution, an error of graphql-js is about arguments if it has nodes; if not, about a value of the service.
-  const clientCode = code ?? (thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined)
+  const ofExecution = thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined
+  const clientCode = code ?? (isErrorCode(extensions?.code) ? extensions.code : ofExecution) // a plugin's error has a code
   const isOwn = !clientCode || thrown instanceof ApiError
   const mapped = isOwn ? toApiError(thrown) : new ApiError(clientCode, error.message.slice(0, MAX_MESSAGE_LENGTH))
   recordError(observe, mapped, req)

@@ -23,14 +23,13 @@ export function paramsOf({ method, body, query: urlQuery }: Request): RequestPar
     variables: parseParameter('variables', urlQuery.variables),
     extensions: parseParameter('extensions', urlQuery.extensions),
   })
-  const { documentId, extensions, operationName, query, variables } = Params.parse(method === 'POST' ? body : ofUrl())
-  const persisted = extensions?.persistedQuery as { sha256Hash?: unknown } | null | undefined // or a value without members
+  const params = Params.parse(method === 'POST' ? body : ofUrl())
+  // Or a value without members.
+  const persisted = params.extensions?.persistedQuery as { sha256Hash?: unknown } | null | undefined
   return {
-    query,
-    documentId: documentId ?? persisted?.sha256Hash, // Apollo's and urql's persisted queries
-    variables,
-    operationName: operationName || undefined, // clients that fill in a template send an empty name
-    extensions,
+    ...params,
+    documentId: params.documentId ?? persisted?.sha256Hash, // Apollo's and urql's persisted queries
+    operationName: params.operationName || undefined, // clients that fill in a template send an empty name
   }
 }
 

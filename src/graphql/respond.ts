@@ -1,9 +1,10 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
+import { GraphQLError } from 'graphql'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { sendError } from '../http/error-handler.ts'
 import { sendJson } from '../http/json.ts'
 import type { Observe } from '../telemetry/observation.ts'
-import { GraphQLRequestError, toErrors } from './errors.ts'
+import { GraphQLRequestError, toErrors, toRequestError } from './errors.ts'
 import { sendSingleResult } from './subscription/send-stream.ts'
 import { findTransport, SSE } from './subscription/transports.ts'
 
@@ -49,7 +50,8 @@ export function sendResult(res: Response, json: string, mediaType: string, isPar
 /** Sends what is thrown before the execution: a response without data. */
 export function graphqlErrorHandler(observe: Observe): ErrorRequestHandler {
   return (thrown, req, res: Response<unknown, GraphQLLocals>, next) => {
-    const error = toApiError(thrown)
+    const ofPlugin = thrown instanceof GraphQLError && toRequestError({ errors: [thrown] })
+    const error = toApiError(ofPlugin || thrown)
     const errors = toErrors(error, observe, req)
     if (res.headersSent) return next(thrown)
     const json = JSON.stringify({ errors })
@@ -60,6 +62,6 @@ export function graphqlErrorHandler(observe: Observe): ErrorRequestHandler {
     const status = isGraphQLRequest && UNPROCESSABLE.has(error.code) ? 422 : error.status
     // This does not depend on `Accept`: an error as application/json could be that of another server.
     const type = isGraphQLRequest && GRAPHQL_STATUSES.has(status) ? GRAPHQL_TYPE : JSON_TYPE
-    sendError(res, { status, headers: error.headers }, json, type)
+    sendError(res, status, error.headers, json, type)
   }
 }

@@ -14,7 +14,6 @@ import { useSharedExecution } from './plugins/shared-execution.ts'
 import { type Subscription, useSubscriptions } from './subscription/subscribe.ts'
 import { useTrustedDocuments } from './plugins/trusted-documents.ts'
 
-/** A request that was executed. */
 export type Outcome = Exclude<Awaited<ReturnType<ReturnType<typeof createPipeline>>>, Subscription>
 
 /** @returns a function that executes a request by Yoga's pipeline, not its Fetch layer (decision 7). It throws ApiError */

@@ -7,7 +7,6 @@ import { type Animal, animals, NAME_MAX_LENGTH, type NewPet, type PetStatus } fr
 const { read, write } = animals.scopes
 const NAME_SIZE = `1 to ${NAME_MAX_LENGTH} characters`
 
-/** The types and the root fields of animals. */
 export function addPets(builder: Builder): void {
   const { StatusType, AnimalType, InputType } = addTypes(builder)
   const { EdgeType, ConnectionType } = addConnection(builder, animals, AnimalType, 'petCreated')

@@ -3,8 +3,8 @@ import { ApiError } from '../errors.ts'
 import { callerOf } from '../http/request.ts'
 import { CREATION_ERRORS, handleCreate, handleGet, handleList } from '../rest/handlers.ts'
 import { idempotencyHeader, listParameters } from '../rest/handlers.ts'
-import { ConditionalHeaders, ETAG, header, jsonContent } from '../rest/openapi/components.ts'
-import { creationBody, creationResponses, listResponses } from '../rest/openapi/components.ts'
+import { ConditionalHeaders, ETAG, header } from '../rest/openapi/components.ts'
+import { creationBody, creationResponses, listResponses, readResponses } from '../rest/openapi/components.ts'
 import type { Operation, RestApi } from '../rest/operation.ts'
 import { Int64, PAGE_SIZE } from '../store/contract.ts'
 import { Animal, animals, filterKey, NewPet, PetStatus, toCursor } from './animal.ts'
@@ -62,13 +62,10 @@ const createPet: Operation = {
 
 /** When getPet is removed (specification §4.3). */
 export const SUNSET_AT = new Date('2030-12-05T00:00:00Z')
-/** When version 1.0.0 of the REST API declared getPet deprecated. */
-const DEPRECATED_AT = new Date('2025-12-05T00:00:00Z')
-
 const SUNSET_DATE = SUNSET_AT.toLocaleDateString('en-GB', { dateStyle: 'long', timeZone: 'UTC' })
-/** Values of the headers Deprecation (RFC 9745) and Sunset (RFC 8594). */
-const DEPRECATION = `@${DEPRECATED_AT.getTime() / 1000}`
+/** The values of Sunset (RFC 8594), and of Deprecation (RFC 9745): since version 1.0.0 of the REST API. */
 const SUNSET = SUNSET_AT.toUTCString()
+const DEPRECATION = `@${Date.parse('2025-12-05T00:00:00Z') / 1000}`
 
 /** The list is the replacement that the specification names; only GraphQL returns one animal by its id. */
 const REPLACEMENT =
@@ -109,14 +106,7 @@ const getPet: Operation = {
     summary: 'Get an animal',
     description: `Available until ${SUNSET_DATE}; responds 410 afterwards. ${REPLACEMENT}`,
     deprecated: true,
-    responses: {
-      200: {
-        description: 'The animal.',
-        headers: getHeaders,
-        content: jsonContent(Animal, { rex: { summary: 'An animal', value: REX } }),
-      },
-      304: { description: 'The animal has not changed.', headers: getHeaders },
-    },
+    responses: readResponses('animal', getHeaders, Animal, { rex: { summary: 'An animal', value: REX } }),
   },
 }
 

@@ -21,9 +21,7 @@ export function listParameters(
 ) {
   const filterShape = Object.entries(filters).map(([name, schema]) => [
     name,
-    Parameter.pipe(schema)
-      .optional()
-      .meta({ description: `Filter by ${name}.` }),
+    z.optional(Parameter.pipe(schema)).meta({ description: `Filter by ${name}.` }),
   ])
   const names = Object.keys(filters).map((name) => `\`${name}\``)
   const sameFilter = names.length ? `, valid only with the same ${names.join(', ')} filter` : ''
@@ -112,7 +110,6 @@ export function handleCreate<R extends Resource>(resource: R, path: string): Han
   }
 }
 
-/** Sends one item, by the id in the path. */
 export function handleGet<R extends Resource>(resource: R, parameter: string): HandlerFactory {
   return ({ services }) => {
     const { get } = services.of(resource)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CREATION_ERRORS, handleCreate, handleGet, handleList } from '../../src/rest/handlers.ts'
 import { idempotencyHeader, listParameters } from '../../src/rest/handlers.ts'
 import { ConditionalHeaders, creationBody } from '../../src/rest/openapi/components.ts'
-import { creationResponses, ETAG, jsonContent, listResponses } from '../../src/rest/openapi/components.ts'
+import { creationResponses, ETAG, listResponses, readResponses } from '../../src/rest/openapi/components.ts'
 import type { Operation, RestApi } from '../../src/rest/operation.ts'
 import { Int64, PAGE_SIZE } from '../../src/store/contract.ts'
 import { createCursors } from '../../src/store/cursor.ts'
@@ -66,10 +66,7 @@ const getOrder: Operation = {
     operationId: 'getOrder',
     summary: 'Get an order',
     description: 'One order.',
-    responses: {
-      200: { description: 'The order.', headers: { ETag: ETAG }, content: jsonContent(Order, examples) },
-      304: { description: 'The order has not changed.', headers: { ETag: ETAG } },
-    },
+    responses: readResponses('order', { ETag: ETAG }, Order, examples),
   },
 }
 

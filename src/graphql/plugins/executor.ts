@@ -1,8 +1,8 @@
 import type { ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObjectType } from 'graphql'
-import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema } from 'graphql'
+import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema, OperationDefinitionNode } from 'graphql'
 import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, isListType, locatedError } from 'graphql'
 import { isAbstractType, OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef } from 'graphql'
-import { collectFields, collectSubfields } from 'graphql/execution/collectFields.js'
+import { collectSubfields } from 'graphql/execution/collectFields.js'
 import { fragmentsOf } from '../analysis.ts'
 import { isReplaced, type RequestedOperation, type Plugin } from '../context.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
@@ -18,9 +18,7 @@ Object.setPrototypeOf(ResultObject.prototype, null) // Object.create(null) makes
 /** A field of a selection set, for all objects that it is selected on. */
 interface SelectedField {
   name: string
-  /** The selections that share its response name, perhaps with different subfields. */
-  nodes: readonly FieldNode[]
-  /** The first of them, which has the arguments of all. */
+  /** The first of the selections that share its response name (`info.fieldNodes`), which has the arguments of all. */
   node: FieldNode
   definition: GraphQLField<unknown, unknown>
   info: GraphQLResolveInfo
@@ -56,31 +54,28 @@ export function useExecutor(schema: GraphQLSchema): Plugin {
  * looked up once for all items of a list. Resolvers must return neither errors nor lists of promises.
  */
 export class Execution {
-  readonly #schema: GraphQLSchema
-  readonly #request: RequestedOperation
+  readonly #operation: OperationDefinitionNode
   readonly #context: GraphQLContext
-  readonly #fragments
+  readonly #commonInfo
   readonly #errors: GraphQLError[] = []
   readonly #pending: Promise<void>[] = []
 
-  constructor(schema: GraphQLSchema, request: RequestedOperation, context: GraphQLContext) {
-    this.#schema = schema
-    this.#request = request
+  constructor(schema: GraphQLSchema, { document, operation, variables }: RequestedOperation, context: GraphQLContext) {
+    this.#operation = operation
     this.#context = context
-    this.#fragments = fragmentsOf(request.document)
+    this.#commonInfo = { schema, fragments: fragmentsOf(document), variableValues: variables }
   }
 
   async run(): Promise<ExecutionResult> {
-    const { operation, selectionSet } = this.#request.operation
-    const type = this.#schema.getRootType(operation) as GraphQLObjectType // checked when the operation was selected
+    const [operation, { schema }] = [this.#operation, this.#commonInfo]
+    const type = schema.getRootType(operation.operation) as GraphQLObjectType // checked when it was selected
     const data = new ResultObject()
     const result: ExecutionResult = { data }
     const root: Slot = { values: result as ResultObject, key: 'data', type } // to replace `data` by null
     try {
-      const selected = collectFields(this.#schema, this.#fragments, this.#request.variables, type, selectionSet)
-      for (const field of this.#toFields(type, selected)) {
+      for (const field of this.#toFields(type, [operation])) {
         this.#resolve(field, undefined, data, root)
-        if (operation === OperationTypeNode.MUTATION) await this.#settle()
+        if (operation.operation === OperationTypeNode.MUTATION) await this.#settle()
         if (result.data !== data) break // a failed mutation has set `data` to null
       }
     } catch (error) {
@@ -95,8 +90,10 @@ export class Execution {
     for (let next = this.#pending.pop(); next; next = this.#pending.pop()) await next
   }
 
-  #toFields(parentType: GraphQLObjectType, selected: Map<string, readonly FieldNode[]>): SelectedField[] {
-    const shared = { schema: this.#schema, fragments: this.#fragments, variableValues: this.#request.variables }
+  #toFields(parentType: GraphQLObjectType, parents: readonly Pick<FieldNode, 'selectionSet'>[]): SelectedField[] {
+    const { schema, fragments, variableValues } = this.#commonInfo
+    const nodes = parents as readonly FieldNode[] // only their selection sets are read
+    const selected = collectSubfields(schema, fragments, variableValues, parentType, nodes)
     const fields = parentType.getFields()
     return [...selected].flatMap(([name, nodes]) => {
       const [node] = nodes
@@ -104,24 +101,24 @@ export class Execution {
       const fieldName = node.name.value
       const definition = fields[fieldName] ?? META_FIELDS.find((meta) => meta.name === fieldName)
       if (!definition) throw new Error(`${parentType.name}.${fieldName} is not in the schema.`)
-      const info = { fieldName, fieldNodes: nodes, parentType, returnType: definition.type, ...shared }
-      return { name, nodes, node, definition, info: info as unknown as GraphQLResolveInfo } // lacks what no resolver reads
+      const info = { fieldName, fieldNodes: nodes, parentType, returnType: definition.type, ...this.#commonInfo }
+      return { name, node, definition, info: info as unknown as GraphQLResolveInfo } // lacks what no resolver reads
     })
   }
 
   #resolve(field: SelectedField, source: unknown, values: ResultObject, parent: Slot): void {
-    const { definition, info, name, node, nodes } = field
+    const { definition, info, name, node } = field
     const slot: Slot = { values, key: name, type: definition.type, parent }
     try {
-      const args = definition.args.length > 0 ? getArgumentValues(definition, node, this.#request.variables) : {}
+      const args = definition.args.length > 0 ? getArgumentValues(definition, node, info.variableValues) : {}
       const value = (definition.resolve ?? defaultFieldResolver)(source, args, this.#context, info)
       // A promise may be of any class: Prisma's are no instances of Promise.
       if (typeof value !== 'object' || value === null || !('then' in value)) return this.#complete(value, field, slot)
       values[name] = undefined // keeps the order of the document
       const complete = (resolved: unknown) => this.#complete(resolved, field, slot)
-      this.#pending.push(Promise.resolve(value).then(complete, (error: unknown) => this.#fail(error, slot, nodes)))
+      this.#pending.push(Promise.resolve(value).then(complete, (error: unknown) => this.#fail(error, slot, field)))
     } catch (error) {
-      this.#fail(error, slot, nodes)
+      this.#fail(error, slot, field)
     }
   }
 
@@ -136,7 +133,7 @@ export class Execution {
       else if (isListType(type)) this.#completeList(value as unknown[], type.ofType, field, slot)
       else this.#completeObject(value, type as GraphQLObjectType, field, slot) // there are no other types
     } catch (error) {
-      this.#fail(error, slot, field.nodes)
+      this.#fail(error, slot, field)
     }
   }
 
@@ -151,23 +148,19 @@ export class Execution {
 
   #completeObject(source: unknown, type: GraphQLObjectType, field: SelectedField, slot: Slot): void {
     const object = (slot.values[slot.key] = new ResultObject())
-    const { variables } = this.#request
-    field.subfields ??= this.#toFields(
-      type,
-      collectSubfields(this.#schema, this.#fragments, variables, type, field.nodes),
-    )
+    field.subfields ??= this.#toFields(type, field.info.fieldNodes)
     for (const subfield of field.subfields) this.#resolve(subfield, source, object, slot)
   }
 
   /** Reports an error, unless it is inside a value that is null already, and sets the nearest nullable value to null. */
-  #fail(error: unknown, slot: Slot, nodes?: readonly FieldNode[]): void {
+  #fail(error: unknown, slot: Slot, field?: SelectedField): void {
     const path: (string | number)[] = []
     let isInNull = false
     for (let at = slot; at.parent; at = at.parent) {
       isInNull ||= at.parent.values[at.parent.key] !== at.values
       path.unshift(at.key)
     }
-    if (!isInNull) this.#errors.push(locatedError(error, nodes, nodes && path))
+    if (!isInNull) this.#errors.push(locatedError(error, field?.info.fieldNodes, field && path))
     let nulled = slot
     nulled.values[nulled.key] = null
     while (nulled.parent && nulled.type !== getNullableType(nulled.type)) {

@@ -1,5 +1,4 @@
-import type { DocumentNode, OperationDefinitionNode } from 'graphql'
-import { getOperationAST, GraphQLError, OperationTypeNode } from 'graphql'
+import { type DocumentNode, getOperationAST, GraphQLError, OperationTypeNode } from 'graphql'
 import { requireScope } from '../../auth/authenticate.ts'
 import { ApiError } from '../../errors.ts'
 import { toLoggedName } from '../../telemetry/logger.ts'
@@ -13,11 +12,14 @@ export function useOperation(analyze: Analyze): Plugin {
     const { params, req } = context
     const operation = getOperationAST(document, params.operationName)
     if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
-    const name = operation.name && toLoggedName(operation.name.value)
-    req.operation = { type: operation.operation, name } // a stream changes it
-    requireMethod(req.method, operation)
+    const { operation: type, name } = operation
+    req.operation = { type, name: name && toLoggedName(name.value) } // a stream changes it
+    if (req.method !== 'POST' && type !== OperationTypeNode.QUERY) {
+      const message = `${type === OperationTypeNode.MUTATION ? 'Mutations' : 'Subscriptions'} must use POST.`
+      throw new ApiError('METHOD_NOT_ALLOWED', message, { headers: { Allow: 'POST' } })
+    }
     requireScope(req, ...analyze(document).scopesOf(operation))
-    if (operation.operation === OperationTypeNode.SUBSCRIPTION) requireTransport(req)
+    if (type === OperationTypeNode.SUBSCRIPTION) requireTransport(req)
     context.operation = operation
   }
 
@@ -29,10 +31,4 @@ export function useOperation(analyze: Analyze): Plugin {
       if (!document.definitions.includes(context.operation)) select(document, context) // another plugin has replaced it
     },
   }
-}
-
-function requireMethod(method: string, { operation }: OperationDefinitionNode): void {
-  if (method === 'POST' || operation === OperationTypeNode.QUERY) return
-  const message = `${operation === OperationTypeNode.MUTATION ? 'Mutations' : 'Subscriptions'} must use POST.`
-  throw new ApiError('METHOD_NOT_ALLOWED', message, { headers: { Allow: 'POST' } })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isInt64, PAGE_SIZE, PageSize, parseInt64 } from '../../store/contract.ts'
-import { ApiError, invalidArgumentError } from '../../errors.ts'
+import { invalidArgumentError } from '../../errors.ts'
 import { createCursors } from '../../store/cursor.ts'
 import type { PageRequest } from '../../store/lists.ts'
 import { IDEMPOTENCY_HOURS, IDEMPOTENCY_KEY_MAX_LENGTH } from '../../store/idempotency.ts'
@@ -91,10 +91,8 @@ export function createListArguments<R extends Resource>(resource: R) {
     /** @throws ApiError INVALID_ARGUMENT */
     toPageRequest(args: object): PageRequest<R> {
       const { first, last, after, before, filter } = parseArgs(args)
-      if (first && last) {
-        const fields = [{ path: ['last'], message: 'must not be sent together with first' }]
-        throw new ApiError('INVALID_ARGUMENT', 'Provide either first or last, not both.', { fields })
-      }
+      if (first && last)
+        throw invalidArgumentError([{ path: ['last'], message: 'must not be sent together with first' }])
       return {
         ...filter,
         limit: pageSizeOf({ first, last }),

@@ -20,7 +20,6 @@ export interface Connection<Node> {
   liveCursor(): Promise<string>
 }
 
-/** Relay's PageInfo, for every connection. */
 export function addPageInfo(builder: Builder): void {
   builder.objectType('PageInfo', {
     description: 'Relay PageInfo.',
@@ -52,10 +51,7 @@ export function addConnection<R extends Resource>(
   const EdgeType = builder.objectRef<Edge<Item<R>>>(`${node.name}Edge`).implement({
     description: `${article} ${noun} and its cursor.`,
     fields: (t) => ({
-      cursor: t.string({
-        description: 'Opaque; valid only with the same filter.',
-        resolve: ({ cursor }) => cursor(),
-      }),
+      cursor: t.string({ description: 'Opaque; valid only with the same filter.', resolve: ({ cursor }) => cursor() }),
       node: t.expose('node', { type: node, description: `The ${noun}.` }),
     }),
   })

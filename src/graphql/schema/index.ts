@@ -45,7 +45,6 @@ function requireSharedEvents(schema: GraphQLSchema): void {
   }
 }
 
-/** Appends each constant cost to the description of its field. */
 function describeCosts(schema: GraphQLSchema): void {
   for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
     for (const field of Object.values(type.getFields())) {

@@ -1,7 +1,10 @@
-import { executeSync, type ExecutionResult, type GraphQLSchema, parse, print, visit } from 'graphql'
+import type { Request } from 'express'
+import { executeSync, type GraphQLSchema, parse, print, visit } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import type { Item, Resource } from '../../store/resource.ts'
+import type { Observe } from '../../telemetry/observation.ts'
 import type { RequestedOperation } from '../context.ts'
+import { toGraphQLError } from '../errors.ts'
 import type { Edge } from '../schema/connection.ts'
 import type { Transport } from './transports.ts'
 
@@ -31,25 +34,20 @@ export function copyOf(text: string): string {
 }
 
 /** @returns a function that formats events. It executes an event once for all streams with the same text, options and transport */
-export function createFormat(schema: GraphQLSchema) {
+export function createFormat(schema: GraphQLSchema, observe: Observe) {
   const events = new LRUCache<string, { node: Item<Resource>; text: string }>({
     max: EVENT_CACHE_SIZE,
     maxSize: EVENT_CACHE_MAX_CHARS,
     sizeCalculation: ({ text }, key) => key.length + text.length,
   })
 
-  return (
-    selection: Selection,
-    transport: Transport,
-    edge: Edge<Item<Resource>>,
-    formatEvent: (result: ExecutionResult) => string,
-  ): string => {
+  return (selection: Selection, transport: Transport, edge: Edge<Item<Resource>>, req: Request): string => {
     const { text: document, options, operationName, variables } = selection
     const cursor = edge.cursor()
     const key = transport.contentType + cursor + options + document
     const event = events.get(key)
     if (event?.node === edge.node) return event.text // after a restore, another item may have the same id
-    const result = executeSync({
+    const { data, errors } = executeSync({
       schema,
       // Parsed for each event: streams keep no syntax tree, which takes up to 100 times the size of its text.
       document: parse(document, { noLocation: true }),
@@ -57,7 +55,8 @@ export function createFormat(schema: GraphQLSchema) {
       variableValues: variables,
       rootValue: edge,
     })
-    const text = transport.result(formatEvent(result), cursor)
+    const formatted = errors?.map((error) => toGraphQLError(error, undefined, observe, req))
+    const text = transport.result(JSON.stringify({ errors: formatted, data }), cursor)
     events.set(key, { node: edge.node, text })
     return text
   }

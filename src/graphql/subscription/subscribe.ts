@@ -1,11 +1,11 @@
 import type { Request, Response } from 'express'
-import { createSourceEventStream, type ExecutionResult, type GraphQLSchema } from 'graphql'
+import { createSourceEventStream, type ExecutionResult, GraphQLError, type GraphQLSchema } from 'graphql'
 import type { Resource } from '../../store/resource.ts'
 import { keyHashOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { callerOf } from '../../http/request.ts'
 import type { RequestedOperation, GraphQLDependencies, Plugin } from '../context.ts'
-import { GraphQLRequestError, toGraphQLError } from '../errors.ts'
+import { GraphQLRequestError } from '../errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 import type { CreatedEdges } from '../schema/resolvers.ts'
 import { createFormat, type Selection, toSelection } from './events.ts'
@@ -16,7 +16,6 @@ export const PART_BYTES = 16 * 1024
 
 type Dependencies = Pick<GraphQLDependencies, 'services' | 'streams' | 'observe' | 'plugins'>
 
-/** A subscription that has begun. */
 export type Subscription = Awaited<ReturnType<ReturnType<typeof createSubscribe>>>
 
 /**
@@ -39,21 +38,18 @@ export function useSubscriptions(schema: GraphQLSchema, dependencies: Dependenci
 
 /** @returns a function that begins a valid subscription. It throws ApiError (GraphQLRequestError for arguments) */
 export function createSubscribe(schema: GraphQLSchema, { services, streams, observe, plugins = [] }: Dependencies) {
-  const format = createFormat(schema)
+  const format = createFormat(schema, observe)
 
   /**
    * @returns a function that waits for the next events, and returns a part. Events that do not fit into the part are
    *   dropped, and read again when the client has taken the part
    */
   function createNextPart(edges: CreatedEdges<Resource>, selection: Selection, transport: Transport, req: Request) {
-    const formatEvent = ({ data, errors }: ExecutionResult): string => {
-      return JSON.stringify({ errors: errors?.map((error) => toGraphQLError(error, undefined, observe, req)), data })
-    }
     return async () => {
       const texts: string[] = []
       let size = 0
       for (const edge of await edges.next()) {
-        const text = format(selection, transport, edge, formatEvent)
+        const text = format(selection, transport, edge, req)
         size += Buffer.byteLength(text)
         if (size > PART_BYTES && texts.length > 0) break
         texts.push(text)
@@ -86,7 +82,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
 /** Why a subscription could not begin: its arguments, or another cause, such as `Last-Event-ID`. */
 function causeOf({ errors = [] }: ExecutionResult): Error {
   const cause = errors[0]?.originalError
-  const error = cause && toApiError(cause)
+  const error = cause && !(cause instanceof GraphQLError) && toApiError(cause)
   if (error && (error.code !== 'INVALID_ARGUMENT' || error.fields?.[0]?.path[0] === 'Last-Event-ID')) return error
   return new GraphQLRequestError('INVALID_ARGUMENT', ...errors)
 }

@@ -35,12 +35,8 @@ function part(json: string): string {
   return `\r\nContent-Type: application/json\r\n\r\n${json}\r\n--graphql`
 }
 
-/** The transports by media type, in the order of the service's preference. */
-const TRANSPORTS: Record<string, Transport> = {
-  [SSE.contentType]: SSE,
-  'multipart/mixed; subscriptionSpec=1.0; boundary=graphql': MULTIPART, // Apollo Client sends both parameters
-  'multipart/mixed; subscriptionSpec=1.0': MULTIPART,
-}
+/** The transports by media type, in the order of the service's preference. `Accept` may lack some of the parameters. */
+const TRANSPORTS: Record<string, Transport> = { [SSE.contentType]: SSE, [MULTIPART.contentType]: MULTIPART }
 
 /** A wildcard in `Accept` does not suffice: clients that send it rarely expect a response without end. */
 export function findTransport(req: Request): Transport | undefined {

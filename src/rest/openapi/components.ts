@@ -33,26 +33,19 @@ const ETAG_EXAMPLE = '"PZ2xM0kWq8Yt1nQd7vRb4c"'
 export const ETAG = header('Changes when the body does; for `If-None-Match`.', ETAG_EXAMPLE, '^"[A-Za-z0-9_-]+"$')
 
 export const ConditionalHeaders = z.object({
-  'If-None-Match': z
-    .string()
-    .optional()
-    .meta({
-      maxLength: 1024,
-      pattern: '^.+$',
-      description: "The `ETag` of the client's copy: 304 without a body while it has not changed (RFC 9110 §13.1.2).",
-      examples: [ETAG_EXAMPLE],
-    }),
+  'If-None-Match': z.optional(z.string()).meta({
+    maxLength: 1024,
+    pattern: '^.+$',
+    description: "The `ETag` of the client's copy: 304 without a body while it has not changed (RFC 9110 §13.1.2).",
+    examples: [ETAG_EXAMPLE],
+  }),
 })
 
 /** @param schema has an `id` in its metadata */
 export function jsonContent(schema: z.ZodType, examples: Json): Json {
-  return { 'application/json': { schema: { $ref: `#/components/schemas/${nameOf(schema)}` }, examples } }
-}
-
-function nameOf(schema: z.ZodType): string {
   const name = schema.meta()?.id
   if (!name) throw new Error('A schema to which the document refers has an id')
-  return name
+  return { 'application/json': { schema: { $ref: `#/components/schemas/${name}` }, examples } }
 }
 
 /** A response header. Every success that documents it has it, so it is `required`. */
@@ -60,14 +53,18 @@ export function header(description: string, example: string, pattern = '^.+$') {
   return { description, required: true, schema: { type: 'string', pattern, maxLength: 2048 }, example }
 }
 
+/** The responses of a read. @param noun what is read */
+export function readResponses(noun: string, headers: Json, schema: z.ZodType, examples: Json): Json {
+  return {
+    200: { description: `The ${noun}.`, headers, content: jsonContent(schema, examples) },
+    304: { description: `The ${noun} has not changed.`, headers },
+  }
+}
+
 /** The responses of a list. @param example a URL, relative to that of the request */
 export function listResponses(schema: z.ZodType, example: string, examples: Json): Json {
   const link = header('`next` and `first` (RFC 8288), relative to the URL of the request.', `<${example}>; rel="next"`)
-  const headers = { ETag: ETAG, Link: link }
-  return {
-    200: { description: 'The page.', headers, content: jsonContent(schema, examples) },
-    304: { description: 'The page has not changed.', headers },
-  }
+  return readResponses('page', { ETag: ETAG, Link: link }, schema, examples)
 }
 
 export function creationBody({ input, noun }: Resource, examples: Json): Json {
@@ -77,16 +74,13 @@ export function creationBody({ input, noun }: Resource, examples: Json): Json {
 
 /** The responses of a creation. @param path below `/v1` */
 export function creationResponses({ item, noun }: Resource, path: string, examples: Json): Json {
+  const location = `The new ${noun}, relative to the URL of the request.`
   const replayed = header(`An earlier request with the same key added the ${noun}.`, 'true', '^true$')
   return {
     201: {
       description: `The ${noun} was added, by this request or by an earlier one with the same key.`,
       headers: {
-        Location: header(
-          `The new ${noun}, relative to the URL of the request.`,
-          `/v1/${path}/42`,
-          `^(/v1/)?${path}/\\d+$`,
-        ),
+        Location: header(location, `/v1/${path}/42`, `^(/v1/)?${path}/\\d+$`),
         'Idempotent-Replayed': { ...replayed, required: false },
       },
       content: jsonContent(item, examples),

@@ -26,7 +26,7 @@ export function openapi(apis: RestApi[], { PRODUCTION_URL, STAGING_URL, OIDC_ISS
       contact: { name: TITLE, url: WEBSITE },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
-    servers: servers.map((server) => ({ ...server, 'x-internal': false })),
+    servers,
     security: [{ apiKey: [] }],
     tags: apis.map(({ tag }) => tag),
     paths: toPaths(apis.flatMap(({ operations }) => operations)),
