@@ -1,12 +1,5 @@
 import { z } from 'zod'
-import {
-  databaseFailure,
-  isCanceled,
-  isIdTaken,
-  isLockTimeout,
-  isSchemaOutdated,
-  permissionDenied,
-} from './database/failures.ts'
+import { databaseFailure, hasCode, isIdTaken, isSchemaOutdated, permissionDenied } from './database/failures.ts'
 
 /** Every error code (specification §7): Google's (AIP-193) where one fits. The description is the default message. */
 export const ERRORS = {
@@ -98,8 +91,8 @@ const NO_ANSWER = 'The database did not answer in time'
 
 /** Why a database that is available has not executed a statement; undefined for all other errors. */
 function refusalOf(error: unknown): string | undefined {
-  if (isCanceled(error)) return NO_ANSWER
-  if (isLockTimeout(error)) return 'A lock in the database was not released in time'
+  if (hasCode(error, '57014')) return NO_ANSWER // statement_timeout, or an administrator cancelled it
+  if (hasCode(error, '55P03')) return 'A lock in the database was not released in time' // lock_timeout
   if (isSchemaOutdated(error)) return 'The database schema is out of date'
   if (permissionDenied(error)) return 'The service lacks a right in the database'
   if (isIdTaken(error)) return 'The next id is in use already'

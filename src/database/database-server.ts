@@ -1,13 +1,13 @@
 import pg from 'pg'
 import type { Config } from '../config.ts'
 import { OperatorError } from '../operator-error.ts'
-import { type EmbeddedPostgres, useEmbeddedPostgres } from './embedded.ts'
+import { useEmbeddedPostgres } from './embedded.ts'
 import { reasonOf } from './failures.ts'
 
-export type DatabaseServer = EmbeddedPostgres & { embedded: boolean }
+export type DatabaseServer = Awaited<ReturnType<typeof resolveDatabaseServer>>
 
 /** The server at `DATABASE_URL`, or the embedded one, which is started if necessary. @param onStop see useEmbeddedPostgres */
-export async function resolveDatabaseServer(config: Config, onStop?: () => void): Promise<DatabaseServer> {
+export async function resolveDatabaseServer(config: Config, onStop?: () => void) {
   const { DATABASE_URL: url, DATABASE_REPLICA_URLS: replicaUrls = [], DATA_DIR } = config
   for (const replicaUrl of replicaUrls) requireUsable('DATABASE_REPLICA_URLS', replicaUrl)
   if (!url) return { ...(await useEmbeddedPostgres(DATA_DIR, [], onStop)), embedded: true }

@@ -7,12 +7,6 @@ import pg from 'pg'
 import { OperatorError } from '../operator-error.ts'
 import { explainFailure, findBinaries, freePort, runAsOwner } from './postgres-programs.ts'
 
-export interface EmbeddedPostgres {
-  url: string
-  /** Releases the server; it stops when no process uses it any more. */
-  release(): Promise<void>
-}
-
 /** A process holds this advisory lock, shared, while it uses the server. */
 const IN_USE_LOCK = 7_301_986
 
@@ -23,17 +17,17 @@ const START_TIMEOUT_MS = 20_000
  * running, and shares it when another process started it.
  * @param settings PostgreSQL settings for the start, as `name=value`
  * @param onStop called when the server stops although it is in use. Nothing starts it again
+ * @returns its URL, and a function that releases the server, which stops when no process uses it any more
  */
-export async function useEmbeddedPostgres(
-  dataDir: string,
-  settings: string[] = [],
-  onStop: () => void = () => {},
-): Promise<EmbeddedPostgres> {
+export async function useEmbeddedPostgres(dataDir: string, settings: string[] = [], onStop: () => void = () => {}) {
   const cluster = join(resolve(dataDir), 'postgres')
+  if (/["$`]/.test(cluster)) throw unusableError(cluster, 'a shell reads ", $ and ` in its path') // the one of pg_ctl
   const bin = findBinaries()
   await removeUnfinished(cluster)
   if (!existsSync(cluster)) await initialise(cluster)
-  await requireOwner(cluster)
+  // PostgreSQL runs only as the owner of its folder. Root can run it as any user.
+  const [{ uid }, own] = [await stat(cluster), process.getuid?.() ?? 0]
+  if (own !== 0 && own !== uid) throw unusableError(cluster, `it belongs to another user (uid ${uid})`)
   const deadlineMs = performance.now() + START_TIMEOUT_MS
   for (;;) {
     const url = await runningUrl(cluster)
@@ -48,13 +42,6 @@ export async function useEmbeddedPostgres(
     }
     if (failure) await sleep(100)
   }
-}
-
-/** PostgreSQL runs only as the owner of its folder. Root can run it as any user. */
-async function requireOwner(cluster: string): Promise<void> {
-  const [{ uid }, own] = [await stat(cluster), process.getuid?.()]
-  if (own !== undefined && own !== 0 && own !== uid)
-    throw unusableError(cluster, `it belongs to another user (uid ${uid})`)
 }
 
 function unusableError(cluster: string, why: string): OperatorError {

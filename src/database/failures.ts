@@ -6,28 +6,6 @@
  */
 type DatabaseFailure = 'not-executed' | 'connection-lost'
 
-/** No connection could be obtained, so the statement was certainly not sent. */
-export class ConnectionUnavailableError extends Error {
-  /** Prisma's adapter passes on the code of an error, not its class. */
-  readonly code = 'NOT_CONNECTED'
-
-  constructor(cause: Error) {
-    super(reasonOf(cause), { cause }) // Prisma's adapter passes on the message, too
-  }
-}
-
-/**
- * PostgreSQL reported success, but an operator cancelled its wait for the synchronous standby: the transaction is
- * committed on this server and is lost if the standby takes over.
- */
-export class UnreplicatedError extends Error {
-  readonly code = '40003' // statement_completion_unknown
-
-  constructor() {
-    super('The commit may not have been replicated.')
-  }
-}
-
 /** The message of an error. An AggregateError, such as for a host with several addresses, has messages in its `errors`. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
@@ -37,17 +15,18 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Codes of ConnectionUnavailableError, Prisma and Node, and SQLSTATE: lock_not_available, read_only_sql_transaction,
- * transaction_timeout, serialization_failure, deadlock_detected, invalid_password, invalid_authorization_specification,
+ * Codes of `Pool`, Prisma and Node, and SQLSTATE: lock_not_available, read_only_sql_transaction,
+ * idle_in_transaction_session_timeout, transaction_timeout, serialization_failure, deadlock_detected, invalid_password, invalid_authorization_specification,
  * invalid_catalog_name, sequence_generator_limit_exceeded.
  */
-const NOT_EXECUTED_CODES = toSet(`NOT_CONNECTED P2034
+const NOT_EXECUTED_CODES = `NOT_CONNECTED P2034
   ECONNREFUSED ENOTFOUND EPIPE EAI_AGAIN
-  55P03 25006 25P04 40001 40P01 28P01 28000 3D000 2200H`)
+  55P03 25006 25P03 25P04 40001 40P01 28P01 28000 3D000 2200H`.split(/\s+/)
 
 /** Prisma and Node, then SQLSTATE: the connection_exception class and statement_completion_unknown. */
-const CONNECTION_LOST_CODES = toSet(`P1008 P1017 ConnectionClosed SocketTimeout
-  ECONNRESET ETIMEDOUT EHOSTUNREACH ENETUNREACH 08000 08003 08006 08007 40003`)
+const CONNECTION_LOST_CODES = `P1008 P1017 ConnectionClosed SocketTimeout
+  ECONNRESET ECONNABORTED ETIMEDOUT EHOSTDOWN EHOSTUNREACH ENETDOWN ENETUNREACH
+  08000 08003 08006 08007 40003`.split(/\s+/)
 
 const CODE_PATTERNS: [RegExp, DatabaseFailure][] = [
   // Classes of SQLSTATE: insufficient resources, operator intervention (timeouts, shutdown), system error.
@@ -71,16 +50,12 @@ const MESSAGE_PATTERNS: [RegExp, DatabaseFailure][] = [
   [/^(query_wait_timeout|server login has been failing|pgbouncer cannot connect|no more connections)/, 'not-executed'],
 ]
 
-function toSet(words: string): Set<string> {
-  return new Set(words.split(/\s+/))
-}
-
 /** Classifies an error of Prisma, its pg adapter or pg by its codes and those of its causes, the innermost first. */
 export function databaseFailure(error: unknown): DatabaseFailure | undefined {
   for (const { code, message, isPanic } of flattenCauses(error)) {
     if (isPanic) return 'connection-lost'
-    if (code && NOT_EXECUTED_CODES.has(code)) return 'not-executed'
-    if (code && CONNECTION_LOST_CODES.has(code)) return 'connection-lost'
+    if (code && NOT_EXECUTED_CODES.includes(code)) return 'not-executed'
+    if (code && CONNECTION_LOST_CODES.includes(code)) return 'connection-lost'
     const match =
       MESSAGE_PATTERNS.find(([pattern]) => pattern.test(message)) ??
       CODE_PATTERNS.find(([pattern]) => pattern.test(code ?? ''))
@@ -89,21 +64,13 @@ export function databaseFailure(error: unknown): DatabaseFailure | undefined {
   return undefined
 }
 
-/** Whether PostgreSQL rolled a transaction back because of others: executed again, it probably succeeds. */
-export const isSerializationFailure = (error: unknown) => hasCode(error, ['40001', '40P01'])
-
-/** Whether a statement waited for a lock longer than `lock_timeout`: the database is available. */
-export const isLockTimeout = (error: unknown) => hasCode(error, ['55P03'])
-
-/** Whether a statement took longer than `statement_timeout`, or an administrator cancelled it. */
-export const isCanceled = (error: unknown) => hasCode(error, ['57014'])
-
-/** Whether a table or a column is missing (Prisma's codes, then SQLSTATE), because migrations are pending. */
-export const isSchemaOutdated = (error: unknown) => hasCode(error, ['P2021', 'P2022', '42P01', '42703'])
-
-function hasCode(error: unknown, codes: string[]): boolean {
+/** Whether an error, or one of its causes, has one of these codes. */
+export function hasCode(error: unknown, ...codes: string[]): boolean {
   return flattenCauses(error).some(({ code = '' }) => codes.includes(code))
 }
+
+/** Whether a table or a column is missing (Prisma's codes, then SQLSTATE), because migrations are pending. */
+export const isSchemaOutdated = (error: unknown) => hasCode(error, 'P2021', 'P2022', '42P01', '42703')
 
 /**
  * Whether a sequence gave an id that a row already has, for example because the sequence was not moved after an import.
@@ -125,7 +92,7 @@ function flattenCauses(error: unknown, depth = 0): { code: string | undefined; m
   const e = error as Record<string, unknown> // every member is checked before use
   const meta: Record<string, unknown> = typeof e.meta === 'object' ? { ...e.meta } : {}
   const wrapped = [meta.driverAdapterError, e.cause, ...(Array.isArray(e.errors) ? e.errors : [])]
-  const inner = error instanceof ConnectionUnavailableError ? [] : wrapped // not sent, whatever the code of the cause says
+  const inner = e.code === 'NOT_CONNECTED' ? [] : wrapped // not sent, whatever the code of the cause says
   const codes = [e.originalCode, e.code, e.kind].filter((code) => typeof code === 'string')
   const message = typeof e.message === 'string' ? e.message : ''
   // After a PANIC the server restarts, and may find the commit in the WAL. The severity is translated, the file's name is not.

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { PROJECT } from '../project.ts'
 import { isSchemaOutdated } from './failures.ts'
-import { KEEP_ALIVE_MS } from './pool.ts'
+import { KEEP_ALIVE } from './pool.ts'
 
 const PRISMA_DIR = fileURLToPath(new URL('prisma/', PROJECT))
 
@@ -110,12 +110,7 @@ export async function withMigrationLock<T>(
   work: (client: pg.Client) => Promise<T>,
   { onWait, signal }: LockOptions = {},
 ): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: 5_000,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-  })
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, ...KEEP_ALIVE })
   client.on('error', () => {}) // losing the connection fails the work and releases the lock
   await client.connect()
   try {

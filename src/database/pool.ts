@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import pg from 'pg'
 import type { DatabaseTimeouts } from '../limits.ts'
 import { NAMESPACE, SERVICE_NAME } from '../project.ts'
-import { ConnectionUnavailableError, UnreplicatedError } from './failures.ts'
+import { reasonOf } from './failures.ts'
 
 export interface PoolOptions {
   url: string
@@ -11,10 +11,10 @@ export interface PoolOptions {
 }
 
 /**
- * After this idle time, in milliseconds, TCP probes a connection once a second, at most ten times. The system's default is
- * two hours, in which a host that disappeared looks alive.
+ * After ten idle seconds, TCP probes a connection once a second, at most ten times. The system's default is two hours, in
+ * which a host that disappeared looks alive.
  */
-export const KEEP_ALIVE_MS = 10_000
+export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 }
 
 /** PostgreSQL's function that warns, in a translated text, when a wait for a synchronous standby is cancelled. */
 const SYNC_WAIT = 'SyncRepWaitForLSN'
@@ -32,9 +32,7 @@ declare module 'pg' {
   }
 }
 
-/**
- * pg's pool that also measures the wait for a connection and reports a failed checkout as ConnectionUnavailableError.
- */
+/** pg's pool that also measures the wait for a connection, and reports a failed checkout by the code NOT_CONNECTED. */
 export class Pool extends pg.Pool {
   /** When each of the requests that wait for a connection began to wait, oldest first. */
   readonly #waiters = new Set<{ sinceMs: number }>()
@@ -59,14 +57,17 @@ export class Pool extends pg.Pool {
 
   /**
    * Runs `work` on a connection. If `work` fails, the connection is closed, because its state is unknown.
-   * @throws UnreplicatedError after a commit that may be lost in a failover
+   * @throws statement_completion_unknown (40003) after a commit that may be lost in a failover
    */
   async withConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.connect()
+    this.#unreplicated.delete(client) // of an earlier user, such as Prisma, which does not look at it
     let succeeded = false
     try {
       const result = await work(client)
-      if (this.#unreplicated.has(client)) throw new UnreplicatedError()
+      if (this.#unreplicated.has(client)) {
+        throw Object.assign(new Error('The commit may not have been replicated.'), { code: '40003' })
+      }
       succeeded = true
       return result
     } finally {
@@ -96,7 +97,9 @@ export class Pool extends pg.Pool {
     this.#waiters.add(waiter)
     return super.connect((error, client, done) => {
       this.#waiters.delete(waiter)
-      callback(error && new ConnectionUnavailableError(error), client, done)
+      // No statement was sent. Prisma's adapter passes on the message and the code of an error, not its class.
+      const lost = error && Object.assign(new Error(reasonOf(error), { cause: error }), { code: 'NOT_CONNECTED' })
+      callback(lost, client, done)
     })
   }
 }
@@ -114,8 +117,7 @@ export function createPool({ url, size, timeouts }: PoolOptions): Pool {
     lock_timeout: timeouts.lockTimeoutMs,
     statement_timeout: timeouts.statementTimeoutMs,
     query_timeout: timeouts.queryTimeoutMs,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    ...KEEP_ALIVE,
     application_name: SERVICE_NAME,
     onConnect: async (client) => void (await client.query(settings)),
   })

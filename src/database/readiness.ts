@@ -40,14 +40,11 @@ type SettingsRow = DatabaseState & { readOnly: boolean; missingRights: string[];
 /** Reads the state, or rejects if the database is not available. @param tables the names of the resources' tables */
 export async function readDatabaseState(database: Queryable, tables: string[]): Promise<DatabaseState> {
   const { rows } = await database.query(READ_SETTINGS, [tables])
-  const [{ readOnly, missingRights, missingTables, ...settings }] = rows as [SettingsRow] // a SELECT without FROM has one row
-  if (missingRights.length) {
-    return { ...settings, problem: `The role of DATABASE_URL lacks rights: ${missingRights.join(', ')}.` }
-  }
-  if (readOnly) return { ...settings, problem: 'The database is read-only: DATABASE_URL must lead to the primary.' }
+  const [{ readOnly, missingRights, missingTables, notDurable }] = rows as [SettingsRow] // a SELECT without FROM has one row
+  const state = (problem?: string) => ({ notDurable, problem })
+  if (missingRights.length) return state(`The role of DATABASE_URL lacks rights: ${missingRights.join(', ')}.`)
+  if (readOnly) return state('The database is read-only: DATABASE_URL must lead to the primary.')
   const { length } = await pendingMigrations(database)
-  if (length)
-    return { ...settings, problem: `The schema lacks ${length} migration(s): node dist/cli/migrate.js deploy` }
-  const problem = missingTables.length ? `No migration creates the table ${missingTables.join(', ')}.` : undefined
-  return { ...settings, problem }
+  if (length) return state(`The schema lacks ${length} migration(s): node dist/cli/migrate.js deploy`)
+  return state(missingTables.length ? `No migration creates the table ${missingTables.join(', ')}.` : undefined)
 }

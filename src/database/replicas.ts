@@ -61,14 +61,10 @@ function compare(primary: Position, replica?: Position): bigint {
  * Whether a replica has replayed what the primary had on its disk. A replica that is ahead has received more since, or has
  * another history. The primary sends only what is on its disk, so its position, which is read once more, tells which.
  */
-async function hasReplayed(
-  primary: Position,
-  replica: Position | undefined,
-  readAgain: () => Promise<Position | void>,
-) {
+async function hasReplayed(primary: Position, replica: Position | undefined, reread: () => Promise<Position | void>) {
   const aheadBytes = compare(primary, replica)
   if (aheadBytes <= 0n) return aheadBytes === 0n
-  const later = await readAgain()
+  const later = await reread()
   if (later && compare(later, replica) > 0n) throw new Error('it is ahead of the primary, so it has another history')
   return later !== undefined
 }
@@ -173,7 +169,6 @@ export function createReplicas(
   }
 
   return {
-    /** Whether there is a replica that is not excluded. */
     isAvailable: () => listAvailable().length > 0,
     /**
      * Executes a read on a replica that has replayed everything that the primary had acknowledged when this was called.

@@ -1,13 +1,12 @@
 import type pg from 'pg'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Batcher } from './batcher.ts'
-import { isSerializationFailure } from './failures.ts'
+import { hasCode } from './failures.ts'
 import { type ConnectionSource, toPreparedStatement } from './pool.ts'
 import type { Replicas } from './replicas.ts'
 
 interface BatchStatement<Input, Row, Output> {
   text: string
-  /** Whether replicas execute it, if there are any. */
   onReplicas?: boolean
   maxSize?: number
   /** Begins a transaction for the statement, with settings of its own. */
@@ -74,7 +73,7 @@ async function retryOnce<T>(execute: () => Promise<T>): Promise<T> {
   try {
     return await execute()
   } catch (error) {
-    if (!isSerializationFailure(error)) throw error
+    if (!hasCode(error, '40001', '40P01')) throw error
     await sleep(Math.random() * RETRY_JITTER_MS)
     return execute()
   }

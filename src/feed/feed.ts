@@ -45,34 +45,25 @@ export class Feed<R extends Resource> {
   readonly #resource: R
   readonly #readSequence: ReturnType<typeof createReadSequence>
   readonly #settled: ReturnType<typeof createSettledId>
-  readonly #onError: (error: unknown) => void
+  readonly onError: (error: unknown) => void
   readonly #followers = new Set<() => void>()
-  #state: FeedState<R> = { newestPosition: 0n }
+  state: FeedState<R> = { newestPosition: 0n }
   #loop: Promise<void> | undefined
   #checking: Promise<unknown> | undefined
   #history = '' // known after the first read
   #waker = new AbortController()
 
-  constructor(
-    resource: R,
-    { feedLoopStatements, feedPageStatements }: FeedStatements,
-    { maxWaitMs, observe }: FeedOptions,
-  ) {
+  constructor(resource: R, { feedLoopStatements, feedPageStatements }: FeedStatements, options: FeedOptions) {
     this.reader = createGapReader(resource, feedLoopStatements.run)
-    this.#settled = createSettledId(resource, feedPageStatements.run, maxWaitMs)
+    this.#settled = createSettledId(resource, feedPageStatements.run, options.maxWaitMs)
     this.#resource = resource
-    this.#readSequence = createReadSequence(resource, feedLoopStatements.batch, (state) => {
+    this.#readSequence = createReadSequence(resource, feedLoopStatements, (state) => {
       this.sequence = state
       const problem = sequenceProblemOf(resource, state)
-      observe({ type: 'sequence-read', resource: resource.name, lagMs: this.reader.lagMs(), problem })
+      options.observe({ type: 'sequence-read', resource: resource.name, lagMs: this.reader.lagMs(), problem })
     })
-    this.#onError = (error) => observe({ type: 'feed-failed', resource: resource.name, error })
-    this.follow = createFollow(resource, {
-      list: createListQuery(resource, feedPageStatements),
-      listen: (onNewItems, after) => this.#listen(onNewItems, after),
-      state: () => this.#state,
-      onError: this.#onError,
-    })
+    this.onError = (error) => options.observe({ type: 'feed-failed', resource: resource.name, error })
+    this.follow = createFollow(resource, createListQuery(resource, feedPageStatements), this)
   }
 
   /**
@@ -80,7 +71,7 @@ export class Feed<R extends Resource> {
    * this id together miss no item.
    */
   async settledId(): Promise<bigint> {
-    return (this.hasFailed ? undefined : this.#state.recent?.end) ?? this.#settled.find()
+    return (this.hasFailed ? undefined : this.state.recent?.end) ?? this.#settled.find()
   }
 
   /**
@@ -112,9 +103,10 @@ export class Feed<R extends Resource> {
     await this.#loop
   }
 
-  #listen(onNewItems: () => void, after: bigint): () => void {
+  /** Keeps the feed running, and calls the function when there are new items. @returns a function that ends both */
+  listen(onNewItems: () => void, after: bigint): () => void {
     this.#followers.add(onNewItems)
-    if (after > this.#state.newestPosition) this.#state.newestPosition = after
+    if (after > this.state.newestPosition) this.state.newestPosition = after
     this.#loop ??= this.#readWhileFollowed()
     return () => void this.#followers.delete(onNewItems)
   }
@@ -124,11 +116,11 @@ export class Feed<R extends Resource> {
       try {
         if (await this.#wentBack()) this.#forget() // all streams end; new ones have their cursors checked
         this.hasFailed = false
-        this.#state.recent ??= await this.reader.begin(await this.#settled.find())
-        await this.#readUntilCheck(this.#state.recent)
+        this.state.recent ??= await this.reader.begin(await this.#settled.find())
+        await this.#readUntilCheck(this.state.recent)
       } catch (error) {
         this.hasFailed = true // as in a failover or a restore
-        this.#onError(error)
+        this.onError(error)
         this.reader.reset() // a gap from before a restore may be above all ids of the restored state
         await this.#pause(RETRY_MS, MIN_PAUSE_MS)
       }
@@ -139,7 +131,7 @@ export class Feed<R extends Resource> {
 
   #forget(): void {
     this.hasFailed = false
-    this.#state = { newestPosition: 0n }
+    this.state = { newestPosition: 0n }
     this.reader.reset()
   }
 
@@ -148,7 +140,7 @@ export class Feed<R extends Resource> {
    * its items are not those that the feed has read. Items are compared after a failed read, and in another history.
    */
   async #wentBack(): Promise<boolean> {
-    const { recent, newestPosition } = this.#state // taken before the read, because a stream may begin meanwhile
+    const { recent, newestPosition } = this.state // taken before the read, because a stream may begin meanwhile
     const { last, history } = await this.#readSequence()
     const isOlder = last < newestPosition || last < (recent?.end ?? 0n)
     const mayBeOlder = this.hasFailed || history !== this.#history

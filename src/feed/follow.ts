@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { PAGE_SIZE } from '../store/contract.ts'
 import type { List } from '../store/lists.ts'
 import { type Filter, type Item, type Resource, valuesOf } from '../store/resource.ts'
+import type { Feed } from './feed.ts'
 import type { RecentItems } from './recent.ts'
 import { createRoundRobin } from './round-robin.ts'
 import { tooNewError } from './sequence.ts'
 
-/** The size of a page, in items: the most that a list reads. */
-const PAGE_ITEMS = PAGE_SIZE.max
+const PAGE_ITEMS = PAGE_SIZE.max // the most that a list reads
 
 /** Pause after a failed read, in milliseconds. */
 export const RETRY_MS = 500
@@ -24,33 +24,26 @@ export interface FeedState<R extends Resource> {
   newestPosition: bigint
 }
 
-interface FollowDependencies<R extends Resource> {
-  list: List<R>
-  /** Keeps the feed running, and calls the function when there are new items. @returns a function that ends both */
-  listen(onNewItems: () => void, after: bigint): () => void
-  state(): FeedState<R>
-  onError(error: unknown): void
-}
+type FollowedFeed<R extends Resource> = Pick<Feed<R>, 'listen' | 'state' | 'onError'>
 
 /** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
-export function createFollow<R extends Resource>(resource: R, { list, listen, state, onError }: FollowDependencies<R>) {
+export function createFollow<R extends Resource>(resource: R, list: List<R>, feed: FollowedFeed<R>) {
   const takeTurn = createRoundRobin() // for clients that are far behind
 
   async function readPage(recent: RecentItems<R>, position: bigint, filter: Filter<R>) {
     const { end } = recent
-    const kept = recent.after(position, PAGE_ITEMS)
-    if (kept) return { items: kept.filter((item) => matches(resource, item, filter)), end: endOf(kept, end) }
-    // The query returns one item more than its limit.
-    const range = { newerThan: position, olderThan: end + 1n, limit: PAGE_ITEMS - 1 }
-    const items = await list({ ...filter, ...range, backward: true })
-    return { items, end: endOf(items, end) }
+    const range = { newerThan: position, olderThan: end + 1n, limit: PAGE_ITEMS - 1 } // the query returns one more
+    const found = recent.after(position, PAGE_ITEMS) ?? (await list({ ...filter, ...range, backward: true }))
+    const values = valuesOf(resource, filter)
+    const matches = (item: Record<string, unknown>) => values.every(([member, value]) => item[member] === value)
+    return { items: found.filter(matches), end: found.length < PAGE_ITEMS ? end : (found.at(-1)?.id ?? end) } // a full page ends with its last item
   }
 
   return (after: bigint, filter: Filter<R>, { clientId, signal }: { clientId: bigint; signal: AbortSignal }) => {
     let wake = () => {}
     let rejectTurn = (_reason: unknown) => {}
-    const stateAtStart = state()
-    const stopListening = listen(() => wake(), after)
+    const stateAtStart = feed.state
+    const stopListening = feed.listen(() => wake(), after)
     addAbortListener(signal, () => {
       stopListening()
       wake()
@@ -58,7 +51,8 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
     })
 
     async function read(recent: RecentItems<R>, position: bigint) {
-      if (isNear(recent, position)) return readPage(recent, position, filter)
+      // Near: memory has all items above the position, and these are fewer than a page.
+      if (Number(recent.after(position, PAGE_ITEMS)?.length) < PAGE_ITEMS) return readPage(recent, position, filter)
       const turn = takeTurn(clientId, async () => {
         signal.throwIfAborted()
         return readPage(recent, position, filter)
@@ -73,7 +67,7 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
       async next(): Promise<Item<R>[]> {
         for (;;) {
           signal.throwIfAborted()
-          if (state() !== stateAtStart) throw tooNewError(resource, 'after')
+          if (feed.state !== stateAtStart) throw tooNewError(resource, 'after')
           const { recent } = stateAtStart
           if (!recent || this.position >= recent.end) {
             await new Promise<void>((resolve) => (wake = resolve))
@@ -85,26 +79,11 @@ export function createFollow<R extends Resource>(resource: R, { list, listen, st
             this.position = end
           } catch (error) {
             signal.throwIfAborted()
-            onError(error)
+            feed.onError(error)
             await sleep(RETRY_MS, undefined, { signal })
           }
         }
       },
     }
   }
-}
-
-/** Whether memory has all items above the position, and these are fewer than a page. */
-function isNear<R extends Resource>(recent: RecentItems<R>, position: bigint): boolean {
-  return (recent.after(position, PAGE_ITEMS)?.length ?? PAGE_ITEMS) < PAGE_ITEMS
-}
-
-function matches<R extends Resource>(resource: R, item: Item<R>, filter: Filter<R>): boolean {
-  const values: Record<string, unknown> = item
-  return valuesOf(resource, filter).every(([member, value]) => values[member] === value)
-}
-
-/** @returns the id up to which a page is complete: the id of its last item if the page is full, otherwise `settledId` */
-function endOf(items: { id: bigint }[], settledId: bigint): bigint {
-  return items.length < PAGE_ITEMS ? settledId : (items.at(-1)?.id ?? settledId)
 }

@@ -68,11 +68,7 @@ export function tooNewError({ noun }: Resource, argument: string): ApiError {
  * @returns a function that reads the state, once for all callers that wait. The read begins after the call, so its result
  *   is not older than what the caller knows
  */
-export function createReadSequence(
-  resource: Resource,
-  batch: Statements['batch'],
-  onState: (state: SequenceState) => void,
-) {
+export function createReadSequence(resource: Resource, { batch }: Statements, onState: (state: SequenceState) => void) {
   return batch({
     text: selectSequence(resource),
     maxSize: 10_000,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunStatement } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
-import { createWriterReads, pauseAfter, trackWriters, type WriterReads } from './writers.ts'
+import { createWriterReads, pauseAfter, trackWriters } from './writers.ts'
 
 /** How long `findSettled` waits for open transactions when it has an earlier result, in milliseconds. */
 const MAX_WAIT_WITH_FALLBACK_MS = 250
@@ -13,36 +13,36 @@ interface Settled {
   history: string
 }
 
-/** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
-async function findSettled({ name }: Resource, reads: WriterReads, maxWaitMs: number, fallback?: Settled) {
-  const beganAtMs = performance.now()
-  const { newest: id, writers, history } = await reads.readNewest()
-  const usable = fallback?.history === history && fallback.id <= id ? fallback : undefined // undefined after a restore
-  const limitMs = usable ? MAX_WAIT_WITH_FALLBACK_MS : maxWaitMs
-  const wait = trackWriters(writers)
-  while (!wait.isOver) {
-    const waitedMs = performance.now() - beganAtMs
-    const pauseMs = pauseAfter(waitedMs)
-    if (waitedMs + pauseMs > limitMs) {
-      if (usable) return usable
-      throw new ApiError('UNAVAILABLE', `A transaction that adds ${name} has not ended. Retry later.`)
-    }
-    await sleep(pauseMs)
-    wait.update(await reads.readWriters())
-  }
-  return { id, history }
-}
-
 /** Finds and remembers settled ids: every row up to such an id is visible, or will never be. */
 export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs: number) {
-  const reads = createWriterReads(resource, run)
+  const { readNewest, readWriters } = createWriterReads(resource, run)
   let state: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
-  const start = (last?: Settled) => findSettled(resource, reads, maxWaitMs, last)
+
+  /** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
+  async function findSettled(fallback?: Settled): Promise<Settled> {
+    const beganAtMs = performance.now()
+    const { newest: id, writers, history } = await readNewest()
+    const usable = fallback?.history === history && fallback.id <= id ? fallback : undefined // none after a restore
+    const limitMs = usable ? MAX_WAIT_WITH_FALLBACK_MS : maxWaitMs
+    const wait = trackWriters(writers)
+    while (!wait.isOver) {
+      const waitedMs = performance.now() - beganAtMs
+      const pauseMs = pauseAfter(waitedMs)
+      if (waitedMs + pauseMs > limitMs) {
+        if (usable) return usable
+        throw new ApiError('UNAVAILABLE', `A transaction that adds ${resource.name} has not ended. Retry later.`)
+      }
+      await sleep(pauseMs)
+      wait.update(await readWriters())
+    }
+    return { id, history }
+  }
+
   return {
     /** Concurrent callers share the result, because a settled id stays settled. */
     async find(): Promise<bigint> {
       const current = state
-      current.pending ??= start(current.last)
+      current.pending ??= findSettled(current.last)
         .then((found) => (current.last = found))
         .finally(() => (current.pending = undefined))
       return (await current.pending).id
@@ -51,13 +51,11 @@ export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs
     async refresh(): Promise<void> {
       const current = state
       const { last, pending } = current
-      const found = await (pending ?? start(last))
+      const found = await (pending ?? findSettled(last))
       if (current.last === last) current.last = found
     },
     /** @param last a settled id, greater than those before */
-    remember(last: Settled): void {
-      state.last = last
-    },
+    remember: (last: Settled) => void (state.last = last),
     /** An earlier result, or one that is being found, says nothing about a database that went back to an older state. */
     forget: () => void (state = {}),
   }

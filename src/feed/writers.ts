@@ -30,8 +30,6 @@ export function createWriterReads(resource: Resource, run: RunStatement) {
   }
 }
 
-export type WriterReads = ReturnType<typeof createWriterReads>
-
 /** Whether a restart of the server gave this id: to a prepared transaction (two-phase commit), which survives it. */
 const isFromRestart = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
 

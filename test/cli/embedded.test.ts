@@ -79,15 +79,14 @@ describe('the embedded PostgreSQL', { concurrent: true }, () => {
 describe('a DATA_DIR that cannot be used is one line with the way out', { concurrent: true }, () => {
   const wayOut = 'Set DATA_DIR to another folder, or DATABASE_URL.\n'
 
-  test('a file, and a folder below it', async ({ sandbox }) => {
-    const file = join(sandbox.dataDir, 'file')
-    writeFileSync(file, '')
-    for (const dataDir of [file, join(file, 'below')]) {
-      const { code, stdout, stderr } = await sandbox.run('main.js', [], { DATA_DIR: dataDir })
-      expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(oneLine)])
-      expect(stderr).toContain(`DATA_DIR ${dataDir} cannot be used: `)
-      expect(stderr.endsWith(wayOut)).toBe(true)
-    }
+  test.for(['file', 'file/below', '"', '$HOME', '`id`'])('%s', async (name, { sandbox }) => {
+    writeFileSync(join(sandbox.dataDir, 'file'), '')
+    const dataDir = join(sandbox.dataDir, name)
+    const { code, stdout, stderr } = await sandbox.run('main.js', [], { DATA_DIR: dataDir })
+    expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(oneLine)])
+    const why = name.startsWith('file') ? '' : 'a shell reads' // and would change the path
+    expect(stderr).toContain(`DATA_DIR ${dataDir} cannot be used: ${why}`)
+    expect(stderr.endsWith(wayOut)).toBe(true)
   })
 
   test.skipIf(!isRoot)("another user's", async ({ sandbox, onTestFinished }) => {

@@ -49,25 +49,22 @@ test('a commit whose wait for the synchronous standby is cancelled is 504 in bot
   await setStandby('missing')
   const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event = 'SyncRep'`
-  const cancelWait = async () => (await sql(service, cancel)).rowCount
-  // The server applies the setting a moment after the reload.
-  await waitUntil(async () => {
+  /** Cancels the wait of a commit. @returns its result, and whether it has waited */
+  async function cancelWait<T>(commit: Promise<T>) {
     let isOver = false
-    const commit = withClient((client) => client.query(COMMIT_A_MESSAGE), service.databaseUrl)
     const ended = commit.finally(() => (isOver = true))
-    const hasWaited = await waitUntil(async () => (await cancelWait()) || isOver)
-    await ended
-    return hasWaited !== true
-  })
+    const hasWaited = (await waitUntil(async () => (await sql(service, cancel)).rowCount || isOver)) !== true
+    return { result: await ended, hasWaited }
+  }
+  const commit = () => withClient((client) => client.query(COMMIT_A_MESSAGE), service.databaseUrl)
+  await waitUntil(async () => (await cancelWait(commit())).hasWaited) // the server reloads a moment later
   const outcomes: object[] = []
   const creates = Object.values(creations)
-  for (const create of [...creates, ...creates]) {
-    let isOver = false
-    const outcome = create(peer, 'Rex').finally(() => (isOver = true))
-    await waitUntil(async () => isOver || (await cancelWait()))
-    outcomes.push(await outcome)
-  }
+  for (const create of [...creates, ...creates]) outcomes.push((await cancelWait(create(peer, 'Rex'))).result)
+  await cancelWait(peer.database.prisma.$executeRawUnsafe(COMMIT_A_MESSAGE)) // as a background job
+  const afterJob = await peer.send('/v1/pets') // on its connection
   await setStandby('') // before an expectation that may fail, because what ends the test commits
+  expect(afterJob.status).toBe(200)
   expect(outcomes).toMatchObject(outcomes.map(() => ({ status: 504 })))
   await peer.create()
   const { rows } = await sql(service, 'SELECT count(*)::int FROM animal')

@@ -13,7 +13,7 @@ const internal = { code: 'INTERNAL', status: 500 }
 
 /** SQLSTATEs by the error of a write that fails with them. */
 const states: [states: string, error: object][] = [
-  ['2200H 25006 25P04 28P01 3D000 40001 40P01 53000 53100 53200 53300 53400 55P03', unavailable],
+  ['2200H 25006 25P03 25P04 28P01 3D000 40001 40P01 53000 53100 53200 53300 53400 55P03', unavailable],
   ['57014 57P01 57P02 57P03 57P05 58030', unavailable],
   ['08006 08007 40003', unknown],
   ['P0001 22012 XX001', internal],
@@ -61,7 +61,8 @@ test('a write whose WAL cannot be flushed is 504: the server finds it in the WAL
 })
 
 test('a write on an open connection whose host becomes unreachable, or whose TLS fails, is 504: the network cannot fail like this on one machine', () => {
-  for (const code of ['EHOSTUNREACH', 'EPROTO', 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC']) {
+  const codes = 'ECONNABORTED EHOSTDOWN EHOSTUNREACH ENETDOWN EPROTO ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC'
+  for (const code of codes.split(' ')) {
     const error = Object.assign(new Error(`read ${code}`), { code })
     expect(toApiError(error, { mayHaveExecuted: true }), code).toMatchObject(unknown)
   }
