@@ -17,7 +17,6 @@ export async function prepareDevelopmentDatabase(url: string, service: Service, 
   return withMigrationLock(url, prepare, wait)
 }
 
-/** Inserts the sample animals into an empty table. */
 async function seed(prisma: PrismaClient): Promise<void> {
   if (await prisma.animal.findFirst({ select: { id: true } })) return
   const json = await readFile(new URL('prisma/sample-animals.json', PROJECT), 'utf8')

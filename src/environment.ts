@@ -29,41 +29,30 @@ const replicaUrls = list
   .pipe(z.array(z.string().refine(isPostgresUrl, 'must be URLs that begin with postgresql://, separated by commas')))
   .optional()
 
+/** A URL of this form. */
+const urlOf = (form: RegExp, message: string) =>
+  z.string().refine((url) => form.test(url) && URL.canParse(url), message)
+
+/** Without credentials, which the OpenAPI document would publish. */
 const apiBaseUrl = (name: string) =>
-  z
-    .string()
-    .refine(
-      (url) => /^https:\/\/[^\s?#@]+\/v1$/.test(url) && URL.canParse(url), // the OpenAPI document would publish credentials
-      'must be a URL without credentials that begins with https:// and ends with /v1',
-    )
+  urlOf(/^https:\/\/[^\s?#@]+\/v1$/, 'must be a URL without credentials that begins with https:// and ends with /v1')
     .optional()
     .describe(
       `Base URL of the ${name} REST API; it ends in \`/v1\`. If it has a path prefix, \`Link\` and \`Location\` headers are relative.`,
     )
 
+const proxyMessage = 'must be addresses or networks, separated by commas'
+
 /** What Express accepts as `trust proxy`. */
 const proxy = z
-  .union(
-    [z.enum(['loopback', 'linklocal', 'uniquelocal']), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
-    'must be addresses or networks, separated by commas',
-  )
-  .refine(
-    (network) => !network.includes(':') || ipaddr.isValid(network.split('/')[0] ?? ''),
-    'must be addresses or networks, separated by commas',
-  )
-  .refine(
-    (network) => !network.endsWith('/0'),
-    'must not be all addresses (/0): any client could then choose its address',
-  )
+  .union([z.enum(['loopback', 'linklocal', 'uniquelocal']), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], proxyMessage)
+  .refine((network) => !network.includes(':') || ipaddr.isValid(network.split('/')[0] ?? ''), proxyMessage)
+  .refine((text) => !text.endsWith('/0'), 'must not be all addresses (/0): any client could then choose its address')
 
-const issuer = z
-  .string()
-  .refine(
-    (url) =>
-      URL.canParse(url) && /^(https:\/\/|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(?=[:/]|$))[^\s?#@]*$/.test(url),
-    'must be a URL that begins with https:// (on loopback also http://), without credentials, query and fragment',
-  )
-  .optional()
+const issuer = urlOf(
+  /^(https:\/\/|http:\/\/(localhost|127(\.\d+){3}|\[::1\])(?=[:/]|$))[^\s?#@]*$/,
+  'must be a URL that begins with https:// (on loopback also http://), without credentials, query and fragment',
+).optional()
 
 /** Whether a browser sends the text in `Origin`: scheme, host and port, lower case, without the scheme's default port. */
 const isOrigin = (text: string) => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
@@ -147,23 +136,10 @@ export const Environment = z.object({
 })
 
 /** Variables of earlier versions. At startup, the service logs a warning for each of them that is still set. */
-export const REMOVED_VARIABLES = [
-  'RATE_LIMIT_STORE',
-  'WORKERS',
-  'METRICS_PORT',
-  'RATE_LIMIT_WINDOW_S',
-  'RATE_LIMIT_WRONG_KEYS',
-  'SHED_QUEUE_LENGTH',
-  'SHED_QUEUE_MS',
-  'SHED_DELAY_MS',
-  'DATABASE_LOCK_TIMEOUT_MS',
-  'DATABASE_STATEMENT_TIMEOUT_MS',
-  'DATABASE_QUERY_TIMEOUT_MS',
-  'DATABASE_CHECKOUT_TIMEOUT_MS',
-  'HEADERS_TIMEOUT_MS',
-  'STREAM_LIMIT_PER_KEY',
-  'STREAM_WRITE_TIMEOUT_MS',
-]
+export const REMOVED_VARIABLES = `RATE_LIMIT_STORE WORKERS METRICS_PORT RATE_LIMIT_WINDOW_S RATE_LIMIT_WRONG_KEYS
+  SHED_QUEUE_LENGTH SHED_QUEUE_MS SHED_DELAY_MS DATABASE_LOCK_TIMEOUT_MS DATABASE_STATEMENT_TIMEOUT_MS
+  DATABASE_QUERY_TIMEOUT_MS DATABASE_CHECKOUT_TIMEOUT_MS HEADERS_TIMEOUT_MS STREAM_LIMIT_PER_KEY
+  STREAM_WRITE_TIMEOUT_MS`.split(/\s+/)
 
 /** Every variable with its default and description, for `--help`. */
 export function describeEnvironment(): string {

@@ -21,6 +21,7 @@ export function createResourceServices(resources: Resource[], database: Database
   const feeds = [...services.values()].map(({ feed }) => feed)
   const max = (select: (feed: Feed<Resource>) => number) => () => Math.max(...feeds.map(select))
   return {
+    tables: resources.map(({ table }) => table),
     /** @param resource of the list: its service was created with it */
     of: <R extends Resource>(resource: R) => services.get(resource) as unknown as ResourceService<R>,
     lagMs: max(({ reader }) => reader.lagMs()),

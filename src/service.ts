@@ -20,7 +20,6 @@ import { createHttpServer } from './http/connection/server.ts'
 import { KeptBytes } from './http/kept-bytes.ts'
 import { createLoadShedder } from './http/load-shedding.ts'
 import { METHODS } from './http/allowed-methods.ts'
-import type { Resource } from './store/resource.ts'
 import { Turns } from './http/turns.ts'
 import { createLogObserver } from './telemetry/log-observer.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
@@ -59,19 +58,19 @@ export function createService(options: ServiceOptions) {
   const limits = limitsOf(config, options.limits)
   const metrics = createMetrics([...METHODS, 'OPTIONS'])
   const observe = createObserve(options, metrics)
-  const database = openDatabase(options, limits, observe)
-  const { statements, prisma } = database
+  const { DATABASE_POOL_SIZE: size, DATABASE_REPLICA_URLS: replicaUrls } = config
+  const database = createDatabase({ url: options.databaseUrl, size, timeouts: limits, replicaUrls, observe })
   let stopping: Promise<void> | undefined
 
-  const keyLookup = createKeyLookup(statements, now, createVerifyToken(config, observe, now))
-  const { recordUse, flush: flushUsage } = createUsage(prisma, now)
+  const keyLookup = createKeyLookup(database.statements, now, createVerifyToken(config, observe, now))
+  const { recordUse, flush: flushUsage } = createUsage(database.prisma, now)
   const loadShedder = createLoadShedder(limits, database)
   const keptBytes = new KeptBytes()
   const turns = new Turns(keptBytes, limits)
   const resources = served.map(({ resource }) => resource)
   const maxWaitMs = config.HANDLER_TIMEOUT_MS * SETTLE_SHARE
   const services = createResourceServices(resources, database, { maxWaitMs, observe })
-  const health = createHealth(database.backgroundPool, resources, services, () => stopping !== undefined, observe)
+  const health = createHealth(database.backgroundPool, services, () => stopping !== undefined, observe)
   const hasDatabaseProblem = () => health.databaseProblem().then(Boolean, () => true)
   const verifyKey = createVerifyKey(database.backgroundStatements, limits.verifyTimeoutMs, now, hasDatabaseProblem)
   const streams = createStreams({ ...config, ...limits }, (keyHash, caller) => {
@@ -89,7 +88,7 @@ export function createService(options: ServiceOptions) {
     [DATABASE_CHECK_MS, checkDatabase],
     [USAGE_FLUSH_MS, flushUsage],
     [VERIFY_MS, async () => streams.verifyAll()],
-    [60_000, () => pruneIdempotencyKeys(prisma)],
+    [60_000, () => pruneIdempotencyKeys(database.prisma)],
   ])
 
   async function stop(drainDelayMs: number, drainTimeoutMs: number): Promise<void> {
@@ -116,33 +115,21 @@ export function createService(options: ServiceOptions) {
 }
 
 function createObserve(options: ServiceOptions, metrics: Metrics): Observe {
-  const log = createLogObserver(options)
+  const log = createLogObserver(options.log, options.databaseUrl, options.recordSpan)
   return (event) => {
     metrics.observe(event)
     log(event)
   }
 }
 
-function openDatabase({ config, databaseUrl }: ServiceOptions, limits: Limits, observe: Observe) {
-  const { DATABASE_POOL_SIZE: size, DATABASE_REPLICA_URLS: replicaUrls } = config
-  return createDatabase({ url: databaseUrl, size, timeouts: limits, replicaUrls, observe })
-}
-
 /** Reads the state for `/readyz`, and logs each change of it. If there is no problem, the sequences of ids are checked. */
-function createHealth(
-  pool: Pool,
-  resources: Resource[],
-  services: ResourceServices,
-  isDraining: () => boolean,
-  observe: Observe,
-) {
-  const tables = resources.map(({ table }) => table)
+function createHealth(pool: Pool, services: ResourceServices, isDraining: () => boolean, observe: Observe) {
   const coalesce = createCoalescer<DatabaseState>() // callers that wait share a read
   const record = (found: CheckedDatabase) => isDraining() || observe({ type: 'database-checked', ...found })
   return {
     isDraining,
     async databaseProblem() {
-      const state = await coalesce('state', () => readDatabaseState(pool, tables)).catch((error: unknown) => {
+      const state = await coalesce('state', () => readDatabaseState(pool, services.tables)).catch((error: unknown) => {
         record({ problem: reasonOf(error) })
         throw error
       })

@@ -26,7 +26,6 @@ export type KeyInfo = Awaited<ReturnType<ApiKeys['list']>>[number]
 /** @param defaultScopes the scopes of a key that is issued without `scopes` @param now decides which keys have expired */
 export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScopes: string[], now = () => new Date()) {
   return {
-    /** All scopes that a key can have. */
     scopes: [...defaultScopes, METRICS_SCOPE],
     /** @returns the new key. Only its hash is stored, so it cannot be shown again */
     async issue(name: string, options: { scopes?: string[]; expiresAt?: Date | null } = {}): Promise<string> {

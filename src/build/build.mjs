@@ -8,7 +8,13 @@ import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { root } from './files.mjs'
 
-process.on('uncaughtException', explainAccess)
+// Explains in one line that files belong to another user, such as those of a build by root.
+process.on('uncaughtException', (error) => {
+  if (!error.path || !['EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error
+  const advice = 'build as the owner of dist/, or delete dist/ and build again'
+  console.error(`The build cannot use ${relative(root, error.path)} (${error.code}): ${advice}.`)
+  process.exit(1)
+})
 
 const programs = { main: 'src/main.ts', 'cli/keys': 'src/cli/keys.ts', 'cli/migrate': 'src/cli/migrate.ts' }
 if (process.argv.includes('--tests')) programs['test/service'] = 'test/support/service.ts'
@@ -24,13 +30,3 @@ await import('./pages.mjs')
 const { bundle, bundleAndRun } = await import('./bundle.mjs')
 if (process.argv.includes('--watch')) await bundleAndRun(programs, 'dist', 'dist/main.js')
 else await bundle(programs, 'dist')
-
-/** Explains in one line that files belong to another user, such as those of a build by root. @throws any other error */
-function explainAccess(error) {
-  if (!error.path || !['EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error
-  const path = relative(root, error.path)
-  console.error(
-    `The build cannot use ${path} (${error.code}): build as the owner of dist/, or delete dist/ and build again.`,
-  )
-  process.exit(1)
-}

@@ -16,16 +16,12 @@ if (existsSync(join(root, cli))) {
   const stamp = `${version}\n${read('prisma/schema.prisma')}`
   if (read(STAMP)?.toString() !== stamp) {
     rmSync(join(root, STAMP), { force: true })
-    generate(join(cli, bin.prisma))
+    const args = [join(cli, bin.prisma), 'generate', '--config', 'prisma/config.ts', '--no-hints']
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' })
+    if (status !== 0) {
+      process.stderr.write(stdout + stderr) // printed only after a failure
+      process.exit(1)
+    }
     replace(STAMP, stamp)
   }
-}
-
-/** Prints the output of Prisma only if it fails. */
-function generate(prisma) {
-  const args = [prisma, 'generate', '--config', 'prisma/config.ts', '--no-hints']
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' })
-  if (status === 0) return
-  process.stderr.write(stdout + stderr)
-  process.exit(1)
 }

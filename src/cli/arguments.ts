@@ -8,7 +8,6 @@ export class UsageError extends OperatorError {
   }
 }
 
-/** @param command undefined if there is none */
 export function unknownCommandError(command: string | undefined, usage: string): UsageError {
   return new UsageError(command ? `Unknown command: ${command}.` : 'A command is missing.', usage)
 }
@@ -20,18 +19,14 @@ export function parseArguments<Options extends NonNullable<ParseArgsConfig['opti
   usage: string,
   names: string[] = [],
 ) {
-  const { values, positionals } = parseStrictly()
-  const missing = names[positionals.length]
-  if (missing) throw new UsageError(`${missing} is missing.`, usage)
-  if (positionals.length > names.length) throw new UsageError('There are too many arguments.', usage)
-  return { values, positionals }
-
-  function parseStrictly() {
-    try {
-      return parseArgs({ args, options, allowPositionals: true })
-    } catch (error) {
-      const [problem = ''] = (error as Error).message.split('\n') // only parseArgs throws here
-      throw new UsageError(problem, usage)
-    }
+  try {
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
+    const missing = names[positionals.length]
+    if (missing) throw new Error(`${missing} is missing.`)
+    if (positionals.length > names.length) throw new Error('There are too many arguments.')
+    return { values, positionals }
+  } catch (error) {
+    const [problem = ''] = (error as Error).message.split('\n') // only Errors are thrown above
+    throw new UsageError(problem, usage)
   }
 }

@@ -1,4 +1,4 @@
-import { type ApiKeys, clientScopes, createApiKeys, type KeyInfo, keyPrefix, METRICS_SCOPE } from '../auth/api-keys.ts'
+import { type ApiKeys, clientScopes, createApiKeys, keyPrefix, METRICS_SCOPE } from '../auth/api-keys.ts'
 import { loadConfig } from '../config.ts'
 import { createDatabase } from '../database/database.ts'
 import { migrate } from '../database/migrate.ts'
@@ -43,24 +43,16 @@ export async function runKeys(env: NodeJS.ProcessEnv, args: string[]): Promise<v
 }
 
 function parse([command, ...args]: string[]): Command {
-  switch (command) {
-    case 'create':
-      return create(parseArguments(args, { name: TEXT, scopes: TEXT, expires: TEXT }, USAGE).values)
-    case 'list':
-      parseArguments(args, {}, USAGE)
-      return list
-    case 'rotate': {
-      const { values, positionals } = parseArguments(args, { overlap: TEXT }, USAGE, ['PREFIX'])
-      return rotate(toPrefix(positionals[0]), values.overlap ?? '24h')
-    }
-    case 'revoke':
-      return revoke(toPrefix(parseArguments(args, {}, USAGE, ['PREFIX']).positionals[0]))
-    default:
-      throw unknownCommandError(command, USAGE)
-  }
+  if (command === 'create') return create(args)
+  if (command === 'rotate') return rotate(args)
+  if (command === 'revoke') return revoke(args)
+  if (command !== 'list') throw unknownCommandError(command, USAGE)
+  parseArguments(args, {}, USAGE)
+  return list
 }
 
-function create({ name, scopes, expires }: { name?: string; scopes?: string; expires?: string }): Command {
+function create(args: string[]): Command {
+  const { name, scopes, expires } = parseArguments(args, { name: TEXT, scopes: TEXT, expires: TEXT }, USAGE).values
   if (name === undefined) throw new UsageError('--name is missing.', USAGE)
   if (!/^[^\p{C}]{1,100}$/u.test(name))
     throw new OperatorError('--name takes 1 to 100 characters, no control characters.')
@@ -73,8 +65,10 @@ function create({ name, scopes, expires }: { name?: string; scopes?: string; exp
   return async (keys) => printKey(await keys.issue(name, { scopes: granted, expiresAt }))
 }
 
-function rotate(prefix: string, overlap: string): Command {
-  const overlapMs = toMs('--overlap', overlap)
+function rotate(args: string[]): Command {
+  const { values, positionals } = parseArguments(args, { overlap: TEXT }, USAGE, ['PREFIX'])
+  const prefix = toPrefix(positionals[0])
+  const overlapMs = toMs('--overlap', values.overlap ?? '24h')
   return async (keys) => {
     const key = await keys.rotate(prefix, overlapMs)
     if (!key) throw new OperatorError(`No active key has the prefix ${prefix}.`)
@@ -90,7 +84,8 @@ async function printKey(key: string): Promise<void> {
   })
 }
 
-function revoke(prefix: string): Command {
+function revoke(args: string[]): Command {
+  const prefix = toPrefix(parseArguments(args, {}, USAGE, ['PREFIX']).positionals[0])
   return async (keys) => {
     if (!(await keys.revoke(prefix))) throw new OperatorError(`No active key has the prefix ${prefix}.`)
     console.error(`Revoked ${prefix}.`)
@@ -98,15 +93,15 @@ function revoke(prefix: string): Command {
 }
 
 async function list(keys: ApiKeys): Promise<void> {
-  await printTable(await keys.list(), {
-    PREFIX: (key) => key.prefix,
-    NAME: (key) => key.name,
-    SCOPES: (key) => key.scopes.join(','),
-    'CREATED (UTC)': (key) => formatMinute(key.createdAt),
-    EXPIRES: (key) => formatMinute(key.expiresAt),
-    REVOKED: (key) => formatMinute(key.revokedAt),
-    'LAST USED': (key) => formatMinute(key.lastUsedAt),
+  const titles = ['PREFIX', 'NAME', 'SCOPES', 'CREATED (UTC)', 'EXPIRES', 'REVOKED', 'LAST USED']
+  const rows = (await keys.list()).map((key) => {
+    const times = [key.createdAt, key.expiresAt, key.revokedAt, key.lastUsedAt].map(formatMinute)
+    return [key.prefix, key.name, key.scopes.join(','), ...times]
   })
+  const table = [titles, ...rows]
+  const widths = titles.map((_, column) => table.reduce((max, row) => Math.max(max, row[column]?.length ?? 0), 0))
+  const lines = table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
+  await print(lines.map((line) => line.trimEnd()).join('\n'))
 }
 
 /** Accepts no complete key: a key is a secret, and other users can read the arguments of a process. */
@@ -123,12 +118,4 @@ function toMs(option: string, text: string): number {
 
 function formatMinute(date: Date | null): string {
   return date?.toISOString().slice(0, 16).replace('T', ' ') ?? '-'
-}
-
-/** @param columns by title, a function that returns the cell of a key */
-function printTable(keys: KeyInfo[], columns: Record<string, (key: KeyInfo) => string>) {
-  const rows = [Object.keys(columns), ...keys.map((key) => Object.values(columns).map((cell) => cell(key)))]
-  const widths = Object.keys(columns).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
-  return print(lines.map((line) => line.trimEnd()).join('\n'))
 }

@@ -24,17 +24,11 @@ await runProgram(async (env, args) => {
 
 function parse([command, ...args]: string[]): Command {
   const [name = ''] = parseArguments(args, {}, USAGE, command === 'create' ? ['NAME'] : []).positionals
-  switch (command) {
-    case 'deploy':
-      return deploy
-    case 'status':
-      return status
-    case 'create':
-      if (!/^[a-z0-9_]+$/.test(name)) throw new OperatorError('NAME has only the characters a-z, 0-9 and _.')
-      return (server) => create(server, name)
-    default:
-      throw unknownCommandError(command, USAGE)
-  }
+  if (command === 'deploy') return deploy
+  if (command === 'status') return status
+  if (command !== 'create') throw unknownCommandError(command, USAGE)
+  if (!/^[a-z0-9_]+$/.test(name)) throw new OperatorError('NAME has only the characters a-z, 0-9 and _.')
+  return (server) => create(server, name)
 }
 
 async function deploy({ url }: DatabaseServer): Promise<void> {

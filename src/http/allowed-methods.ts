@@ -1,4 +1,4 @@
-import type { IRouter, Request, RequestHandler, Response } from 'express'
+import type { IRouter, RequestHandler } from 'express'
 import { ApiError } from '../errors.ts'
 
 /** The methods of the routes. Each route handles some of them, and OPTIONS. */
@@ -9,7 +9,6 @@ export function allow(methods: string[]): string {
   return [...methods, 'OPTIONS'].join(', ')
 }
 
-/** Adds a resource that can only be read. */
 export function addReadRoute(app: IRouter, path: string, handler: RequestHandler): void {
   app.route(path).get(handler).all(allowMethods('GET', 'HEAD'))
 }
@@ -17,11 +16,8 @@ export function addReadRoute(app: IRouter, path: string, handler: RequestHandler
 /** The last handler of a route. Responds 204 to OPTIONS and 405 to methods without a handler, both with `Allow`. */
 export function allowMethods(...methods: string[]): RequestHandler {
   const allowed = allow(methods)
-  return (req: Request, res: Response) => {
-    if (req.method === 'OPTIONS') {
-      res.status(204).setHeader('Allow', allowed).end()
-      return
-    }
+  return (req, res) => {
+    if (req.method === 'OPTIONS') return void res.status(204).setHeader('Allow', allowed).end()
     throw new ApiError('METHOD_NOT_ALLOWED', `Method not allowed. Allowed methods: ${allowed}.`, {
       headers: { Allow: allowed },
     })

@@ -30,8 +30,12 @@ export async function receiveBody(req: Request, res: Response, keptBytes: KeptBy
 
 /** Decodes and parses a body into `req.body`. @throws ApiError INVALID_ARGUMENT */
 export function parseBody(req: Request, bytes: Buffer): void {
-  const text = parseAs('UTF-8', () => decoder.decode(bytes))
-  req.body = parseAs('JSON', () => parseJson(text))
+  try {
+    req.body = parseJson(decoder.decode(bytes))
+  } catch (cause) {
+    const format = cause instanceof SyntaxError ? 'JSON' : 'UTF-8'
+    throw new ApiError('INVALID_ARGUMENT', `The body is not valid ${format}.`, { cause })
+  }
 }
 
 function requireJsonType(req: Request): void {
@@ -85,12 +89,4 @@ function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buf
     if (Number(req.headers['content-length']) <= SMALL_BODY_BYTES) counting = setImmediate(count)
     else count()
   })
-}
-
-function parseAs<T>(format: string, parse: () => T): T {
-  try {
-    return parse()
-  } catch (cause) {
-    throw new ApiError('INVALID_ARGUMENT', `The body is not valid ${format}.`, { cause })
-  }
 }

@@ -13,18 +13,12 @@ export function errorHandler(observe: Observe): ErrorRequestHandler {
     const error = toApiError(thrown)
     recordError(observe, error, req)
     if (res.headersSent) return next(thrown)
-    sendError(res, error, JSON.stringify(error.body))
+    sendError(res, error.status, error.headers, JSON.stringify(error.body))
   }
 }
 
-export function sendError(
-  res: Response,
-  { status, headers }: Pick<ApiError, 'status' | 'headers'>,
-  json: string,
-  mediaType?: string,
-): void {
-  res.status(status).setHeader('Cache-Control', 'no-store')
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+export function sendError(res: Response, status: number, headers: object, json: string, mediaType?: string): void {
+  res.status(status).set({ 'Cache-Control': 'no-store', ...headers })
   sendJson(res, json, mediaType)
 }
 

@@ -48,7 +48,8 @@ export class KeptBytes {
    * @param onDrop called, at once or later, with the error that rejects the request, when its bytes have been released
    */
   hold(res: ServerResponse, bytes: number, onDrop: (error: ApiError) => void) {
-    return this.#count(res, headBytes(res) + bytes, false, onDrop)
+    const headBytes = res.req.rawHeaders.reduce((sum, text) => sum + text.length, res.req.url?.length ?? 0)
+    return this.#count(res, headBytes + bytes, false, onDrop)
   }
 
   /** Counts an ended response until the system has taken all of it. Above a bound, its connection or another is cut. */
@@ -114,8 +115,4 @@ export class KeptBytes {
 function oldestOf(client: Client | undefined, onlyResponses = false): Entry | undefined {
   for (const entry of client?.entries ?? []) if (entry.isResponse || !onlyResponses) return entry
   return undefined
-}
-
-function headBytes({ req }: ServerResponse): number {
-  return req.rawHeaders.reduce((sum, text) => sum + text.length, req.url?.length ?? 0)
 }

@@ -67,11 +67,7 @@ export function addAssetRoutes(app: IRouter): void {
  * Serves a body that is read once for each content coding. Node writes the buffer as it is, so clients that read slowly
  * share one copy of it; to HEAD it writes the same headers and no body (RFC 9110 §9.3.2).
  */
-function serve(
-  headers: Record<string, string>,
-  codings: Coding[],
-  read: (coding: Coding) => Promise<Buffer>,
-): RequestHandler {
+function serve(headers: object, codings: Coding[], read: (coding: Coding) => Promise<Buffer>): RequestHandler {
   const variants = new LRUCache<Coding, { body: Buffer; etag: string }>({
     max: codings.length,
     async fetchMethod(coding) {

@@ -19,7 +19,7 @@ const WAITER_BYTES = 2 * 1024
 interface Waiter {
   isLate(): boolean
   begin(): void
-  reject(): void
+  reject(error: Error): void
 }
 
 interface Client {
@@ -66,10 +66,9 @@ export class Turns {
           leave()
           this.#measure(client, work).then(resolve, reject)
         },
-        reject: () => {
+        reject: (error) => {
           leave()
-          this.counts.client++
-          reject(overloadedError)
+          reject(error)
         },
       }
       let hold: ReturnType<KeptBytes['hold']> | undefined
@@ -80,10 +79,7 @@ export class Turns {
       }
       client.waiters.add(waiter)
       res.on('close', leave)
-      hold = this.#keptBytes.hold(res, WAITER_BYTES + bodyBytes, (error) => {
-        leave()
-        reject(error)
-      })
+      hold = this.#keptBytes.hold(res, WAITER_BYTES + bodyBytes, waiter.reject)
     })
   }
 
@@ -125,8 +121,9 @@ export class Turns {
       for (const waiter of client.waiters) {
         if (client.usedMs >= TURN_MS) break
         if (!waiter.isLate()) waiter.begin()
-        else if (rejections++ < REJECTIONS_IN_TURN) waiter.reject()
+        else if (rejections++ < REJECTIONS_IN_TURN) waiter.reject(overloadedError)
       }
+      this.counts.client += Math.min(rejections, REJECTIONS_IN_TURN)
       if (client.waiters.size > 0) this.#schedule()
     }
   }

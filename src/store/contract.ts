@@ -51,10 +51,7 @@ export const jsonTypeOf = lazyFor((schema: z.ZodType) => {
 /** The sizes of a page (specification §8). */
 export const PAGE_SIZE = { min: 1, max: 100, default: 20 }
 const pageSizeMessage = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max}`
-export const PageSize = z
-  .int({ error: pageSizeMessage })
-  .min(PAGE_SIZE.min, pageSizeMessage)
-  .max(PAGE_SIZE.max, pageSizeMessage)
+export const PageSize = z.int(pageSizeMessage).min(PAGE_SIZE.min, pageSizeMessage).max(PAGE_SIZE.max, pageSizeMessage)
 
 /** Parses the identifier in a path or a GraphQL ID. @returns undefined unless it is an int64 in canonical decimal digits */
 export function parseInt64(text: string): bigint | undefined {

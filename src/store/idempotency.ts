@@ -17,11 +17,8 @@ export interface IdempotencyRequest {
 
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255
 
-export const IdempotencyKey = z
-  .string()
-  .min(1)
-  .max(IDEMPOTENCY_KEY_MAX_LENGTH)
-  .regex(/^[!-~]+$/)
+const VISIBLE_ASCII = /^[!-~]+$/
+export const IdempotencyKey = z.string().min(1).max(IDEMPOTENCY_KEY_MAX_LENGTH).regex(VISIBLE_ASCII)
 
 /** The row in `api_key` that all subjects of access tokens share: in it, an idempotency key begins with its client's id. */
 const SUBJECTS = -1n

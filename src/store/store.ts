@@ -4,7 +4,7 @@ import { parseInt64 } from './contract.ts'
 import { createIdempotentInsertQuery, type IdempotencyRequest } from './idempotency.ts'
 import { createCountQuery, createListQuery, type PageRequest } from './lists.ts'
 import { createInsertQuery, createLookupQuery } from './lookup-and-insert.ts'
-import type { Created, Input, Item, Resource } from './resource.ts'
+import type { Input, Item, Resource } from './resource.ts'
 
 export type Store<R extends Resource> = ReturnType<typeof createStore<R>>
 
@@ -48,11 +48,7 @@ export function createStore<R extends Resource>(
    *   certainly not created, DEADLINE_EXCEEDED when the outcome is unknown, and with `idempotency` the errors of
    *   createIdempotentInsertQuery
    */
-  async function create(
-    input: Input<R>,
-    idempotency?: IdempotencyRequest,
-    argument: string[] = [],
-  ): Promise<Created<R>> {
+  async function create(input: Input<R>, idempotency?: IdempotencyRequest, argument: string[] = []) {
     try {
       const created = await (idempotency ? insertOnce(idempotency, input) : insert(input))
       if (Array.isArray(created)) throw invalidArgumentError(created, argument)

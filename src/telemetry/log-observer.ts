@@ -22,37 +22,21 @@ const PROBES = new Set(['/livez', '/readyz'])
 
 type Observed<Type> = Extract<Observation, { type: Type }>
 
-interface LogObserverOptions {
-  log: Logger
-  /** Only the host of this URL is logged. */
-  databaseUrl: string
-  recordSpan?: RecordSpan | undefined
-}
-
-/** @returns a function that logs what an operator may want to know */
-export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverOptions): Observe {
+/** @param databaseUrl only its host is logged @returns a function that logs what an operator may want to know */
+export function createLogObserver(log: Logger, databaseUrl: string, recordSpan?: RecordSpan): Observe {
   const warnOnceASecond = createThrottledLog(log, FAILURE_INTERVAL_MS)
   const warnOnceAMinute = createThrottledLog(log, INTERVAL_MS)
   const informOnceAMinute = createThrottledLog(log, INTERVAL_MS, 'info')
 
-  /** Logs the cause of a 5xx, which no response shows. */
-  function logError({ error, requestId }: Observed<'error'>): void {
-    const { code, status, message, cause } = error
-    if (status === 500) log.error({ requestId, err: cause }, 'unexpected error')
-    if (status > 500 && cause) warnOnceASecond(message, { requestId, code, reason: reasonOf(cause) })
-  }
-
-  function logSequence({ resource, lagMs, problem }: Observed<'sequence-read'>): void {
-    const seconds = Math.round(lagMs / 1_000)
-    const message = 'new items wait for an open transaction'
-    if (seconds >= MAX_FEED_WAIT_S) warnOnceAMinute(message, { resource, seconds }, `${message}: ${resource}`)
-    if (problem) warnOnceAMinute('the sequence of ids must be repaired', { resource, reason: problem }, problem)
-  }
-
   const logs: { [Type in Observation['type']]: (event: Observed<Type>) => void } = {
     request: createAccessLog(log, recordSpan),
     'request-rejected': ({ requestId, status, code }) => log.info({ requestId, status, code }, 'request rejected'),
-    error: logError,
+    /** Logs the cause of a 5xx, which no response shows. */
+    error({ error, requestId }) {
+      const { code, status, message, cause } = error
+      if (status === 500) log.error({ requestId, err: cause }, 'unexpected error')
+      if (status > 500 && cause) warnOnceASecond(message, { requestId, code, reason: reasonOf(cause) })
+    },
     'deprecated-call': () => {}, // only a metric
     'token-rejected': ({ reason }) => informOnceAMinute('access token rejected', { reason }, reason),
     'issuer-failed': ({ error }) =>
@@ -63,7 +47,12 @@ export function createLogObserver({ log, databaseUrl, recordSpan }: LogObserverO
     'replicas-bypassed': ({ reason }) => warnOnceAMinute('reading from the primary, no replica excluded', { reason }),
     'feed-failed': ({ resource, error }) =>
       warnOnceASecond('failed to read new items', { resource, reason: reasonOf(error) }, `feed of ${resource}`),
-    'sequence-read': logSequence,
+    'sequence-read'({ resource, lagMs, problem }) {
+      const seconds = Math.round(lagMs / 1_000)
+      const message = 'new items wait for an open transaction'
+      if (seconds >= MAX_FEED_WAIT_S) warnOnceAMinute(message, { resource, seconds }, `${message}: ${resource}`)
+      if (problem) warnOnceAMinute('the sequence of ids must be repaired', { resource, reason: problem }, problem)
+    },
     'job-failed': ({ error }) => log.warn({ err: error }, 'background job failed'),
   }
   return (event) => logs[event.type](event as never) // an event of this type

@@ -39,18 +39,11 @@ export function createMetrics(methods: string[]) {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers,
   })
-  const errors = new Counter({
-    name: `${NAMESPACE}_errors_total`,
-    help: 'Failed requests by route and error code.',
-    labelNames: ['route', 'code'],
-    registers,
-  })
-  const deprecatedCalls = new Counter({
-    name: `${NAMESPACE}_deprecated_calls_total`,
-    help: 'Calls of deprecated operations by key prefix; token for access tokens.',
-    labelNames: ['key_prefix'],
-    registers,
-  })
+  const counter = (name: string, help: string, labelNames: string[]) =>
+    new Counter({ name: `${NAMESPACE}_${name}`, help, labelNames, registers })
+  const errors = counter('errors_total', 'Failed requests by route and error code.', ['route', 'code'])
+  const deprecatedHelp = 'Calls of deprecated operations by key prefix; token for access tokens.'
+  const deprecatedCalls = counter('deprecated_calls_total', deprecatedHelp, ['key_prefix'])
 
   function observeRequest(req: Request, status: number): void {
     const { routeTemplate: route, operation, errorCode: code, deadline, stream } = req

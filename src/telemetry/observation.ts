@@ -12,7 +12,6 @@ export type Observation =
   | { type: 'request'; req: Request; res: Response; status: number }
   /** The HTTP server has rejected input that never became a request for the app. */
   | { type: 'request-rejected'; requestId: string; status: number; code: ErrorCode }
-  /** A response contains the error. */
   | { type: 'error'; error: ApiError; requestId: string }
   | { type: 'deprecated-call'; keyPrefix: string }
   | { type: 'token-rejected'; reason: string }

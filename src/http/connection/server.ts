@@ -162,12 +162,7 @@ async function acceptWaiting(server: Server): Promise<void> {
 }
 
 /** Accepts no more connections, and closes existing ones: idle ones after `idleMs`, all others by the timeout. */
-async function drain(
-  server: Server,
-  connections: Map<Duplex, ClientConnection>,
-  idleMs: number,
-  timeoutMs: number,
-): Promise<void> {
+async function drain(server: Server, connections: Map<Duplex, ClientConnection>, idleMs: number, timeoutMs: number) {
   // http's own close() also destroys connections whose response has ended but has not been sent whole.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
   const cut = setTimeout(() => connections.forEach(({ socket }) => socket.destroy()), timeoutMs)
