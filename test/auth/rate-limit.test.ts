@@ -5,7 +5,6 @@ import { bearer, type TestService, type TestServiceOptions, testWithSharedServic
 import { openSocket, rawPost } from '../support/raw-http.ts'
 import { waitFor } from '../support/timeouts.ts'
 
-/** Length of the window. */
 const WINDOW_S = 60
 const HOUR_MS = 3_600_000
 

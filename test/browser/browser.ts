@@ -25,7 +25,6 @@ const ARGUMENTS = [
   '--disable-sync',
 ]
 
-/** Starts headless Chromium. */
 export const launch = (): Promise<Browser> => chromium.launch(launchOptions())
 
 function launchOptions() {

@@ -1,53 +1,43 @@
-import type { Page } from 'playwright-core'
-import { describe, expect } from 'vitest'
-import { bearer, testWithService as base } from '../support/harness.ts'
+import { describe, expect, onTestFinished } from 'vitest'
+import { bearer, testWithService as test } from '../support/harness.ts'
 import { chromiumPath, launch, whySkipped } from './browser.ts'
 
 describe.skipIf(!chromiumPath)(`a page of another origin${whySkipped}`, () => {
-  /** A test with a page of the service, to which the test's other instances are other origins. It has no policy. */
-  const test = base.extend<{ page: Page }>({
-    page: async ({ service }, use) => {
-      const browser = await launch()
-      const page = await browser.newPage()
-      await page.goto(`${service.base}/livez`)
-      await use(page)
-      await browser.close()
-    },
-  })
-
-  /** Calls fetch in the page. @returns what its script may read */
-  function fetchIn(page: Page, url: string, init: RequestInit = {}) {
-    return page.evaluate(
-      async ([url, init]) => {
-        const response = await fetch(url, init)
-        const text = await response.text()
-        return { status: response.status, headers: Object.fromEntries(response.headers), text }
-      },
-      [url, init] as const,
-    )
-  }
-
-  test('reads and writes over both APIs, pages, revalidates, and reads errors', async ({ page, service }) => {
+  test('reads and writes over both APIs, pages, revalidates, and reads errors', async ({ service }) => {
+    const browser = await launch()
+    onTestFinished(() => browser.close())
+    const page = await browser.newPage()
+    await page.goto(`${service.base}/livez`) // a page without a policy, to which the peer is another origin
+    /** Calls fetch in the page. @returns what its script may read */
+    const fetchIn = (url: string, init: RequestInit = {}) =>
+      page.evaluate(
+        async ([url, init]) => {
+          const response = await fetch(url, init)
+          const text = await response.text()
+          return { status: response.status, headers: Object.fromEntries(response.headers), text }
+        },
+        [url, init] as const,
+      )
     const { base, key } = await service.startPeer({ CORS_ORIGINS: [service.base] })
     const auth = { ...bearer(key), 'X-Request-Id': 'page-1' }
     const json = { ...auth, 'Content-Type': 'application/json', 'Idempotency-Key': 'k' }
     const create = { method: 'POST', headers: json, body: '{"name":"Rex","categoryId":7}' }
-    const created = await fetchIn(page, `${base}/v1/pets`, create)
+    const created = await fetchIn(`${base}/v1/pets`, create)
     expect(created).toMatchObject({ status: 201, headers: { location: '/v1/pets/1', 'x-request-id': 'page-1' } })
-    const replayed = await fetchIn(page, `${base}/v1/pets`, create)
+    const replayed = await fetchIn(`${base}/v1/pets`, create)
     expect(replayed.headers['idempotent-replayed']).toBe('true')
     const mutation = JSON.stringify({ query: 'mutation { createPet(input: { name: "Tom", categoryId: "7" }) { id } }' })
     const ofClients = { traceparent: '00', 'GraphQL-Cost': 'include', 'Last-Event-ID': 'x' }
     const headers = { ...json, ...ofClients }
-    const mutated = await fetchIn(page, `${base}/graphql`, { method: 'POST', headers, body: mutation })
+    const mutated = await fetchIn(`${base}/graphql`, { method: 'POST', headers, body: mutation })
     expect(JSON.parse(mutated.text)).toMatchObject({ data: { createPet: {} }, extensions: { cost: {} } })
 
-    const first = await fetchIn(page, `${base}/v1/pets?limit=1`, { headers: auth })
+    const first = await fetchIn(`${base}/v1/pets?limit=1`, { headers: auth })
     const next = new URL(/<([^>]+)>; rel="next"/.exec(first.headers['link'] ?? '')?.[1] ?? '', base)
-    expect(JSON.parse((await fetchIn(page, next.href, { headers: auth })).text)).toMatchObject([{ id: 1 }])
+    expect(JSON.parse((await fetchIn(next.href, { headers: auth })).text)).toMatchObject([{ id: 1 }])
     const conditional = { headers: { ...auth, 'If-None-Match': first.headers['etag'] ?? '' } }
-    expect((await fetchIn(page, `${base}/v1/pets?limit=1`, conditional)).status).toBe(304)
-    expect((await fetchIn(page, `${base}/v1/pets`)).status).toBe(401)
-    expect((await fetchIn(page, `${base}/v1/pets`, { ...create, body: '{' })).status).toBe(400)
+    expect((await fetchIn(`${base}/v1/pets?limit=1`, conditional)).status).toBe(304)
+    expect((await fetchIn(`${base}/v1/pets`)).status).toBe(401)
+    expect((await fetchIn(`${base}/v1/pets`, { ...create, body: '{' })).status).toBe(400)
   })
 })

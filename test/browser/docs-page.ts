@@ -11,7 +11,6 @@ export async function open(page: Page, address: string, fragment = ''): Promise<
 
 export const operation = (page: Page, id: string): Locator => page.locator(`#operations-pets-${id}`)
 
-/** Opens the form of an operation. */
 export async function openOperation(page: Page, id: string): Promise<void> {
   await operation(page, id).locator('.opblock-summary-control').click()
   await resolved(page, id)

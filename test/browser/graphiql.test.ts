@@ -226,7 +226,6 @@ async function open(page: Page, address: string): Promise<void> {
   await ready(page)
 }
 
-/** Waits until GraphiQL is ready. */
 const ready = (page: Page) => editor(page, 'Operation Editor').locator('.view-line').first().waitFor()
 
 type Name = 'Operation Editor' | 'Headers' | 'Result Window'

@@ -97,18 +97,18 @@ export function statusOf({ status, httpStatus = status, ofField }: Case, { body 
 }
 
 /**
- * @returns the only error of a response, in the form of the REST API for both APIs, so without GraphQL's `fields`
+ * @returns the only error of a response, in the form of the REST API, so without the `fields` of INVALID_ARGUMENT
  * @throws Error if a GraphQL response contains anything besides its errors, but for the data of an error of a field
  */
 export function errorOf({ ofField = false }: Case, { body }: RawResponse): unknown {
   if (typeof body !== 'object' || body === null || !('errors' in body)) return body
-  const { errors, ...others } = body as { errors: { message: string; extensions: { fields?: unknown } }[] } // GraphQL's shape
+  const { errors, ...others } = body as { errors: { message: string; extensions: Record<string, unknown> }[] } // GraphQL's shape
   const [first] = errors
   if (!first) throw new Error('No error in the response')
   const unexpected = Object.keys(others).filter((name) => !(ofField && name === 'data'))
   if (unexpected.length) throw new Error(`Members besides errors: ${unexpected.join()}`)
-  const { fields: _fields, ...extensions } = first.extensions
-  return { ...extensions, message: first.message }
+  const { fields, ...extensions } = first.extensions
+  return { ...extensions, fields: extensions.code === 'INVALID_ARGUMENT' ? undefined : fields, message: first.message }
 }
 
 /** How messages of zod and of JSON.parse begin. */

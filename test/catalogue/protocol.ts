@@ -9,7 +9,7 @@ const post = (lines: string, body = '') => `POST /v1/pets HTTP/1.1\r\nHost: x\r\
 const hosts = ['a b', 'a/b', 'a@b', 'a?b', 'a#b', '', 'a:b', 'a:123456', '[', '::1', 'a,b', '<x>', 'x\\y', '%00', 'ä']
 const targets = [
   ...['http://x/v1/pets', 'http://[::1/', 'https://x', '*', 'x', 'v1/pets', '?limit=1', 'x:443'],
-  ...['/v1/pets HTTP/1.1 x', '/\u00e4'],
+  ...['/v1/pets HTTP/1.1 x', '/\u00e4', '//a@[#'],
 ]
 
 const malformedRequests: Record<string, string> = {

@@ -1,19 +1,12 @@
-import { spawn } from 'node:child_process'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { cases } from './cases.ts'
 import { createClient } from './client.ts'
+import { pathOf } from '../support/files.ts'
 import { testWithService as test } from '../support/harness.ts'
-import { freePort } from '../support/processes.ts'
+import { freePort, launch } from '../support/processes.ts'
 
 /** Runs the command line. */
-async function conformance(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('run.mjs', import.meta.url)), ...args])
-  const exited = new Promise<number | null>((resolve) => child.on('close', resolve))
-  const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), exited])
-  return { code, stdout, stderr }
-}
+const conformance = (...args: string[]) => launch(pathOf('test/conformance/run.mjs'), args, {}).exited
 
 const caseLines = (stdout: string) => stdout.match(/^(ok {2}|skip|FAIL) {2}(§|design)/gm) ?? []
 

@@ -1,22 +1,20 @@
-import { execFile } from 'node:child_process'
 import { createServer, type RequestListener } from 'node:http'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { expect } from 'vitest'
+import { pathOf } from '../support/files.ts'
 import { testWithService as test } from '../support/harness.ts'
-import { occupyPort } from '../support/processes.ts'
+import { launch, occupyPort } from '../support/processes.ts'
 import { sentences } from './graphql-over-http-cases.ts'
 
 const requests = sentences.flatMap(({ sentence, requests }) =>
   Object.entries(requests).map(([request, run]) => ({ title: `${sentence} ${request}`, run })),
 )
-const program = fileURLToPath(new URL('graphql-over-http.mjs', import.meta.url))
+const program = pathOf('test/conformance/graphql-over-http.mjs')
 
 test('the service follows GraphQL over HTTP, edition September 2026', async ({ service }) => {
   const partial = '{ __typename pet(id: 1) { id } }'
-  const args = [program, `${service.base}/graphql`, '--key', service.key, '--partial', partial]
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, args)
-  expect(stderr).toBe('')
+  const args = [`${service.base}/graphql`, '--key', service.key, '--partial', partial]
+  const { code, stdout, stderr } = await launch(program, args, {}).exited
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   const failed = stdout.split('\n').filter((line) => /^ {2}(MUST|SHOULD|skip) /.test(line))
   expect(failed).toEqual([expect.stringContaining('GET with 200,000 characters: status 431 instead of 414')])
   expect(stdout).toContain(`\n${requests.length - 1} passed, 0 MUST and 1 SHOULD failed, 0 skipped\n`)

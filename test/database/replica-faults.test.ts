@@ -38,7 +38,6 @@ function createTestReplicas(primaryUrl = replication.primaryUrl): { replicas: Re
 const SELECT = { text: 'SELECT n::int FROM unnest($1::int[]) AS n', onReplicas: true }
 const statement = { ...SELECT, toValues: (n: number[]) => [n], toOutputs: (rows: { n: number }[]) => rows }
 
-/** Reads until the standby has executed the read. */
 const untilRead = (replicas: Replicas, read: (client: pg.PoolClient) => Promise<object>) =>
   waitUntil(() => replicas.tryRead(read))
 

@@ -4,23 +4,17 @@ import { type Replication, startReplication } from '../support/standby.ts'
 import { recordStatements, type Statement } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
-interface Fixtures {
-  replication: Replication
-  /** Starts an instance that reads from the standby, too. */
-  start(): Promise<TestService>
-}
-
-const test = base.extend<Fixtures>({
+const test = base.extend<{ replication: Replication }>({
   replication: async ({}, use) => {
     const replication = await startReplication()
     onTestFinished(() => replication.stop())
     await use(replication)
   },
-  start: async ({ replication }, use) => {
-    const DATABASE_REPLICA_URLS = [replication.standby.url]
-    await use(() => startService(replication.primaryUrl, { DATABASE_REPLICA_URLS }))
-  },
 })
+
+/** Starts an instance that reads from the standby, too. */
+const start = ({ primaryUrl, standby }: Replication) =>
+  startService(primaryUrl, { DATABASE_REPLICA_URLS: [standby.url] })
 
 /** The ids of a page, newest first, or the status if it is not 200. */
 async function pageOf(service: TestService): Promise<number[] | number> {
@@ -34,7 +28,6 @@ const readsOf = (statements: Statement[]) => statements.filter(({ text }) => /^\
 const COUNT_READS = `SELECT count(*)::int FROM pg_stat_activity
   WHERE query LIKE '%FROM "public"."animal"%' AND pid <> pg_backend_pid()`
 
-/** Reads until the standby has executed a read. */
 async function untilTheStandbyReads(service: TestService, { standby }: Replication): Promise<void> {
   const { rows } = await standby.query('SELECT now()::text AS start')
   const count = `${COUNT_READS} AND query_start > '${rows[0].start}'`
@@ -45,8 +38,10 @@ async function untilTheStandbyReads(service: TestService, { standby }: Replicati
 }
 
 describe('reads of animals', () => {
-  test('are executed by the standby, writes by the primary', async ({ replication, start }) => {
-    const service = await start()
+  test('are executed by the standby, writes and reads beside a liveCursor by the primary; they succeed when the standby dies, and when it is back it executes them', async ({
+    replication,
+  }) => {
+    const service = await start(replication)
     const onPrimary = recordStatements(service)
     const id = await service.create()
     await untilTheStandbyReads(service, replication)
@@ -58,10 +53,19 @@ describe('reads of animals', () => {
     expect(
       (await replication.standby.query(`${COUNT_READS} AND query LIKE '%id = ANY%'`)).rows[0].count,
     ).toBeGreaterThan(0)
+    const before = readsOf(onPrimary)
+    for (let n = 0; n < 5; n++) await service.graphql('{ pets { liveCursor nodes { id } } }')
+    expect(readsOf(onPrimary) - before).toBe(5)
+    const killed = replication.standby.crash()
+    for (let round = 0; round < 100; round++) expect(await pageOf(service)).toEqual([id])
+    await killed
+    expect(await pageOf(service)).toEqual([id])
+    await replication.standby.start()
+    await untilTheStandbyReads(service, replication)
   })
 
-  test('have what another instance acknowledged before the standby replays it', async ({ replication, start }) => {
-    const [service, other] = [await start(), await start()]
+  test('have what another instance acknowledged before the standby replays it', async ({ replication }) => {
+    const [service, other] = [await start(replication), await start(replication)]
     const onPrimary = recordStatements(service)
     await untilTheStandbyReads(service, replication)
     await replication.standby.query('SELECT pg_wal_replay_pause()')
@@ -75,28 +79,8 @@ describe('reads of animals', () => {
     expect(await pageOf(service)).toEqual([id])
   })
 
-  test('are executed by the primary beside a liveCursor', async ({ replication, start }) => {
-    const service = await start()
-    await untilTheStandbyReads(service, replication)
-    const onPrimary = recordStatements(service)
-    for (let n = 0; n < 5; n++) await service.graphql('{ pets { liveCursor nodes { id } } }')
-    expect(readsOf(onPrimary)).toBe(5)
-  })
-
-  test('succeed when the standby dies, and when it is back it executes them', async ({ replication, start }) => {
-    const service = await start()
-    const id = await service.create()
-    await untilTheStandbyReads(service, replication)
-    const killed = replication.standby.crash()
-    for (let round = 0; round < 100; round++) expect(await pageOf(service)).toEqual([id])
-    await killed
-    expect(await pageOf(service)).toEqual([id])
-    await replication.standby.start()
-    await untilTheStandbyReads(service, replication)
-  })
-
-  test('are executed by the primary when the standby was promoted', async ({ replication, start }) => {
-    const service = await start()
+  test('are executed by the primary when the standby was promoted', async ({ replication }) => {
+    const service = await start(replication)
     await untilTheStandbyReads(service, replication)
     await replication.standby.query('SELECT pg_promote()')
     await replication.standby.query(
@@ -107,10 +91,10 @@ describe('reads of animals', () => {
     for (let round = 0; round < 5; round++) expect(await pageOf(service)).toEqual([id])
   })
 
-  test('are executed by the primary if its commits are not on its disk', async ({ replication, start }) => {
+  test('are executed by the primary if its commits are not on its disk', async ({ replication }) => {
     await replication.onPrimary('ALTER SYSTEM SET synchronous_commit = off')
     await replication.onPrimary('SELECT pg_reload_conf()')
-    const service = await start()
+    const service = await start(replication)
     const isLogged = () => service.log.lines.some(({ reason }) => reason === 'synchronous_commit is off on the primary')
     await waitUntil(async () => (await pageOf(service)) && isLogged())
     const { rows } = await replication.standby.query(COUNT_READS)

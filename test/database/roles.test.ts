@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { expect } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/store/idempotency.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { readDatabaseState } from '../../src/database/readiness.ts'
@@ -14,31 +14,25 @@ import { keys, runKeysCommand } from '../support/keys-command.ts'
 import { testWithProcess } from '../support/processes.ts'
 import { grantsSql, rolesSql } from '../support/role-sql.ts'
 
-interface Fixtures {
-  /** A server in whose database `pets` the SQL of the page was run, since roles belong to all databases of a server. */
-  server: string
-  /** The addresses of a copy of that database. */
-  urls: { administrator: string; owner: string; service: string }
-}
+/** A server in whose database `pets` the SQL of the page was run, since roles belong to all databases of a server. */
+let server = ''
+beforeAll(async () => {
+  const { url, stop } = await startOwnServer()
+  await query(url, 'CREATE DATABASE pets')
+  await query(url.replace(/postgres$/, 'pets'), rolesSql)
+  // The service names the schema in each of its statements.
+  const settings = (role: string) => `ALTER ROLE ${role} PASSWORD 'secret'; ALTER ROLE ${role} SET search_path = ''`
+  await query(url, `${settings('petstore_owner')}; ${settings('petstore')}`)
+  const { owner } = urlsOf(url, 'pets')
+  await migrate(owner)
+  await query(owner, `SET search_path = public; ${ordersMigration()} ${grantsSql}`)
+  server = url
+  return stop
+})
 
-const test = testWithProcess.extend<Fixtures>({
-  server: [
-    async ({}, use) => {
-      const { url, stop } = await startOwnServer()
-      await query(url, 'CREATE DATABASE pets')
-      await query(url.replace(/postgres$/, 'pets'), rolesSql)
-      // The service names the schema in each of its statements.
-      const settings = (role: string) => `ALTER ROLE ${role} PASSWORD 'secret'; ALTER ROLE ${role} SET search_path = ''`
-      await query(url, `${settings('petstore_owner')}; ${settings('petstore')}`)
-      const { owner } = urlsOf(url, 'pets')
-      await migrate(owner)
-      await query(owner, `SET search_path = public; ${ordersMigration()} ${grantsSql}`)
-      await use(url)
-      await stop()
-    },
-    { scope: 'file' },
-  ],
-  urls: async ({ server }, use) => {
+/** `urls` are the addresses of a copy of that database. */
+const test = testWithProcess.extend<{ urls: ReturnType<typeof urlsOf> }>({
+  urls: async ({}, use) => {
     const database = `pets_${randomUUID().replaceAll('-', '')}`
     const rightsOfDatabase = rolesSql
       .match(/^.*ON DATABASE.*$/gm)
@@ -50,7 +44,7 @@ const test = testWithProcess.extend<Fixtures>({
   },
 })
 
-function urlsOf(server: string, pathname: string): Fixtures['urls'] {
+function urlsOf(server: string, pathname: string) {
   const urlOf = (role: object) => Object.assign(new URL(server), { pathname, ...role }).href
   const [owner, service] = ['petstore_owner', 'petstore'].map((username) => urlOf({ username, password: 'secret' }))
   return { administrator: urlOf({}), owner: owner ?? '', service: service ?? '' }

@@ -1,13 +1,13 @@
 import { chown, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, inject } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject } from 'vitest'
 import { migrate } from '../../src/database/migrate.ts'
 import { type Certificate, createCertificate } from '../support/certificates.ts'
 import { bearer } from '../support/harness.ts'
 import { startOwnServer } from '../support/own-server.ts'
 import { query } from '../support/postgres.ts'
 import { keys, runKeysCommand } from '../support/keys-command.ts'
-import { testWithProcess } from '../support/processes.ts'
+import { testWithProcess as test } from '../support/processes.ts'
 import { waitFor } from '../support/timeouts.ts'
 
 /** The line of a command. Newer versions of Node append advice to some of its reasons. */
@@ -19,16 +19,9 @@ async function expectFailure(databaseUrl: string, reason: string): Promise<void>
 }
 
 /** A PostgreSQL with TLS, which all tests of the file share. */
-const test = testWithProcess.extend<{ server: Awaited<ReturnType<typeof startServer>> }>({
-  server: [
-    async ({}, use) => {
-      const server = await startServer()
-      await use(server)
-      await server.stop()
-    },
-    { scope: 'file' },
-  ],
-})
+let server: Awaited<ReturnType<typeof startServer>>
+beforeAll(async () => void (server = await startServer()))
+afterAll(() => server.stop())
 
 async function writeCertificates(folder: string, authority: Certificate): Promise<void> {
   await writeFile(join(folder, 'ca.crt'), authority.certificate)
@@ -66,7 +59,7 @@ async function startServer() {
 }
 
 describe('DATABASE_URL on a PostgreSQL with TLS', () => {
-  test('verify-full encrypts every connection of the programs and of the service', async ({ sandbox, server }) => {
+  test('verify-full encrypts every connection of the programs and of the service', async ({ sandbox }) => {
     const DATABASE_URL = server.url('sslmode=verify-full&sslrootcert=CA')
     const env = { DATABASE_URL }
     expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toMatchObject({ code: 0, stderr: '' })
@@ -92,7 +85,7 @@ describe('DATABASE_URL on a PostgreSQL with TLS', () => {
     ['uselibpqcompat=true&sslmode=require', '127.0.0.1', true],
     ['uselibpqcompat=true&sslmode=verify-ca&sslrootcert=CA', '127.0.0.1', true],
   ]
-  test.for(modes)('"%s" connects to %s, encrypted: %s', async ([parameters, host, encrypted], { server }) => {
+  test.for(modes)('"%s" connects to %s, encrypted: %s', async ([parameters, host, encrypted]) => {
     const DATABASE_URL = server.url(parameters, host)
     expect(await runKeysCommand(['list'], DATABASE_URL)).toMatchObject({ code: 0, stderr: '' })
     const ofThisConnection = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'
@@ -101,7 +94,7 @@ describe('DATABASE_URL on a PostgreSQL with TLS', () => {
 })
 
 describe('a connection that TLS prevents is a line of a command with the reason, and 503 of the service', () => {
-  test('for an unknown authority', async ({ sandbox, server }) => {
+  test('for an unknown authority', async ({ sandbox }) => {
     const env = { DATABASE_URL: server.url('sslmode=verify-full') }
     const reason = 'unable to verify the first certificate'
     const commands = ['keys.js list', 'migrate.js status', 'migrate.js deploy']
@@ -115,13 +108,13 @@ describe('a connection that TLS prevents is a line of a command with the reason,
     for (const path of ['/readyz', '/v1/pets']) expect((await fetch(base + path, { headers })).status, path).toBe(503)
   })
 
-  test('for another host, or a server without TLS', async ({ server }) => {
+  test('for another host, or a server without TLS', async () => {
     const ofOtherHost = server.url('sslmode=verify-full&sslrootcert=CA', '127.0.0.1')
     await expectFailure(ofOtherHost, 'Hostname/IP does not match')
     await expectFailure(`${inject('serverUrl')}?sslmode=verify-full`, 'The server does not support SSL')
   })
 
-  test('for an expired certificate, until it is renewed', async ({ sandbox, server }) => {
+  test('for an expired certificate, until it is renewed', async ({ sandbox }) => {
     const DATABASE_URL = server.url('sslmode=verify-full&sslrootcert=CA')
     const { base, until } = await sandbox.start({ DATABASE_URL })
     await server.use('expired')

@@ -115,7 +115,6 @@ test('a stream that is open while the database goes back to an older state ends,
   ])
 })
 
-/** Opens a stream, and waits until it has received five animals. */
 async function streamOfFive(service: TestService) {
   const stream = await openStream(service, { query: NEW })
   await create(service, 5)

@@ -71,10 +71,3 @@ describe('a value that is not of its type has the error of GraphQL.js, without f
     expect(long?.message).toHaveLength(500)
   })
 })
-
-test('other errors have no fields', async ({ service }) => {
-  const { errors } = await service.graphql('{ pet(id: "0") { id } }')
-  expect(errors?.[0]?.extensions).toEqual({ code: 'NOT_FOUND', status: 404 })
-  const syntax = await service.graphql('{')
-  expect(syntax.errors?.[0]?.extensions).toEqual({ code: 'GRAPHQL_PARSE_FAILED', status: 400 })
-})

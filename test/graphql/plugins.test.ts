@@ -29,28 +29,19 @@ test('identical queries at once share an execution, and hooks run for each, on i
     onExecute: ({ context }) => void executed.push(context.req.id),
     onExecutionResult({ context, result, setResult }) {
       if (!result || Symbol.asyncIterator in result) return
-      Object.assign(result.data.pets, { seenBy: context.req.id })
+      if (result.errors) (result.errors as GraphQLError[]).push(new GraphQLError('added'))
+      else Object.assign(result.data.pets, { seenBy: context.req.id })
       setResult({ ...result, extensions: { requestId: context.req.id } })
     },
   }
   const peer = await service.startPeer({ plugins: [plugin] })
   const ids = Array.from({ length: 5 }, (_, n) => `request-${n}`)
-  const send = async (id: string) => (await peer.postGraphQL(COUNT, { 'X-Request-Id': id })).json()
+  const send = async (id: string, body = COUNT) => (await peer.postGraphQL(body, { 'X-Request-Id': id })).json()
   const changed = (id: string) => ({ data: { pets: { totalCount: 0, seenBy: id } }, extensions: { requestId: id } })
-  expect(await Promise.all(ids.map(send))).toEqual(ids.map(changed))
+  expect(await Promise.all(ids.map((id) => send(id)))).toEqual(ids.map(changed))
   expect(executed.sort()).toEqual(ids)
-})
-
-test('what a plugin adds to the errors of a shared execution is its own', async ({ service }) => {
-  const plugin: Plugin = {
-    onExecutionResult({ result }) {
-      if (result && 'errors' in result) (result.errors as GraphQLError[]).push(new GraphQLError('added'))
-    },
-  }
-  const peer = await service.startPeer({ plugins: [plugin] })
-  const send = async () => (await peer.postGraphQL({ query: '{ pet(id: 77) { id } }' })).json()
-  for (const body of await Promise.all([send(), send(), send()]))
-    expect(body).toMatchObject({ errors: [expect.anything(), expect.anything()] })
+  const failed = await Promise.all(ids.map((id) => send(id, { query: '{ pet(id: 77) { id } }' })))
+  for (const body of failed) expect(body).toMatchObject({ errors: [expect.anything(), expect.anything()] })
 })
 
 test('a plugin may answer for the service, or reject a request, before anything is executed', async ({ service }) => {
@@ -76,14 +67,18 @@ test('a plugin may answer for the service, or reject a request, before anything 
 test('a plugin rejects a request with a code of the service, adds no errors, or ends a subscription before it begins', async ({
   service,
 }) => {
+  const logIn = new GraphQLError('Log in.', { extensions: { code: 'UNAUTHENTICATED' } })
   const plugin: Plugin = {
+    onParams({ params }) {
+      if (params.operationName === 'Early') throw logIn
+    },
     onContextBuilding({ context }) {
-      if (context.params.operationName === 'Code')
-        throw new GraphQLError('Log in.', { extensions: { code: 'UNAUTHENTICATED' } })
+      if (context.params.operationName === 'Code') throw logIn
     },
     onExecutionResult({ result, setResult, context }) {
       const name = context.params.operationName
       if (name === 'Empty') setResult({ ...result, errors: [] })
+      if (name === 'Added') setResult({ ...result, errors: [logIn] })
       if (name === 'Ended') setResult({ errors: [new GraphQLError('No.')] })
     },
   }
@@ -94,7 +89,10 @@ test('a plugin rejects a request with a code of the service, adds no errors, or 
     const response = await peer.postGraphQL({ query, operationName }, { Accept })
     return [response.status, await response.json()]
   }
-  expect(await send('Code')).toMatchObject([401, { errors: [{ message: 'Log in.' }] }])
+  for (const name of ['Early', 'Code'])
+    expect(await send(name), name).toMatchObject([401, { errors: [{ message: 'Log in.' }] }])
+  const added = { message: 'Log in.', extensions: { code: 'UNAUTHENTICATED', status: 401 } }
+  expect(await send('Added')).toEqual([294, { errors: [added], data: { __typename: 'Query' } }])
   expect(await send('Empty')).toEqual([200, { data: { __typename: 'Query' } }])
   const stream = await openStream(peer, { query: 'subscription Empty { petCreated { cursor } }' })
   expect(stream.status).toBe(200)

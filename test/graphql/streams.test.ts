@@ -31,48 +31,25 @@ test('a drain ends all streams at different moments within its time, new ones to
   expect([ended(0), ended(100)]).toEqual([new Set([true]), new Set([true])])
 })
 
-test('a stream ends when its key, which was cached before, may not be verified within 5 seconds', async () => {
-  vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
-  const results = [true, false, false]
-  const verifyKey = () => (results.shift() ? Promise.resolve(true) : Promise.reject(new Error('not in time')))
-  const verified = createStreams(LIMITS, verifyKey)
-  const neverVerified = createStreams(LIMITS, () => Promise.reject(new Error('not in time')))
-  const open = ({ open }: typeof verified) => open(new EventEmitter() as Response, CALLER, '') // as above
-  const [first, second] = [open(verified), open(neverVerified)]
-  for (const expected of [undefined, undefined, 'unverified']) {
-    await vi.advanceTimersByTimeAsync(VERIFY_MS)
-    for (const { verifyAll } of [verified, neverVerified]) verifyAll()
-    await vi.advanceTimersByTimeAsync(0)
-    expect([first.endReason, second.endReason]).toEqual([expected, 'unverified'])
-  }
-})
+const succeeds = async () => true
+const fails = () => Promise.reject(new Error('not in time'))
+const hangs = () => new Promise<boolean>(() => {})
 
-test('a stream ends within 5 seconds when the verification of its key, which was cached before, does not end', async () => {
+test.for<[what: string, verifications: (() => Promise<boolean>)[], firstMs: number, openMs: number, endMs: number]>([
+  ['fails, and the key was cached', [fails], VERIFY_MS, VERIFY_MS - 1, VERIFY_MS],
+  ['fails twice', [succeeds, fails, fails], VERIFY_MS, 2 * VERIFY_MS, 3 * VERIFY_MS],
+  ['does not end', [hangs], VERIFY_MS, VERIFY_MS + 500, 4_999 - KEY_CACHE_MS], // a verification has its time
+  ['did not end', [hangs, succeeds], 0, VERIFY_MS + 4_800, VERIFY_MS + 4_999],
+])('a stream ends within 5 s of the last success when a verification %s', async ([, list, firstMs, openMs, endMs]) => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
-  const streams = createStreams(LIMITS, () => new Promise(() => {}))
+  const left = [...list]
+  const streams = createStreams(LIMITS, () => (left.shift() ?? expect.unreachable())())
   const stream = streams.open(new EventEmitter() as Response, CALLER, '') // as above
-  await vi.advanceTimersByTimeAsync(VERIFY_MS)
-  streams.verifyAll()
-  await vi.advanceTimersByTimeAsync(500)
-  expect(stream.endReason).toBeUndefined() // a verification has its time
-  await vi.advanceTimersByTimeAsync(4_999 - KEY_CACHE_MS - VERIFY_MS - 500)
-  expect(stream.endReason).toBe('unverified')
-})
-
-test('a verification that does not end leaves a stream open that a later one verifies, for as long as that allows', async () => {
-  vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
-  const results = [new Promise<boolean>(() => {}), Promise.resolve(true)]
-  const streams = createStreams(LIMITS, () => results.shift() ?? expect.unreachable())
-  const stream = streams.open(new EventEmitter() as Response, CALLER, '') // as above
-  streams.verifyAll()
-  await vi.advanceTimersByTimeAsync(VERIFY_MS)
-  streams.verifyAll()
-  await vi.advanceTimersByTimeAsync(4_800)
+  for (const n of list.keys()) setTimeout(streams.verifyAll, firstMs + n * VERIFY_MS)
+  await vi.advanceTimersByTimeAsync(openMs)
   expect(stream.endReason).toBeUndefined()
-  await vi.advanceTimersByTimeAsync(199)
+  await vi.advanceTimersByTimeAsync(endMs - openMs)
   expect(stream.endReason).toBe('unverified')
 })
 

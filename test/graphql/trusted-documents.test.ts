@@ -37,36 +37,32 @@ describe('trusted documents', () => {
     },
   )
 
-  test('with an unknown id are rejected, in every mode', async ({ service }) => {
-    for (const options of [{}, trusted('allow'), trusted('only')]) {
-      const peer = await service.startPeer(options)
-      const { status, body } = await send(peer, { documentId: 'f'.repeat(64) })
-      expect([status, body.errors[0].extensions.code]).toEqual([422, 'INVALID_ARGUMENT'])
-    }
-  })
-
   const query = '{ __typename }'
-
-  test.for([{ documentId: 5 }, { extensions: { persistedQuery: 'x' } }])(
-    '%j is not text: it is ignored while there are none, and otherwise rejected',
-    async (id, { service }) => {
-      expect(await send(service, { query, ...id })).toEqual({ status: 200, body: { data: { __typename: 'Query' } } })
-      const { status } = await send(await service.startPeer(trusted('only')), { query, ...id })
-      expect(status).toBe(422)
-    },
-  )
   const withHash = (sha256Hash: string) => ({ query, extensions: { persistedQuery: { version: 1, sha256Hash } } })
+  const [notText, notPersisted] = [
+    { query, documentId: 5 },
+    { query, extensions: { persistedQuery: 'x' } },
+  ]
+  const unknown = { documentId: 'f'.repeat(64) }
   const executed = { data: { __typename: 'Query' } }
   const refused = (message: string) => ({ errors: [{ message }] })
+  const invalid = { errors: [{ extensions: { code: 'INVALID_ARGUMENT' } }] }
   test.for([
+    ['off', 'rejects an unknown id', unknown, invalid],
+    ['allow', 'rejects an unknown id', unknown, invalid],
+    ['only', 'rejects an unknown id', unknown, invalid],
+    ['off', 'ignores an id that is not text', notText, executed],
+    ['off', 'ignores a hash that is not text', notPersisted, executed],
+    ['only', 'rejects an id that is not text', notText, { errors: [{}] }],
+    ['only', 'rejects a hash that is not text', notPersisted, { errors: [{}] }],
     ['allow', 'executes any document', { query }, executed],
     ['allow', 'executes any document whose hash matches', withHash(sha256(query)), executed],
     ['allow', 'rejects another hash', withHash(petsId), refused('documentId: is not the SHA-256 of query')],
     ['only', 'rejects others', { query }, refused('Only trusted documents are accepted: send a documentId.')],
     ['only', 'rejects others with their hash', withHash(sha256(query)), { errors: [{}] }],
   ] as const)('mode %s %s', async ([mode, , request, body], { service }) => {
-    const sent = await send(await service.startPeer(trusted(mode)), request)
-    expect(sent).toMatchObject({ status: 'errors' in body ? 422 : 200, body })
+    const peer = await service.startPeer(mode === 'off' ? {} : trusted(mode))
+    expect(await send(peer, request)).toMatchObject({ status: 'errors' in body ? 422 : 200, body })
   })
 })
 

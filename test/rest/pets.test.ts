@@ -7,6 +7,7 @@ test('listPets: one message names every invalid parameter, and unknown ones are 
     'limit: must be an integer from 1 to 100; status: must be one of available, pending, sold',
   )
   expect((await service.send('/v1/pets?page=3&foo=bar&__proto__=x')).status).toBe(200)
+  expect((await service.send(`/v1/pets?${'a&'.repeat(1_000)}limit=0`)).status).toBe(400)
 })
 
 describe('createPet', () => {

@@ -57,6 +57,7 @@ describe('a conditional read', () => {
     ]
     const etags = responses.map(({ headers }) => headers.get('etag') ?? '')
     expect(new Set(etags).size).toBe(3)
+    for (const { headers } of responses) expect(headers.get('vary')).toContain('Accept, GraphQL-Cost')
     expect((await sendIfNoneMatch(service, query, etags[1] ?? '', json)).status).toBe(200)
   })
 })

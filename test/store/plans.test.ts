@@ -23,7 +23,7 @@ const MAX_BLOCKS = 200
 const SMALL = 1_000
 const LARGE = givenUrl ? 1_000_000 : 300_000
 
-test('every statement costs the same in a large table as in a small one, for a rare status too, whatever the plan', async ({
+test('every statement costs the same in a large table as in a small one, for a rare status too, and a page reads few blocks, whatever the filter, the bounds and the plan', async ({
   service,
 }) => {
   await growTables(service, SMALL)
@@ -50,21 +50,13 @@ test('every statement costs the same in a large table as in a small one, for a r
       const { cost, plan } = await explain(client, text, values) // may depend on the values
       expect(cost, `${text}\n${String(values)}\n${plan}`).toBeLessThan(MAX_COST)
     }
-  }, service.databaseUrl)
-})
-
-test('a page reads few blocks of a large table, whatever the filter, the bounds and the plan', async ({ service }) => {
-  await growTables(service, SMALL)
-  const pages = (await executeAll(service)).filter(({ text }) => text.includes('AS page'))
-  await growTables(service, LARGE)
-  // Animals without a status follow the sold ones in an index that begins with the category.
-  await service.database.pool.query(`
-    INSERT INTO animal (name, category_id) SELECT 'x', 2 FROM generate_series(1, 50000);
-    ANALYZE animal`)
-  await withClient(async (client) => {
+    // Animals without a status follow the sold ones in an index that begins with the category.
+    await client.query(`
+      INSERT INTO animal (name, category_id) SELECT 'x', 2 FROM generate_series(1, 50000);
+      ANALYZE animal`)
     for (const mode of ['force_generic_plan', 'force_custom_plan']) {
       await client.query(`SET plan_cache_mode = ${mode}`)
-      for (const [n, { text, values }] of pages.entries()) {
+      for (const [n, { text, values }] of sent.filter(({ text }) => text.includes('AS page')).entries()) {
         await client.query(`PREPARE page_${n} AS ${text}`)
         const { blocks } = await execute(client, `page_${n}`, values)
         expect(blocks, `${mode} ${text}\n${String(values)}`).toBeLessThan(MAX_BLOCKS)
@@ -139,8 +131,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
   const list = createListQuery(animals, statements)
   const { run } = createStatements(pool)
   const state = { recent: new RecentItems<typeof animals>(newest), newestPosition: newest }
-  const ofFeed = { listen: () => () => {}, state: () => state, onError: expect.unreachable }
-  const follow = createFollow(animals, { list, ...ofFeed })
+  const follow = createFollow(animals, list, { listen: () => () => {}, state, onError: () => expect.unreachable() })
   for (const status of [...PetStatus.options, undefined]) {
     for (const categoryId of [undefined, 1n, 2n, 3n])
       for (const backward of [true, false])

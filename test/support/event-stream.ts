@@ -3,13 +3,6 @@ import { onTestFinished } from 'vitest'
 import { bearer, type TestService } from './harness.ts'
 import { waitUntil } from './timeouts.ts'
 
-/** One event of a response with the media type text/event-stream. */
-export interface ServerSentEvent {
-  id: string | undefined
-  event: string | undefined
-  data: string
-}
-
 /** A response to a POST /graphql that is read as it arrives. */
 export type EventStream = Awaited<ReturnType<typeof openStream>>
 
@@ -39,10 +32,9 @@ export async function openStream(
     text: '',
     /** Whether the response has ended: complete, or because the connection was closed. */
     ended: undefined as 'complete' | 'cut' | undefined, // set below
-    /** The events that have arrived. */
     events: () => parser.events,
     /** Waits for a number of events. @returns all events */
-    async received(count: number): Promise<ServerSentEvent[]> {
+    async received(count: number): Promise<EventParser['events']> {
       await waitUntil(() => parser.events.length >= count || stream.ended)
       return parser.events
     },
@@ -60,7 +52,7 @@ export async function openStream(
 /** Parses a stream of server-sent events, piece by piece. */
 export class EventParser {
   /** The complete events, without comments. */
-  readonly events: ServerSentEvent[] = []
+  readonly events: { id: string | undefined; event: string | undefined; data: string }[] = []
   #incomplete = ''
 
   add(text: string): void {

@@ -34,7 +34,6 @@ export interface TestService extends Service {
   postGraphQL(body: unknown, headers?: Record<string, string>): Promise<Response>
   /** POST /graphql. @returns the body of the response */
   graphql(query: string, variables?: object): Promise<GraphQLResponseBody>
-  /** GET /metrics. */
   metrics(): Promise<string>
   /** The value of a metric without labels, or with all of these. */
   metric(series: string): Promise<number>
@@ -113,33 +112,19 @@ export async function startService(
   defer: (stop: () => Promise<void>) => void = onTestFinished,
 ): Promise<TestService> {
   const log = collectLog()
-  const {
-    key: existingKey,
-    resources = RESOURCES,
-    log: logger,
-    trusted,
-    plugins,
-    recordSpan,
-    now,
-    limits,
-    ...config
-  } = options
   const created = createService({
-    resources,
-    config: { ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }), DATABASE_POOL_SIZE: 4, ...config },
+    resources: RESOURCES,
+    log: createLogger('info', log),
+    ...options, // the service and its configuration take their own, by name
+    config: { ...loadConfig({ ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }), DATABASE_POOL_SIZE: 4, ...options },
     databaseUrl,
-    log: logger ?? createLogger('info', log),
-    trusted,
-    plugins,
-    recordSpan,
-    now,
-    limits: { ...GENEROUS_LIMITS, ...limits },
+    limits: { ...GENEROUS_LIMITS, ...options.limits },
   })
   const keys = recordNewKeys(created.keys)
   const port = await created.start({ port: 0, host: '127.0.0.1' })
   defer(() => created.stop(0, 0))
   const address = `http://127.0.0.1:${port}`
-  const key = existingKey ?? (await storeKey(created))
+  const key = options.key ?? (await storeKey(created))
 
   const send: TestService['send'] = async (path, init = {}) => {
     const response = await fetch(address + path, { ...init, headers: { ...bearer(key), ...init.headers } })

@@ -115,7 +115,7 @@ interface LaunchOptions {
 }
 
 /** Starts a program of dist/ with only these environment variables and the inherited ones, and collects its output. */
-function launch(program: string, args: string[], env: Env, { uid, stdout: file }: LaunchOptions = {}) {
+export function launch(program: string, args: string[], env: Env, { uid, stdout: file }: LaunchOptions = {}) {
   const path = resolve(pathOf('dist'), program)
   const child: ChildProcess = spawn(process.execPath, [path, ...args], {
     cwd: tmpdir(), // outside the project, since the programs must not depend on the working directory

@@ -62,11 +62,7 @@ export async function startProxyProgram(defer: Defer, name: string, ports: numbe
     .replaceAll('75s', `${timeoutSeconds}s`)
   await writeFile(file, program.complete(settings, path))
   await startListening(folder, name, program.toArguments(file, path), port)
-  return {
-    port,
-    /** What it has written so far. */
-    log: () => folder.log(name),
-  }
+  return { port, log: () => folder.log(name) }
 }
 
 /** Starts a program in its folder, and waits until it listens. */

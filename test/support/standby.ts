@@ -16,7 +16,6 @@ export async function startReplication({ initialise = false } = {}) {
   const server = await startOwnServer({ settings: SETTINGS, initialise })
   await migrate(server.url)
   const standbys: Awaited<ReturnType<typeof startStandby>>[] = []
-  /** Starts another standby of the primary. */
   async function addStandby() {
     const standby = await startStandby(server, standbys.length)
     standbys.push(standby)

@@ -33,7 +33,6 @@ export function interceptStatements(
   for (const pool of pools) pool.on('acquire', onAcquire)
 }
 
-/** Records every statement that is sent from now on. */
 export function recordStatements(service: Pick<TestService, 'database'>): Statement[] {
   const sent: Statement[] = []
   interceptStatements(service, (statement, send) => {

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { version } from '../../src/project.ts'
 import { openStream } from '../support/event-stream.ts'
-import { bearer, type TestService, testWithSharedService, testWithService as test } from '../support/harness.ts'
+import { bearer, type TestService, testWithService, testWithSharedService as test } from '../support/harness.ts'
 import { connectTo, parseResponse, sendRaw } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -9,11 +9,7 @@ const number = expect.any(Number)
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
 /** The line of the one request that is sent with these headers. */
-async function lineOf(
-  { send, log }: TestService,
-  path: string,
-  init: RequestInit = {},
-): Promise<Record<string, unknown>> {
+async function lineOf({ send, log }: TestService, path: string, init: RequestInit = {}) {
   const response = await send(path, init)
   const requestId = response.headers.get('x-request-id')
   const line = await log.line({ requestId, msg: 'request' })
@@ -28,20 +24,17 @@ const operation = (query: string, operationName?: string): RequestInit => ({
 })
 
 describe('each request is one line', () => {
-  testWithSharedService(
-    'REST: id, traceparent, prefix of the key, method, route, status, time and time in the database',
-    async ({ service }) => {
-      const line = await lineOf(service, '/v1/pets?limit=3', { headers: { 'X-Request-Id': 'mine-1', traceparent } })
-      const key = service.key.slice(0, 13)
-      const fields = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
-      const frame = { level: 30, pid: process.pid, time: expect.any(String), version, msg: 'request' }
-      expect(line).toEqual({ ...frame, ...fields, ms: number, databaseMs: number })
-      expect(line.databaseMs).toBeGreaterThan(0)
-      expect(line.ms).toBeGreaterThanOrEqual(Number(line.databaseMs))
-    },
-  )
+  test('REST: request id, traceparent, prefix of the key, method, route, status, times', async ({ service }) => {
+    const line = await lineOf(service, '/v1/pets?limit=3', { headers: { 'X-Request-Id': 'mine-1', traceparent } })
+    const key = service.key.slice(0, 13)
+    const fields = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
+    const frame = { level: 30, pid: process.pid, time: expect.any(String), version, msg: 'request' }
+    expect(line).toEqual({ ...frame, ...fields, ms: number, databaseMs: number })
+    expect(line.databaseMs).toBeGreaterThan(0)
+    expect(line.ms).toBeGreaterThanOrEqual(Number(line.databaseMs))
+  })
 
-  testWithSharedService.for([
+  test.for([
     [{ 'apollographql-client-name': 'shop', 'apollographql-client-version': '1.2' }, 'shop 1.2'],
     [{ 'graphql-client-name': 'admin' }, 'admin'],
     [{ 'graphql-client-name': 'x'.repeat(200) }, 'x'.repeat(100)],
@@ -49,46 +42,40 @@ describe('each request is one line', () => {
     expect(await lineOf(service, '/v1/pets', { headers: headers as Record<string, string> })).toMatchObject({ app })
   })
 
-  testWithSharedService('the name and the version of the client of a stream that has ended', async ({ service }) => {
+  test('the name and the version of the client of a stream that has ended', async ({ service }) => {
     const headers = { 'graphql-client-name': 'shop', 'graphql-client-version': '1.2', 'X-Request-Id': 'stream-1' }
     const stream = await openStream(service, { query: 'subscription { petCreated { cursor } }', headers })
     stream.response.destroy()
     expect(await service.log.line({ requestId: 'stream-1', ended: 'client' })).toMatchObject({ app: 'shop 1.2' })
   })
 
-  testWithSharedService('the name of a client that is cut inside a key has no part of it', async ({ service }) => {
+  test('the name of a client that is cut inside a key has no part of it', async ({ service }) => {
     const headers = { 'graphql-client-name': 'x'.repeat(60) + service.key }
     expect((await lineOf(service, '/v1/pets', { headers })).app).toBe(`${'x'.repeat(60)}${service.key.slice(0, 13)}…`)
   })
 
-  testWithSharedService(
-    'a failed request has its error code, and an unknown path has the route "other"',
-    async ({ service }) => {
-      const notFound = { status: 404, code: 'NOT_FOUND' }
-      expect(await lineOf(service, '/v1/pets/1')).toMatchObject({ route: '/v1/pets/{petId}', ...notFound })
-      expect(await lineOf(service, '/v1/secret-things')).toMatchObject({ route: 'other', ...notFound })
-      const noKey = await lineOf(service, '/v1/pets', { headers: { Authorization: '' } })
-      expect(noKey).toMatchObject({ route: '/v1/pets', status: 401, code: 'UNAUTHENTICATED', client: '127.0.0.1' })
-      expect(noKey).not.toHaveProperty('key')
-    },
-  )
+  test('a failed request has its error code, and an unknown path has the route "other"', async ({ service }) => {
+    const notFound = { status: 404, code: 'NOT_FOUND' }
+    expect(await lineOf(service, '/v1/pets/1')).toMatchObject({ route: '/v1/pets/{petId}', ...notFound })
+    expect(await lineOf(service, '/v1/secret-things')).toMatchObject({ route: 'other', ...notFound })
+    const noKey = await lineOf(service, '/v1/pets', { headers: { Authorization: '' } })
+    expect(noKey).toMatchObject({ route: '/v1/pets', status: 401, code: 'UNAUTHENTICATED', client: '127.0.0.1' })
+    expect(noKey).not.toHaveProperty('key')
+  })
 
-  testWithSharedService(
-    'GraphQL: type and name of the operation, and the error code although the status is 200',
-    async ({ service }) => {
-      const query =
-        'query Two { pets { nodes { id } } } mutation Three { createPet(input: {name: "a", categoryId: 1}) { id } }'
-      expect((await lineOf(service, '/graphql', operation(query, 'Two'))).operation).toBe('query Two')
-      expect((await lineOf(service, '/graphql', operation(query, 'Three'))).operation).toBe('mutation Three')
-      const anonymous = await lineOf(service, '/graphql', operation('{ pet(id: 99) { id } }'))
-      expect(anonymous).toMatchObject({ operation: 'query', route: '/graphql', status: 200, code: 'NOT_FOUND' })
-      expect(anonymous.databaseMs).toBeGreaterThan(0)
-      const long = await lineOf(service, '/graphql', operation(`query ${'x'.repeat(60_000)} { pets { totalCount } }`))
-      expect(long.operation).toBe(`query ${'x'.repeat(100)}`)
-    },
-  )
+  test('GraphQL: type and name of the operation, and the error code with status 200', async ({ service }) => {
+    const query =
+      'query Two { pets { nodes { id } } } mutation Three { createPet(input: {name: "a", categoryId: 1}) { id } }'
+    expect((await lineOf(service, '/graphql', operation(query, 'Two'))).operation).toBe('query Two')
+    expect((await lineOf(service, '/graphql', operation(query, 'Three'))).operation).toBe('mutation Three')
+    const anonymous = await lineOf(service, '/graphql', operation('{ pet(id: 99) { id } }'))
+    expect(anonymous).toMatchObject({ operation: 'query', route: '/graphql', status: 200, code: 'NOT_FOUND' })
+    expect(anonymous.databaseMs).toBeGreaterThan(0)
+    const long = await lineOf(service, '/graphql', operation(`query ${'x'.repeat(60_000)} { pets { totalCount } }`))
+    expect(long.operation).toBe(`query ${'x'.repeat(100)}`)
+  })
 
-  test('wrong keys are at most one line a second for each address, with their count', async ({ service }) => {
+  testWithService('wrong keys are at most one line a second for each address, with a count', async ({ service }) => {
     const peer = await service.startPeer({ TRUSTED_PROXIES: ['loopback'], limits: { failedAuthentications: 10 } })
     for (let n = 0; n < 130; n++) {
       const headers = { Authorization: 'Bearer wrong', 'X-Forwarded-For': `203.0.113.${n % 2}:${5_000 + n}` } // with a port
@@ -102,7 +89,7 @@ describe('each request is one line', () => {
     expect(lines().length).toBeLessThan(130 / 2)
   })
 
-  test('so are those of a client that closes its connections at once', async ({ service: { port, log } }) => {
+  testWithService('so are those of a client that closes connections at once', async ({ service: { port, log } }) => {
     for (let n = 0; n < 100; n++) {
       const socket = await connectTo(port)
       await new Promise((resolve) => socket.write('GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n', resolve))
@@ -114,7 +101,7 @@ describe('each request is one line', () => {
     expect(lines().length).toBeLessThan(100 / 2)
   })
 
-  testWithSharedService('probes that succeed are not logged at level info', async ({ service }) => {
+  test('probes that succeed are not logged at level info', async ({ service }) => {
     for (const path of ['/livez', '/readyz']) expect((await service.send(path)).status).toBe(200)
     await lineOf(service, '/v1/pets')
     expect(service.log.lines.filter(({ route }) => route === '/livez' || route === '/readyz')).toEqual([])
@@ -122,7 +109,7 @@ describe('each request is one line', () => {
 })
 
 describe('a request rejected by the HTTP parser', () => {
-  testWithSharedService.for([
+  test.for([
     ['GARBAGE\r\n\r\n', 400, 'INVALID_ARGUMENT'],
     ['CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405, 'METHOD_NOT_ALLOWED'],
     ['GET / HTTP/1.1\r\n', 408, 'REQUEST_TIMEOUT'],
@@ -136,7 +123,7 @@ describe('a request rejected by the HTTP parser', () => {
     expect(await peer.metric(`petstore_errors_total{route="other",code="${code}"}`)).toBe(1)
   })
 
-  testWithSharedService('is not written for a connection without bytes', async ({ service }) => {
+  test('is not written for a connection without bytes', async ({ service }) => {
     const peer = await service.startPeer({ limits: { headersTimeoutMs: 1_000 } })
     expect(parseResponse(await sendRaw(peer.port, '')).status).toBe(408)
     await lineOf(peer, '/v1/pets')
@@ -145,7 +132,7 @@ describe('a request rejected by the HTTP parser', () => {
 })
 
 describe('what a client sends cannot spoil the log', () => {
-  testWithSharedService('an invalid X-Request-Id or traceparent is not logged', async ({ service }) => {
+  test('an invalid X-Request-Id or traceparent is not logged', async ({ service }) => {
     for (const id of ['a%0D%0Ab', 'a b', '{"a":1}', 'x'.repeat(129)]) {
       const line = await lineOf(service, '/v1/pets', { headers: { 'X-Request-Id': id } })
       expect(line.requestId, id).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
@@ -160,7 +147,7 @@ describe('what a client sends cannot spoil the log', () => {
     }
   })
 
-  test('no line contains a key from a header, path, query string, operation or name', async ({ service }) => {
+  testWithService('no line has a key from a header, path, query string, operation or name', async ({ service }) => {
     const { key, send, log } = service
     await send(`/v1/${key}?key=${key}`)
     await send('/v1/pets', { headers: { 'X-Request-Id': key, traceparent: key, 'User-Agent': key, Cookie: key } })

@@ -7,7 +7,7 @@ import type { CheckedDatabase, Observation } from '../../src/telemetry/observati
 function logOfEvents(events: Observation[]): Record<string, unknown>[] {
   const lines: Record<string, unknown>[] = []
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
-  const observe = createLogObserver({ log, databaseUrl: 'postgresql://user:secret@db.example:5433/pets' })
+  const observe = createLogObserver(log, 'postgresql://user:secret@db.example:5433/pets')
   for (const event of events) for (let n = 0; n < 3; n++) observe(event)
   return lines
 }
