@@ -16,8 +16,8 @@ export function reasonOf(error: unknown): string {
 
 /**
  * Codes of `Pool`, Prisma and Node, and SQLSTATE: lock_not_available, read_only_sql_transaction,
- * idle_in_transaction_session_timeout, transaction_timeout, serialization_failure, deadlock_detected, invalid_password, invalid_authorization_specification,
- * invalid_catalog_name, sequence_generator_limit_exceeded.
+ * idle_in_transaction_session_timeout, transaction_timeout, serialization_failure, deadlock_detected, invalid_password,
+ * invalid_authorization_specification, invalid_catalog_name, sequence_generator_limit_exceeded.
  */
 const NOT_EXECUTED_CODES = `NOT_CONNECTED P2034
   ECONNREFUSED ENOTFOUND EPIPE EAI_AGAIN

@@ -36,7 +36,7 @@ export function createFollow<R extends Resource>(resource: R, list: List<R>, fee
     const found = recent.after(position, PAGE_ITEMS) ?? (await list({ ...filter, ...range, backward: true }))
     const values = valuesOf(resource, filter)
     const matches = (item: Record<string, unknown>) => values.every(([member, value]) => item[member] === value)
-    return { items: found.filter(matches), end: found.length < PAGE_ITEMS ? end : (found.at(-1)?.id ?? end) } // a full page ends with its last item
+    return { items: found.filter(matches), end: found.length < PAGE_ITEMS ? end : (found.at(-1)?.id ?? end) } // or full
   }
 
   return (after: bigint, filter: Filter<R>, { clientId, signal }: { clientId: bigint; signal: AbortSignal }) => {

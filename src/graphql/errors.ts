@@ -7,7 +7,7 @@ import type { Observe } from '../telemetry/observation.ts'
 /** The longest message, in characters. A message of graphql-js may repeat a value of any length. */
 const MAX_MESSAGE_LENGTH = 500
 
-const isErrorCode = (code: unknown): code is ErrorCode => typeof code === 'string' && Object.hasOwn(ERRORS, code)
+export const isErrorCode = (code: unknown): code is ErrorCode => typeof code === 'string' && Object.hasOwn(ERRORS, code)
 
 /** A request that is rejected before execution, with one code for all of its errors. */
 export class GraphQLRequestError extends ApiError {
@@ -24,8 +24,10 @@ export function toRequestError({ errors = [] }: ExecutionResult): Error {
   const [first] = errors
   if (!first) return new Error('The pipeline has no result.')
   const { extensions, originalError: thrown, path } = first
-  if (thrown && !(thrown instanceof GraphQLError) && !path) return thrown
-  return new GraphQLRequestError(isErrorCode(extensions.code) ? extensions.code : 'INVALID_ARGUMENT', ...errors)
+  const code = isErrorCode(extensions.code) ? extensions.code : undefined
+  const hasOwnCode = code && !(thrown instanceof ApiError) // a plugin may have wrapped the error of a library
+  if (thrown && !(thrown instanceof GraphQLError) && !path && !hasOwnCode) return thrown
+  return new GraphQLRequestError(code ?? 'INVALID_ARGUMENT', ...errors)
 }
 
 type ReportedError = Pick<GraphQLError, 'message' | 'originalError'> & Partial<GraphQLError>
@@ -40,7 +42,8 @@ export function toGraphQLError(error: ReportedError, code: ErrorCode | undefined
   const ofExecution = thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined
   const clientCode = code ?? (isErrorCode(extensions?.code) ? extensions.code : ofExecution) // a plugin's error has a code
   const isOwn = !clientCode || thrown instanceof ApiError
-  const mapped = isOwn ? toApiError(thrown) : new ApiError(clientCode, error.message.slice(0, MAX_MESSAGE_LENGTH))
+  const text = error.message.slice(0, MAX_MESSAGE_LENGTH)
+  const mapped = isOwn ? toApiError(thrown) : new ApiError(clientCode, text, { cause: thrown })
   recordError(observe, mapped, req)
   const { message, fields, status } = mapped
   const locations = error.locations?.slice(0, MAX_LOCATIONS)

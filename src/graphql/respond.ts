@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { sendError } from '../http/error-handler.ts'
 import { sendJson } from '../http/json.ts'
 import type { Observe } from '../telemetry/observation.ts'
-import { GraphQLRequestError, toErrors, toRequestError } from './errors.ts'
+import { GraphQLRequestError, isErrorCode, toErrors, toRequestError } from './errors.ts'
 import { sendSingleResult } from './subscription/send-stream.ts'
 import { findTransport, SSE } from './subscription/transports.ts'
 
@@ -50,8 +50,8 @@ export function sendResult(res: Response, json: string, mediaType: string, isPar
 /** Sends what is thrown before the execution: a response without data. */
 export function graphqlErrorHandler(observe: Observe): ErrorRequestHandler {
   return (thrown, req, res: Response<unknown, GraphQLLocals>, next) => {
-    const ofPlugin = thrown instanceof GraphQLError && toRequestError({ errors: [thrown] })
-    const error = toApiError(ofPlugin || thrown)
+    const isOfPlugin = thrown instanceof GraphQLError && isErrorCode(thrown.extensions.code)
+    const error = toApiError(isOfPlugin ? toRequestError({ errors: [thrown] }) : thrown)
     const errors = toErrors(error, observe, req)
     if (res.headersSent) return next(thrown)
     const json = JSON.stringify({ errors })

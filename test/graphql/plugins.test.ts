@@ -67,10 +67,12 @@ test('a plugin may answer for the service, or reject a request, before anything 
 test('a plugin rejects a request with a code of the service, adds no errors, or ends a subscription before it begins', async ({
   service,
 }) => {
-  const logIn = new GraphQLError('Log in.', { extensions: { code: 'UNAUTHENTICATED' } })
+  const originalError = Object.assign(new Error('of a library'), { code: 'ECONNREFUSED' })
+  const logIn = new GraphQLError('Log in.', { extensions: { code: 'UNAUTHENTICATED' }, originalError })
   const plugin: Plugin = {
     onParams({ params }) {
       if (params.operationName === 'Early') throw logIn
+      if (params.operationName === 'Fault') throw new GraphQLError('No code.')
     },
     onContextBuilding({ context }) {
       if (context.params.operationName === 'Code') throw logIn
@@ -91,6 +93,7 @@ test('a plugin rejects a request with a code of the service, adds no errors, or 
   }
   for (const name of ['Early', 'Code'])
     expect(await send(name), name).toMatchObject([401, { errors: [{ message: 'Log in.' }] }])
+  expect(await send('Fault')).toMatchObject([500, { errors: [{ extensions: { code: 'INTERNAL' } }] }])
   const added = { message: 'Log in.', extensions: { code: 'UNAUTHENTICATED', status: 401 } }
   expect(await send('Added')).toEqual([294, { errors: [added], data: { __typename: 'Query' } }])
   expect(await send('Empty')).toEqual([200, { data: { __typename: 'Query' } }])
