@@ -93,21 +93,16 @@ async function endPrepared({ client, admin, sent, animals }: HeldBack, end: 'COM
   await admin.query(`${end} PREPARED '${client.database}'`)
 }
 
-test('a position found while a transaction is open is at least that of a probe [F19]', async ({ service, tools }) => {
-  const { feed } = tools.startFeed()
+test('probes share a check, and positions during open writes are at least theirs [F19]', async ({ service, tools }) => {
+  const { feed, sent } = tools.startFeed()
   await feed.settledId()
   const id = await service.create()
-  await feed.check()
+  await Promise.all([feed.check(), feed.check(), feed.check()])
+  expect(sent.count).toBe(3) // the first position; of the probes, the sequence and a settled id
   const client = await tools.connect()
   await client.query('BEGIN')
   await insert(client, 'held')
   expect(await feed.settledId()).toBe(BigInt(id))
-})
-
-test('probes at the same time share a check', async ({ tools }) => {
-  const { feed, sent } = tools.startFeed()
-  await Promise.all([feed.check(), feed.check(), feed.check()])
-  expect(sent.count).toBe(2) // the sequence, and a settled id
 })
 
 const TERMINATE = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -130,16 +130,11 @@ async function streamUntilReadFails(service: TestService) {
   return { stream, restore: 'TRUNCATE unavailable RESTART IDENTITY CASCADE; ALTER TABLE unavailable RENAME TO animal' }
 }
 
-test('a page of an older state has a liveCursor of that state, before the feed has read again', async ({ service }) => {
-  const { restore } = await streamUntilReadFails(service)
-  await sql(service, `BEGIN; ${restore}; ${TOM}; COMMIT`)
-  const page = await service.graphql('{ pets { liveCursor nodes { name } } }')
-  expect(page.data?.['pets']).toEqual({ liveCursor: toCursor(1n), nodes: [{ name: 'Tom' }] })
-})
-
-test('an older state in which more animals were added than were lost ends a stream, too', async ({ service }) => {
+test('an older state with more animals ends a stream; a page has its liveCursor even before', async ({ service }) => {
   const { stream, restore } = await streamUntilReadFails(service)
   await sql(service, `BEGIN; ${restore}; ${GIVEN_AGAIN}; COMMIT`)
+  const page = await service.graphql('{ pets(first: 1) { liveCursor nodes { name } } }')
+  expect(page.data?.['pets']).toEqual({ liveCursor: toCursor(9n), nodes: [{ name: '9' }] })
   await waitUntil(() => stream.ended)
   expect(stream.text).toContain('begin with a new page')
   expect(stream.text).not.toContain('"id":"9"')
@@ -164,14 +159,10 @@ test.for(Object.entries(ENDING))('a sequence that was %s ends a stream', async (
   expect(stream.text).toContain('begin with a new page')
 })
 
-const KEPT = {
-  'the CACHE of the sequence is altered': 'ALTER SEQUENCE animal_id_seq CACHE 20; ALTER SEQUENCE animal_id_seq CACHE 1',
-  'the table is written again': 'VACUUM FULL animal',
-}
-
-test.for(Object.entries(KEPT))('a stream goes on when %s', async ([, change], { service }) => {
+test('a stream goes on when the CACHE of its sequence is altered, and the table written again', async ({ service }) => {
   const stream = await streamOfFive(service)
-  await sql(service, change)
+  await sql(service, 'ALTER SEQUENCE animal_id_seq CACHE 20; ALTER SEQUENCE animal_id_seq CACHE 1')
+  await sql(service, 'VACUUM FULL animal')
   await sleep(2_500) // the sequence is read once a second
   await create(service)
   await stream.received(6)

@@ -4,21 +4,14 @@ import { testWithService as test, withClient } from '../support/harness.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
 const WAITS = 'new items wait for an open transaction'
-const INSERT = "INSERT INTO animal (name, category_id) VALUES ('held', 1)"
 
-test('a page with a liveCursor says that a transaction has not ended', async ({ service }) => {
+test('an open transaction is named by a page with a liveCursor, and logged for a live list', async ({ service }) => {
+  await openStream(service, { query: 'subscription { petCreated { node { id } } }' })
   await withClient(async (client) => {
-    await client.query(`BEGIN; ${INSERT}`)
+    await client.query("BEGIN; INSERT INTO animal (name, category_id) VALUES ('held', 1)")
     const { graphql } = await service.startPeer({ HANDLER_TIMEOUT_MS: 5_000 }) // which has found no settled id yet
     const { errors } = await graphql('{ pets { liveCursor } }')
     expect(errors).toMatchObject([{ message: 'A transaction that adds animals has not ended. Retry later.' }])
-  }, service.databaseUrl)
-})
-
-test('a live list that waits for an open transaction is logged', async ({ service }) => {
-  await openStream(service, { query: 'subscription { petCreated { node { id } } }' })
-  await withClient(async (client) => {
-    await client.query(`BEGIN; ${INSERT}`)
     await service.create()
     await waitUntil(() => service.metric('petstore_feed_gap_waits_total'))
     const clock = stopClock()
