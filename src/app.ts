@@ -2,7 +2,6 @@ import { parse as parseQuery } from 'node:querystring'
 import express, { type Express, type RequestHandler } from 'express'
 import { METRICS_SCOPE } from './auth/api-keys.ts'
 import { type AuthenticateDependencies, createAuthenticate, requireScope } from './auth/authenticate.ts'
-import { consumeQuota } from './auth/rate-limit.ts'
 import type { Config } from './config.ts'
 import { graphiql } from './graphql/graphiql/graphiql.ts'
 import type { AddToSchema } from './graphql/schema/builder.ts'
@@ -12,12 +11,12 @@ import { addGraphQLRoute } from './graphql/route.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { lazyFor } from './lazy.ts'
 import { errorHandler, notFound } from './http/error-handler.ts'
-import { type Health, addHealthRoutes } from './http/health.ts'
+import { addHealthRoutes } from './http/health.ts'
 import type { LoadShedder } from './http/load-shedding.ts'
 import { addReadRoute } from './http/allowed-methods.ts'
 import { createRouteOf, redirectTrailingSlash } from './http/route-templates.ts'
 import { addAssetRoutes, forBrowsers, staticPage, staticText } from './http/static.ts'
-import { beginRequest, requireValidHead } from './http/request.ts'
+import { beginRequest, callerOf, requireValidHead } from './http/request.ts'
 import type { Operation, OperationDependencies, RestApi } from './rest/operation.ts'
 import { addDocsRoutes, addRestRoutes, toRouteHeaders } from './rest/routes.ts'
 import type { Resource } from './store/resource.ts'
@@ -34,7 +33,7 @@ interface AppDependencies extends AuthenticateDependencies, OperationDependencie
   config: Config
   resources: ServedResource[]
   loadShedder: LoadShedder
-  health: Health
+  health: { readinessProblem(): Promise<string | undefined> }
   metrics: Metrics
 }
 
@@ -57,7 +56,7 @@ export function createApp(deps: AppDependencies): Express {
   const admit: RequestHandler = async (req, res, next) => {
     loadShedder.shed()
     await authenticate(req)
-    if (clientLimiter) consumeQuota(clientLimiter, req, res, 1)
+    clientLimiter?.consume(String(callerOf(req).clientId), 1, res)
     next()
   }
 
@@ -78,7 +77,7 @@ export function createApp(deps: AppDependencies): Express {
   app.get('/graphql', loadShedder.shedForLag, graphiql(trusted))
   addGraphQLRoute(app, admit, schema, deps)
 
-  addHealthRoutes(app, health)
+  addHealthRoutes(app, health.readinessProblem)
   app.all('/metrics', async (req, _res, next) => {
     await authenticate(req)
     requireScope(req, METRICS_SCOPE)

@@ -23,7 +23,7 @@ import { METHODS } from './http/allowed-methods.ts'
 import { Turns } from './http/turns.ts'
 import { createLogObserver } from './telemetry/log-observer.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
-import type { CheckedDatabase, Observe } from './telemetry/observation.ts'
+import type { Observe } from './telemetry/observation.ts'
 import type { RecordSpan } from './telemetry/tracing.ts'
 
 /** Interval of a check, in milliseconds, that logs outages and wrong settings even where nothing probes `/readyz`. */
@@ -125,19 +125,20 @@ function createObserve(options: ServiceOptions, metrics: Metrics): Observe {
 /** Reads the state for `/readyz`, and logs each change of it. If there is no problem, the sequences of ids are checked. */
 function createHealth(pool: Pool, services: ResourceServices, isDraining: () => boolean, observe: Observe) {
   const coalesce = createCoalescer<DatabaseState>() // callers that wait share a read
-  const record = (found: CheckedDatabase) => isDraining() || observe({ type: 'database-checked', ...found })
-  return {
-    isDraining,
-    async databaseProblem() {
-      const state = await coalesce('state', () => readDatabaseState(pool, services.tables)).catch((error: unknown) => {
-        record({ problem: reasonOf(error) })
-        throw error
-      })
-      record(state)
-      if (!state.problem) services.checkFeeds()
-      return state.problem
-    },
+  const record = (found: DatabaseState) => isDraining() || observe({ type: 'database-checked', ...found })
+
+  /** @returns why the database cannot serve requests; undefined if it can. Rejects when it is not available */
+  async function databaseProblem(): Promise<string | undefined> {
+    const state = await coalesce('state', () => readDatabaseState(pool, services.tables)).catch((error: unknown) => {
+      record({ problem: reasonOf(error) })
+      throw error
+    })
+    record(state)
+    if (!state.problem) services.checkFeeds()
+    return state.problem
   }
+  const readinessProblem = async () => (isDraining() ? 'The service is shutting down.' : databaseProblem())
+  return { databaseProblem, readinessProblem }
 }
 
 /** Runs each job at its interval, even after the job has failed. @returns a function that stops all jobs */

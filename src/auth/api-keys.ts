@@ -21,8 +21,6 @@ export function clientScopes(resources: { scopes: { read: string; write: string 
 
 export type ApiKeys = ReturnType<typeof createApiKeys>
 
-export type KeyInfo = Awaited<ReturnType<ApiKeys['list']>>[number]
-
 /** @param defaultScopes the scopes of a key that is issued without `scopes` @param now decides which keys have expired */
 export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScopes: string[], now = () => new Date()) {
   return {

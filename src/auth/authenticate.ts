@@ -9,15 +9,11 @@ import type { RateLimiter } from './rate-limit.ts'
 
 const CHALLENGE = `Bearer realm="${NAMESPACE}"`
 
-const missingKeyError = new ApiError('UNAUTHENTICATED', 'Send an API key: Authorization: Bearer <API_KEY>.', {
-  headers: { 'WWW-Authenticate': CHALLENGE },
-})
-const invalidKeyError = new ApiError('UNAUTHENTICATED', 'The API key is not valid.', {
-  headers: { 'WWW-Authenticate': `${CHALLENGE}, error="invalid_token"` },
-})
-const invalidTokenError = new ApiError('UNAUTHENTICATED', 'The access token is not valid, or has expired.', {
-  headers: invalidKeyError.headers,
-})
+const unauthenticatedError = (message: string, challenge = `${CHALLENGE}, error="invalid_token"`) =>
+  new ApiError('UNAUTHENTICATED', message, { headers: { 'WWW-Authenticate': challenge } })
+const missingKeyError = unauthenticatedError('Send an API key: Authorization: Bearer <API_KEY>.', CHALLENGE)
+const invalidKeyError = unauthenticatedError('The API key is not valid.')
+const invalidTokenError = unauthenticatedError('The access token is not valid, or has expired.')
 
 /** The compact form of a signed token (RFC 7515 §7.1). A key has no dot. */
 const ACCESS_TOKEN = /^[\w-]+\.[\w-]+\.[\w-]*$/

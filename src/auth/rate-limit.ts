@@ -1,8 +1,7 @@
-import type { Request, Response } from 'express'
+import type { Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
-import { callerOf } from '../http/request.ts'
 import type { Limits } from '../limits.ts'
 
 /** Bounds the memory that a limiter takes: an attacker may have any number of addresses. */
@@ -50,11 +49,6 @@ export function createRateLimiter(name: string, points: number, windowSeconds: n
       window.consumed += cost
     },
   }
-}
-
-/** Consumes points of the caller: the first one before the body is received, the rest when the request's cost is known. */
-export function consumeQuota(limiter: RateLimiter, req: Request, res: Response, cost: number): void {
-  limiter.consume(String(callerOf(req).clientId), cost, res)
 }
 
 /** The rate limiters of clients, undefined if RATE_LIMIT_POINTS is 0, and of failed authentications. */

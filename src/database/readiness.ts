@@ -4,7 +4,7 @@ export interface DatabaseState {
   /** Why the database cannot serve requests; undefined if it can. */
   problem: string | undefined
   /** Settings without which a commit may be lost, or the data damaged, by a crash or a loss of power. */
-  notDurable: string[]
+  notDurable?: string[] | undefined // unknown if the database did not respond
 }
 
 /** Selects rights that requests need and the role lacks. has_table_privilege with an oid ignores USAGE of the schema. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { clientNetwork } from '../client-network.ts'
 import { reasonOf } from '../database/failures.ts'
 import { createThrottledLog, toLoggedName } from './logger.ts'
-import type { CheckedDatabase, Observation, Observe } from './observation.ts'
+import type { Observation, Observe } from './observation.ts'
 import { type RecordSpan, TRACEPARENT } from './tracing.ts'
 
 /**
@@ -65,7 +65,7 @@ function createDatabaseLog(log: Logger, databaseUrl: string) {
   let lastNotDurable = ''
   let unavailableSinceMs = 0
 
-  return ({ problem, notDurable }: CheckedDatabase): void => {
+  return ({ problem, notDurable }: Observed<'database-checked'>): void => {
     if (problem !== last) {
       if (!last) unavailableSinceMs = performance.now()
       const seconds = Math.round((performance.now() - unavailableSinceMs) / 1_000)

@@ -3,9 +3,6 @@ import type { ReplicaObservation } from '../database/replicas.ts'
 import type { DatabaseState } from '../database/readiness.ts'
 import type { ApiError, ErrorCode } from '../errors.ts'
 
-/** The result of a check of the database, as in `/readyz`. The settings are unknown if the database did not respond. */
-export type CheckedDatabase = Pick<DatabaseState, 'problem'> & Partial<DatabaseState>
-
 /** An event that a part of the service reports once. The log and the metrics decide what to do with it. */
 export type Observation =
   /** The response is complete, or the client has disconnected. */
@@ -17,7 +14,7 @@ export type Observation =
   | { type: 'token-rejected'; reason: string }
   /** The keys of OIDC_ISSUER were not read. */
   | { type: 'issuer-failed'; error: unknown }
-  | ({ type: 'database-checked' } & CheckedDatabase)
+  | ({ type: 'database-checked' } & DatabaseState)
   | ReplicaObservation
   /** New items of the resource were not read; the feed reads again. */
   | { type: 'feed-failed'; resource: string; error: unknown }

@@ -1,5 +1,6 @@
 import { type ExecutionArgs, getVariableValues, type GraphQLSchema } from 'graphql'
-import { consumeQuota, type RateLimiter } from '../../auth/rate-limit.ts'
+import type { RateLimiter } from '../../auth/rate-limit.ts'
+import { callerOf } from '../../http/request.ts'
 import type { Analyze } from '../analysis.ts'
 import type { PipelineContext, Plugin } from '../context.ts'
 import { limitExceededError, MAX_COST, ERROR_OPTIONS } from './document-limits.ts'
@@ -9,7 +10,7 @@ export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: 
   const limit = Math.min(MAX_COST, clientLimiter?.points ?? MAX_COST)
 
   function consume({ args, context }: { args: ExecutionArgs; context: PipelineContext }): void {
-    const { operation, params } = context
+    const { operation, params, req, res } = context
     const values = args.variableValues ?? {}
     const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], values, ERROR_OPTIONS)
     if (!coerced) throw new AggregateError(errors)
@@ -21,7 +22,7 @@ export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: 
     const requested = analyze(args.document).costOf(operation, coerced)
     if (requested > limit) throw limitExceededError('The cost', requested, limit)
     context.cost = { requested, limit }
-    if (clientLimiter && requested > 1) consumeQuota(clientLimiter, context.req, context.res, requested - 1)
+    if (clientLimiter && requested > 1) clientLimiter.consume(String(callerOf(req).clientId), requested - 1, res)
   }
 
   return { onExecute: consume, onSubscribe: consume }

@@ -19,13 +19,11 @@ export const ErrorBody = z
       description: 'Human-readable. The wording may change.',
       examples: ['name: must be a string'],
     }),
-    status: z.int().meta({
-      minimum: 400,
-      maximum: 599,
-      description: 'The HTTP status.',
-      format: 'int32',
-      examples: [400],
-    }),
+    status: z
+      .int()
+      .min(400)
+      .max(599)
+      .meta({ description: 'The HTTP status.', format: 'int32', examples: [400] }),
   })
   .meta({ id: 'Error', description: 'Every error has this body.' })
 
