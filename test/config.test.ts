@@ -1,11 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../src/config.ts'
 import { Environment } from '../src/environment.ts'
 import { limitsOf } from '../src/limits.ts'
 import { OperatorError } from '../src/operator-error.ts'
+import { temporaryFile } from './support/files.ts'
 import { testWithProcess as test } from './support/processes.ts'
 
 const secret = 'postgresql://pets:topsecret@db.internal:5432/pets'
@@ -119,16 +117,13 @@ test('CORS_ORIGINS takes * or exact origins; unset, it allows localhost without 
   expect(loadConfig(databaseUrl).CORS_ORIGINS).toBeUndefined()
 })
 
-test('DATABASE_URL_FILE is read without its line break; DATABASE_URL takes precedence', async ({ onTestFinished }) => {
-  const dir = await mkdtemp(join(tmpdir(), 'pet-store-secret-'))
-  onTestFinished(() => rm(dir, { recursive: true }))
-  const file = join(dir, 'url')
-  await writeFile(file, `${secret}\n`)
+test('DATABASE_URL_FILE is read without its line break; DATABASE_URL takes precedence', () => {
+  const file = temporaryFile(`${secret}\n`)
   expect(loadConfig({ NODE_ENV: 'production', DATABASE_URL_FILE: file }).DATABASE_URL).toBe(secret)
   const other = 'postgresql://localhost/other'
   expect(loadConfig({ DATABASE_URL_FILE: file, DATABASE_URL: other }).DATABASE_URL).toBe(other)
-  await writeFile(file, 'topsecret, but no URL')
-  expect(errorOf({ DATABASE_URL_FILE: file })).toBe('DATABASE_URL must be a URL that begins with postgresql://')
+  const DATABASE_URL_FILE = temporaryFile('topsecret, but no URL')
+  expect(errorOf({ DATABASE_URL_FILE })).toBe('DATABASE_URL must be a URL that begins with postgresql://')
 })
 
 describe('the program', { concurrent: true }, () => {

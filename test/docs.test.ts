@@ -63,24 +63,16 @@ function targetExists(from: string, link: string): boolean {
 
 /** The anchors that GitHub gives to headings. */
 function anchorsOf(text: string): string[] {
-  const headings = text.replace(/^```[^]*?^```/gm, '').matchAll(/^#+ (.+)$/gm)
-  return [...headings].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replace(/\s/g, '-'),
-  )
+  const headings = text.replace(/^```[^]*?^```/gm, '').match(/(?<=^#+ ).+$/gm) ?? []
+  const toAnchor = (heading: string) => heading.replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/\s/g, '-')
+  return headings.map((heading) => toAnchor(heading.toLowerCase()))
 }
 
 /** The cells of the table behind a marker, without its head; backticks are removed. */
 function tableAfter(file: string, marker: string): string[][] {
   const text = pages.get(file) ?? ''
-  const [, ...rows] =
-    /(?:^\|.*\n)+/m
-      .exec(text.slice(text.indexOf(marker)))?.[0]
-      .trimEnd()
-      .split('\n')
-      .slice(1) ?? []
+  const [table = ''] = /(?:^\|.*\n)+/m.exec(text.slice(text.indexOf(marker))) ?? []
+  const rows = table.match(/.+/g)?.slice(2) ?? []
   const cellsOf = (row: string) => row.split('|').map((cell) => cell.trim().replaceAll('`', ''))
   return rows.map((row) => cellsOf(row).slice(1, -1))
 }

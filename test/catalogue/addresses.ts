@@ -26,19 +26,15 @@ const unknownPaths = words(`
 
 const invalidEscapes = words('% %2 %zz %ff %c3%28 %ed%a0%80')
 
-const collection = 'GET, HEAD, POST, OPTIONS'
-const item = 'GET, HEAD, OPTIONS'
 /** Every method that Node parses, except those that some path allows and CONNECT, which protocol.ts covers. */
 const methods = METHODS.filter((method) => !['GET', 'HEAD', 'POST', 'OPTIONS', 'CONNECT'].includes(method))
-const disallowedMethods: { path: string; allow: string; methods: string[] }[] = [
-  { path: '/v1/pets', allow: collection, methods },
-  { path: '/graphql', allow: collection, methods },
-  ...words('/v1/pets/1 /v1/pets/abc /livez /readyz /docs /openapi.json').map((path) => ({
-    path,
-    allow: item,
-    methods: ['POST', 'PUT', 'DELETE', 'TRACE'],
-  })),
-]
+
+/** Requests to a path with methods that it does not allow. */
+const disallowed = (path: string, allow: string, methods: string[]) =>
+  methods.map((method) => {
+    const notAllowed = { status: 405, code: 'METHOD_NOT_ALLOWED', headers: { allow } }
+    return requestCase(`${method} ${path}`, { method, path }, notAllowed)
+  })
 
 /** Paths, query parameters and methods that are rejected without a query to the database. */
 export const addressCases: Case[] = [
@@ -50,10 +46,8 @@ export const addressCases: Case[] = [
   }),
   ...unknownPaths.map((path) => requestCase(path, { path }, notFound)),
   ...invalidEscapes.map((id) => requestCase(`/v1/pets/${id}`, { path: `/v1/pets/${id}` }, invalid)),
-  ...disallowedMethods.flatMap(({ path, allow, methods }) =>
-    methods.map((method) => {
-      const notAllowed = { status: 405, code: 'METHOD_NOT_ALLOWED', headers: { allow } }
-      return requestCase(`${method} ${path}`, { method, path }, notAllowed)
-    }),
+  ...['/v1/pets', '/graphql'].flatMap((path) => disallowed(path, 'GET, HEAD, POST, OPTIONS', methods)),
+  ...words('/v1/pets/1 /v1/pets/abc /livez /readyz /docs /openapi.json').flatMap((path) =>
+    disallowed(path, 'GET, HEAD, OPTIONS', ['POST', 'PUT', 'DELETE', 'TRACE']),
   ),
 ]

@@ -1,5 +1,5 @@
 import { INVALID_PETS, MALFORMED_BODIES, VALID_PET } from '../support/cases/new-pet.ts'
-import { type Case, json, postGraphQL, postPet, requestCase } from './case.ts'
+import { type Case, type Expected, json, postGraphQL, postPet, type Request, requestCase } from './case.ts'
 
 const invalid = { status: 400, code: 'INVALID_ARGUMENT' }
 const unsupported = { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' }
@@ -18,39 +18,29 @@ const CREATE_PET = 'mutation ($input: NewPet!) { createPet(input: $input) { id }
 const apis = [
   { path: '/v1/pets', valid: VALID_PET, headers: { 'accept-post': 'application/json' } },
   { path: '/graphql', valid: '{"query":"{__typename}"}', headers: {} },
-].flatMap(({ path, valid, headers }): Case[] => [
-  ...mediaTypes.map((type) =>
-    requestCase(
-      `${path} with Content-Type: ${type}`,
-      { method: 'POST', path, headers: [['Content-Type', type]], body: valid },
-      { ...unsupported, headers },
+].flatMap(({ path, valid, headers }): Case[] => {
+  const post = (title: string, expected: Expected, sent: Request) =>
+    requestCase(`${path} ${title}`, { method: 'POST', path, headers: [json], body: valid, ...sent }, expected)
+  const wrongType = { ...unsupported, headers }
+  const wrongCoding = { ...unsupported, headers: { ...headers, 'accept-encoding': 'identity' } } // RFC 9110 §12.5.3
+  return [
+    ...mediaTypes.map((type) => post(`with Content-Type: ${type}`, wrongType, { headers: [['Content-Type', type]] })),
+    post('without a Content-Type', wrongType, { headers: [] }),
+    ...encodings.map((encoding) =>
+      post(`with Content-Encoding: ${encoding}`, wrongCoding, { headers: [json, ['Content-Encoding', encoding]] }),
     ),
-  ),
-  requestCase(`${path} without a Content-Type`, { method: 'POST', path, body: valid }, { ...unsupported, headers }),
-  ...encodings.map((encoding) =>
-    requestCase(
-      `${path} with Content-Encoding: ${encoding}`,
-      { method: 'POST', path, headers: [json, ['Content-Encoding', encoding]], body: valid },
-      { ...unsupported, headers: { ...headers, 'accept-encoding': 'identity' } }, // RFC 9110 §12.5.3
+    ...[false, true].flatMap((chunked) =>
+      [65_537, 1_000_000].map((size) => {
+        const title = `with ${size} bytes, ${chunked ? 'in chunks' : 'with Content-Length'}`
+        return post(title, tooLarge, { body: valid.padEnd(size), chunked })
+      }),
     ),
-  ),
-  ...[false, true].flatMap((chunked) =>
-    [65_537, 1_000_000].map((size) =>
-      requestCase(
-        `${path} with ${size} bytes, ${chunked ? 'in chunks' : 'with Content-Length'}`,
-        { method: 'POST', path, headers: [json], body: valid.padEnd(size), chunked },
-        tooLarge,
-      ),
-    ),
-  ),
-  ...MALFORMED_BODIES.map(({ title, body, isJson }) =>
-    requestCase(
-      `${path} with a body that is ${title}`,
-      { method: 'POST', path, headers: [json], body },
-      { ...invalid, httpStatus: path === '/graphql' && isJson ? 422 : 400 },
-    ),
-  ),
-])
+    ...MALFORMED_BODIES.map(({ title, body, isJson }) => {
+      const httpStatus = path === '/graphql' && isJson ? 422 : 400
+      return post(`with a body that is ${title}`, { ...invalid, httpStatus }, { body })
+    }),
+  ]
+})
 
 const digits = (text: string) => `{"name":"x","categoryId":[${text}]}`
 

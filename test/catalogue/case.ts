@@ -20,9 +20,9 @@ export interface Case {
   ofField?: boolean
 }
 
-type Expected = Omit<Case, 'title' | 'bytes'>
+export type Expected = Omit<Case, 'title' | 'bytes'>
 
-interface Request {
+export interface Request {
   method?: string
   path?: string
   /** Written to the wire unchanged, except that `KEY` in a value is replaced with the API key. */

@@ -1,4 +1,4 @@
-import { type Case, json, requestCase } from './case.ts'
+import { type Case, json, type Request, requestCase } from './case.ts'
 
 const endpoints = [
   { api: 'REST', method: 'GET', path: '/v1/pets', body: undefined },
@@ -48,31 +48,22 @@ const misplacedKeys: { title: string; path: string; body?: string }[] = [
   { title: 'the query string of GraphQL', path: '/graphql?query={__typename}&access_token=KEY' },
 ]
 
-const unauthorized = (challenge: string) => ({
-  status: 401,
-  code: 'UNAUTHENTICATED',
-  headers: { 'www-authenticate': `Bearer realm="petstore"${challenge}` },
-})
+/** A request with these credentials. */
+function rejected(title: string, request: Request, headers: [string, string][] = [], challenge = ''): Case {
+  const expected = { 'www-authenticate': `Bearer realm="petstore"${challenge}` }
+  const sent = { ...request, anonymous: true, headers: [json, ...headers] }
+  return requestCase(title, sent, { status: 401, code: 'UNAUTHENTICATED', headers: expected })
+}
 
 /** Credentials that are rejected without a query to the database. */
 export const keyCases: Case[] = [
   ...endpoints.flatMap(({ api, ...endpoint }) => [
-    ...Object.entries(withoutToken).map(([title, headers]) =>
-      requestCase(`${api}: ${title}`, { ...endpoint, anonymous: true, headers: [json, ...headers] }, unauthorized('')),
-    ),
+    ...Object.entries(withoutToken).map(([title, headers]) => rejected(`${api}: ${title}`, endpoint, headers)),
     ...Object.entries(invalidTokens).map(([title, token]) =>
-      requestCase(
-        `${api}: ${title}`,
-        { ...endpoint, anonymous: true, headers: [json, ...bearer(token)] },
-        unauthorized(', error="invalid_token"'),
-      ),
+      rejected(`${api}: ${title}`, endpoint, bearer(token), ', error="invalid_token"'),
     ),
   ]),
   ...misplacedKeys.map(({ title, path, body }) =>
-    requestCase(
-      `the key in ${title}`,
-      { method: body ? 'POST' : 'GET', path, body, anonymous: true, headers: [json] },
-      unauthorized(''),
-    ),
+    rejected(`the key in ${title}`, { method: body ? 'POST' : 'GET', path, body }),
   ),
 ]

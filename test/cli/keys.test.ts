@@ -1,7 +1,7 @@
 import { existsSync, openSync } from 'node:fs'
 import type pg from 'pg'
 import { describe, expect } from 'vitest'
-import { clientScopes, type KeyInfo, mintKey } from '../../src/auth/api-keys.ts'
+import { clientScopes, mintKey } from '../../src/auth/api-keys.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { bearer, serviceFixture, type TestService } from '../support/harness.ts'
 import { keys, runKeysCommand } from '../support/keys-command.ts'
@@ -20,7 +20,7 @@ const prefixOf = (key: string) => key.slice(0, 13)
 
 const get = ({ base }: TestService, key: string) => fetch(`${base}/v1/pets`, { headers: bearer(key) })
 
-async function listed({ keys }: TestService, key: string): Promise<KeyInfo | undefined> {
+async function listed({ keys }: TestService, key: string) {
   return (await keys.list()).find(({ prefix }) => prefix === prefixOf(key))
 }
 

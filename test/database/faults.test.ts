@@ -1,9 +1,8 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, onTestFinished } from 'vitest'
+import { rename } from 'node:fs/promises'
+import { describe, expect } from 'vitest'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { creations } from '../support/creations.ts'
+import { temporaryFile } from '../support/files.ts'
 import { databaseOf, testWithService as test, withClient } from '../support/harness.ts'
 import { whileLocked } from '../support/locks.ts'
 import { interceptStatements } from '../support/statements.ts'
@@ -59,10 +58,8 @@ test('idle connections that end are replaced without an error, in every pool', a
 test('a certificate that cannot be read fails the requests that need a connection, and no later one', async ({
   service,
 }) => {
-  const folder = await mkdtemp(join(tmpdir(), 'pet-store-certificate-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  const [file, away] = [join(folder, 'ca.crt'), join(folder, 'away.crt')]
-  await writeFile(file, '')
+  const file = temporaryFile('')
+  const away = `${file}.away`
   const url = new URL(service.databaseUrl)
   url.searchParams.set('sslmode', 'disable')
   url.searchParams.set('sslrootcert', file)

@@ -1,8 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { temporaryFile } from '../support/files.ts'
 import { findProgram } from '../support/shell.ts'
 import { unit, unitEnvironment, unitValue } from '../support/unit.ts'
 import { configOf, secondsToStop, start } from './settings.ts'
@@ -18,12 +16,10 @@ test('the unit starts what npm start starts, and gives it the time that it needs
 })
 
 test.skipIf(!installed)(`systemd accepts the unit, without a warning, and rates it below 2 of 10${whySkipped}`, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'pet-store-unit-'))
-  const file = join(folder, 'pet-store@.service')
-  writeFileSync(file, unit.replaceAll('=node ', `=${process.execPath} `)) // systemd does not search the PATH
+  const text = unit.replaceAll('=node ', `=${process.execPath} `) // systemd does not search the PATH
+  const file = temporaryFile(text, 'pet-store@.service')
   const verified = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
   const rated = spawnSync('systemd-analyze', ['security', '--offline=yes', '--threshold=20', file])
-  rmSync(folder, { recursive: true })
   expect({ status: verified.status, output: verified.stdout + verified.stderr }).toEqual({ status: 0, output: '' })
   expect(rated.status).toBe(0)
 })

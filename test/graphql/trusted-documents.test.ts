@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { readManifest, type TrustedDocuments } from '../../src/graphql/plugins/trusted-documents.ts'
+import { temporaryFile } from '../support/files.ts'
 import { type TestService, testWithSharedService as test } from '../support/harness.ts'
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -70,13 +68,7 @@ test.for([
   ['{\n"a": }\n', 'is not a JSON object from SHA-256 to document'],
   ['["x"]', 'is not a JSON object from SHA-256 to document'],
   [`{"${'0'.repeat(64)}": "x"}`, `${'0'.repeat(64)} is not the SHA-256 of its document`],
-] as const)(
-  'a manifest that cannot be used is described in one line: %j',
-  async ([text, problem], { onTestFinished }) => {
-    const folder = await mkdtemp(join(tmpdir(), 'manifest-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
-    const file = join(folder, 'documents.json')
-    await writeFile(file, text)
-    await expect(readManifest(file)).rejects.toThrow(new Error(`TRUSTED_DOCUMENTS_FILE ${file}: ${problem}`))
-  },
-)
+] as const)('a manifest that cannot be used is described in one line: %j', async ([text, problem]) => {
+  const file = temporaryFile(text)
+  await expect(readManifest(file)).rejects.toThrow(new Error(`TRUSTED_DOCUMENTS_FILE ${file}: ${problem}`))
+})

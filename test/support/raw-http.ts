@@ -21,20 +21,11 @@ interface SendRawOptions {
 
 /** Sends bytes on a new connection. @returns what is received until the server closes it, or until `until` matches */
 export function sendRaw(port: number, bytes: string | Buffer, { halfClose, until }: SendRawOptions = {}) {
-  return new Promise<string>((resolve, reject) => {
-    let received = ''
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => {
-      socket.write(bytes)
-      if (halfClose) socket.end()
-    })
-    socket.on('data', (chunk) => {
-      received += chunk.toString('latin1')
-      if (until?.test(received)) socket.destroy()
-    })
-    socket.on('end', () => socket.end())
-    socket.on('close', () => resolve(received))
-    socket.on('error', reject)
-  })
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  socket.on('end', () => socket.end())
+  socket.write(bytes)
+  if (halfClose) socket.end()
+  return collect(socket, until)
 }
 
 /**
@@ -63,10 +54,13 @@ export function openSocket(port: number, bytes: string): Socket {
   return socket
 }
 
-/** @returns the text that a socket receives until the connection is closed */
-export async function collect(socket: Socket): Promise<string> {
+/** @returns the text that a socket receives until the connection is closed, which it is as soon as `until` matches */
+export async function collect(socket: Socket, until?: RegExp): Promise<string> {
   let received = ''
-  socket.setEncoding('latin1').on('data', (text: string) => (received += text))
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    received += text
+    if (until?.test(received)) socket.destroy()
+  })
   await once(socket, 'close')
   return received
 }

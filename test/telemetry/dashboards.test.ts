@@ -1,10 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, test as plain } from 'vitest'
 import { SUNSET_AT } from '../../src/pets/rest.ts'
-import { pathOf, read } from '../support/files.ts'
+import { pathOf, read, temporaryFile } from '../support/files.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { hasPromtool, whyNoPromtool } from '../support/shell.ts'
 
@@ -37,18 +34,15 @@ test('dashboard and alerts use only metrics, labels and values of a running serv
   }
 })
 
-plain.skipIf(!hasPromtool)(`the dashboard has valid Prometheus queries${whyNoPromtool}`, async ({ onTestFinished }) => {
+plain.skipIf(!hasPromtool)(`the dashboard has valid Prometheus queries${whyNoPromtool}`, () => {
   const queries = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
   expect(queries.length).toBeGreaterThan(12)
   const rules = queries.map((query, n) => ({
     record: `query_${n}`,
     expr: query.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*'),
   }))
-  const dir = await mkdtemp(join(tmpdir(), 'pet-store-rules-'))
-  onTestFinished(() => rm(dir, { recursive: true }))
-  const file = join(dir, 'rules.yaml')
-  await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] })) // YAML is a superset of JSON
-  expectRules(file, queries.length)
+  const text = JSON.stringify({ groups: [{ name: 'dashboard', rules }] }) // YAML is a superset of JSON
+  expectRules(temporaryFile(text, 'rules.yaml'), queries.length)
 })
 
 plain('the alerts contain the sunset date of getPet', () => {

@@ -1,7 +1,8 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createLogObserver } from '../../src/telemetry/log-observer.ts'
-import type { CheckedDatabase, Observation } from '../../src/telemetry/observation.ts'
+import type { DatabaseState } from '../../src/database/readiness.ts'
+import type { Observation } from '../../src/telemetry/observation.ts'
 
 /** Observes each event three times. @returns the lines of the log */
 function logOfEvents(events: Observation[]): Record<string, unknown>[] {
@@ -12,8 +13,7 @@ function logOfEvents(events: Observation[]): Record<string, unknown>[] {
   return lines
 }
 
-const logOf = (states: CheckedDatabase[]) =>
-  logOfEvents(states.map((state) => ({ type: 'database-checked', ...state })))
+const logOf = (states: DatabaseState[]) => logOfEvents(states.map((state) => ({ type: 'database-checked', ...state })))
 
 const good = { problem: undefined, notDurable: [] }
 
