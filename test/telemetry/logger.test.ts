@@ -46,3 +46,11 @@ test('a line about repetitions has the message and the details of the same event
     ['3', '2', 'event 3'],
   ])
 })
+
+test('what clients repeat under more than 1,000 keys of their choice takes 1,001 lines', () => {
+  const lines = run(`
+    import { createThrottledLog } from '${module.href}'
+    const warn = createThrottledLog(log, 60_000)
+    for (let n = 0; n < 5_000; n++) warn('rejected', {}, 'client ' + n)`)
+  expect(messagesIn(lines)).toHaveLength(1_001)
+})
