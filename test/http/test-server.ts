@@ -48,11 +48,11 @@ function createRoutes(events: EventEmitter, keptBytes: KeptBytes): Router {
 export async function startServerOfFile(timeouts = SHORT_TIMEOUTS) {
   const [events, keptBytes] = [new EventEmitter(), new KeptBytes()]
   const routes = createRoutes(events, keptBytes)
-  function createServer(own = timeouts): HttpServer {
+  function createServer(own = timeouts, observe = () => {}): HttpServer {
     // A server extends the classes of its app, so that an app of two would count each response twice.
     const onError = errorHandler(() => {})
     const app = express().use(routes, onError)
-    return createHttpServer(app, own, keptBytes, () => {})
+    return createHttpServer(app, own, keptBytes, observe)
   }
   const server = createServer()
   afterAll(() => server.close(0, 0))
