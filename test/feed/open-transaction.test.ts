@@ -1,14 +1,16 @@
 import { expect } from 'vitest'
 import { openStream } from '../support/event-stream.ts'
 import { testWithService as test, withClient } from '../support/harness.ts'
+import { interceptStatements, type Statement } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
+const OPEN = "BEGIN; INSERT INTO animal (name, category_id) VALUES ('held', 1)"
 const WAITS = 'new items wait for an open transaction'
 
 test('an open transaction is named by a page with a liveCursor, and logged for a live list', async ({ service }) => {
   await openStream(service, { query: 'subscription { petCreated { node { id } } }' })
   await withClient(async (client) => {
-    await client.query("BEGIN; INSERT INTO animal (name, category_id) VALUES ('held', 1)")
+    await client.query(OPEN)
     const { graphql } = await service.startPeer({ HANDLER_TIMEOUT_MS: 5_000 }) // which has found no settled id yet
     const { errors } = await graphql('{ pets { liveCursor } }')
     expect(errors).toMatchObject([{ message: 'A transaction that adds animals has not ended. Retry later.' }])
@@ -19,5 +21,20 @@ test('an open transaction is named by a page with a liveCursor, and logged for a
       clock.advance(1_000) // again and again: the feed compares its clock with a moment that it has read before
       return service.log.lines.some(({ msg, resource }) => msg === WAITS && resource === 'animals')
     })
+  }, service.databaseUrl)
+})
+
+test('probes share a check that waits for an open transaction', async ({ service }) => {
+  await withClient(async (client) => {
+    await client.query(OPEN)
+    const peer = await service.startPeer() // which begins a check, too
+    const texts: string[] = []
+    const record = (statement: Statement, send: () => Promise<unknown>) => {
+      texts.push(statement.text)
+      return send()
+    }
+    interceptStatements(peer, record, [peer.database.backgroundPool])
+    for (let n = 0; n < 5; n++) expect((await peer.send('/readyz')).status).toBe(200)
+    expect(texts.filter((text) => text.includes('pg_sequence')).length).toBeLessThan(2)
   }, service.databaseUrl)
 })
