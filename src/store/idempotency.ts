@@ -58,7 +58,8 @@ function claimAndInsert(resource: Resource): string {
     ${absent && `CROSS JOIN ${populated} AS input`}
   ), used AS (
     SELECT request.n AS request_n, existing.fingerprint AS used_fingerprint, item.*,
-      pg_logical_emit_message(true, '${NAMESPACE}', '')
+      CASE existing.fingerprint WHEN decode(request.fingerprint, 'hex')
+        THEN pg_logical_emit_message(true, '${NAMESPACE}', '') END
     FROM request
     CROSS JOIN LATERAL (
       SELECT * FROM "public"."idempotency_key"

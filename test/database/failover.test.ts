@@ -61,10 +61,12 @@ test('a commit whose wait for the synchronous standby is cancelled is 504 in bot
   const outcomes: object[] = []
   const creates = Object.values(creations)
   for (const create of [...creates, ...creates]) outcomes.push((await cancelWait(create(peer, 'Rex'))).result)
+  const reused = await cancelWait(peer.post({ name: 'Max', categoryId: 1 }, { 'Idempotency-Key': 'Rex' }))
   await cancelWait(peer.database.prisma.$executeRawUnsafe(COMMIT_A_MESSAGE)) // as a background job
   const afterJob = await peer.send('/v1/pets') // on its connection
   await setStandby('') // before an expectation that may fail, because what ends the test commits
   expect(afterJob.status).toBe(200)
+  expect([reused.hasWaited, reused.result.status]).toEqual([false, 422]) // it has no commit to wait for
   expect(outcomes).toMatchObject(outcomes.map(() => ({ status: 504 })))
   await peer.create()
   const { rows } = await sql(service, 'SELECT count(*)::int FROM animal')
