@@ -88,7 +88,11 @@ export class Feed<R extends Resource> {
    * transaction is open may begin after this id. Failures are ignored: the probe reports its own. Callers share a check.
    */
   async check(): Promise<void> {
-    const check = () => Promise.allSettled([this.#readSequence(), this.#settled.refresh()])
+    const check = async () => {
+      // One after the other, so that an idle service needs one connection for both.
+      await this.#readSequence().catch(() => {})
+      await this.#settled.refresh().catch(() => {})
+    }
     if (!this.#loop) await (this.#checking ??= check().finally(() => (this.#checking = undefined)))
   }
 

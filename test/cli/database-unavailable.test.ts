@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { resolveDatabaseServer } from '../../src/database/database-server.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import { runKeysCommand } from '../support/keys-command.ts'
+import { runKeysCommand, runMigrateCommand } from '../support/commands.ts'
 import { query } from '../support/postgres.ts'
 import { testWithProcess as test, unreachableDatabaseUrl } from '../support/processes.ts'
 
@@ -22,13 +22,11 @@ describe('keys and migrate say in one line why they cannot use the database', ()
     ['nothing listens', '127.0.0.1', /connect ECONNREFUSED 127\.0\.0\.1:\d+\n/],
     ['nothing listens at any address of the host', 'localhost', /connect ECONNREFUSED .*127\.0\.0\.1.*/],
     ['the host does not exist', 'nowhere.invalid', /getaddrinfo E\w+ nowhere\.invalid\n/],
-  ] as const)('%s', async ([, hostname, reason], { sandbox }) => {
+  ] as const)('%s', async ([, hostname, reason]) => {
     const url = Object.assign(new URL(await unreachableDatabaseUrl()), { hostname, password: PASSWORD }).href
     const line = await reasonOf(url)
     expect(line).toMatch(new RegExp(`^The database is not available: ${reason.source}`))
-    if (hostname !== '127.0.0.1') return
-    const migrating = await sandbox.run('cli/migrate.js', ['status'], { DATABASE_URL: url })
-    expect(migrating).toEqual({ code: 1, stdout: '', stderr: line })
+    expect(await runMigrateCommand(['status'], url)).toEqual({ code: 1, stdout: '', stderr: line })
   })
 
   test('the database does not exist, or the password is wrong', async ({ emptyDatabase }) => {

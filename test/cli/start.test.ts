@@ -5,22 +5,24 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
-import { pathOf } from '../support/files.ts'
-import { listMigrations } from '../../src/database/migrate.ts'
+import { codeIn, pathOf } from '../support/files.ts'
+import { listMigrations, migrate } from '../../src/database/migrate.ts'
 import { REMOVED_VARIABLES } from '../../src/environment.ts'
 import { assets } from '../support/assets.ts'
 import { createClient } from '../chaos/client.ts'
 import { bearer, cloneDatabase, databaseOf, dropDatabase, withClient } from '../support/harness.ts'
 import { query } from '../support/postgres.ts'
 import {
+  createSandbox,
   freePort,
   unreachableDatabaseUrl,
   kill,
   occupyPort,
   type Sandbox,
   type ServiceProcess,
-  testWithProcess as test,
+  testWithProcess,
 } from '../support/processes.ts'
+import { hasCurl, runShell, whyNoCurl } from '../support/shell.ts'
 import { waitFor } from '../support/timeouts.ts'
 
 const keyAlone = /^pets_[0-9a-z]{57}\n$/
@@ -40,14 +42,33 @@ async function create({ base }: ServiceProcess, key: string, name: string): Prom
 const list = async (service: ServiceProcess, key: string): Promise<unknown> =>
   (await get(service, '/v1/pets?limit=100', key)).json()
 
+/** What a command of migrate prints of all migrations. */
+const lines = (before: string, after = '') =>
+  listMigrations()
+    .map((name) => `${before}${name}${after}\n`)
+    .join('')
+
 /** Longer than the timeout of a test, so a test that passes did not wait for the end of the drain delay. */
 const longDrain = { DRAIN_TIMEOUT_MS: '600000' }
 
-const devKey = async ({ dataDir }: Sandbox) => (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
+const devKey = async ({ dataDir }: Pick<Sandbox, 'dataDir'>) =>
+  (await readFile(join(dataDir, 'dev-key'), 'utf8')).trim()
+
+const ownerOf = async ({ dataDir }: Pick<Sandbox, 'dataDir'>) => (await stat(join(dataDir, 'postgres'))).uid
+
+/** `first` is a start in an empty folder, which the tests of the file share. */
+const test = testWithProcess.extend<{ first: { sandbox: Sandbox; service: ServiceProcess } }>({
+  first: [
+    async ({}, use) => {
+      const { close, ...sandbox } = await createSandbox()
+      await use({ sandbox, service: await sandbox.startEmpty() }).finally(close)
+    },
+    { scope: 'file' },
+  ],
+})
 
 describe('the service on its own PostgreSQL', { concurrent: true }, () => {
-  test('a first start prints addresses and a key, which is in no page', async ({ sandbox }) => {
-    const service = await sandbox.startEmpty()
+  test('a first start prints addresses and a key, which is in no page', async ({ first: { sandbox, service } }) => {
     const key = await devKey(sandbox)
     expect(service.printed).toContain(`http://localhost:${service.port}/graphql#key=${key}\n`)
     expect(service.printed).toContain(`http://localhost:${service.port}/docs#key=${key}\n`)
@@ -64,6 +85,20 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     }
   })
 
+  test.skipIf(process.getuid?.() !== 0)('root runs PostgreSQL as another user', async ({ first: { sandbox } }) => {
+    expect(await ownerOf(sandbox)).not.toBe(0)
+  })
+
+  test.skipIf(!hasCurl)(`the commands of the quick start work${whyNoCurl}`, async ({ first: { sandbox, service } }) => {
+    const commands = codeIn('README.md').find((code) => code.startsWith('KEY=')) ?? ''
+    const script = commands.replaceAll('http://localhost:4000', service.base).replaceAll('.data', sandbox.dataDir)
+    const [listed, created, queried] = await runShell(script)
+    expect(listed).toHaveLength(3)
+    expect(listed).toContainEqual(expect.objectContaining({ status: 'available' }))
+    expect(created).toMatchObject({ id: expect.any(Number), name: 'Rex' })
+    expect(queried).toMatchObject({ data: { pets: { nodes: [{ name: 'Rex' }, {}, {}] } } })
+  })
+
   test('a start warns of a small heap, and of each variable that is not read any more', async ({ sandbox }) => {
     const removed = Object.fromEntries(REMOVED_VARIABLES.map((name) => [name, '1']))
     const cannotListen = { HOST: '203.0.113.1', DATABASE_URL: await unreachableDatabaseUrl() }
@@ -78,32 +113,35 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     expect((await start(96)).stdout).not.toContain('max-old-space-size')
   })
 
+  const ctrlC = async (service: ServiceProcess) =>
+    expect(await service.signal('SIGINT')).toMatchObject({ code: 0, stderr: '' })
   const endings: Record<string, (service: ServiceProcess, postgres: number) => Promise<unknown>> = {
-    'Ctrl-C': (service) => service.signal('SIGINT'),
-    'a SIGKILL': (service) => service.signal('SIGKILL'),
     'a SIGKILL of service and PostgreSQL': async (service, postgres) => {
       expect(kill(postgres, 'SIGKILL')).toBe(true)
       await service.signal('SIGKILL')
     },
+    'a SIGKILL': (service) => service.signal('SIGKILL'),
+    'Ctrl-C': ctrlC, // promptly, although another start found this PostgreSQL running
   }
-  test.for(Object.entries(endings))(
-    'after %s the next start has the key and every animal, and Ctrl-C ends it and its PostgreSQL promptly',
-    async ([ending, end], { sandbox }) => {
-      const first = await sandbox.start(longDrain)
-      const key = await devKey(sandbox)
-      const animal = await create(first, key, 'Rex')
-      const animals = await list(first, key)
+  test(`after ${Object.keys(endings).join(', ')} the next start has the key and every animal`, async ({ sandbox }) => {
+    let service = await sandbox.start(longDrain)
+    const first = { key: await devKey(sandbox), owner: await ownerOf(sandbox) }
+    for (const [ending, end] of Object.entries(endings)) {
+      const animal = await create(service, first.key, ending)
+      const animals = await list(service, first.key)
       expect(animals).toContainEqual(animal)
       const postgres = (await sandbox.postgresPid()) ?? Number.NaN
-      await end(first, postgres)
+      await end(service, postgres)
+      if (ending === 'Ctrl-C') expect(await sandbox.postgresPid()).toBeUndefined()
 
-      const second = await sandbox.start(longDrain)
+      service = await sandbox.start(longDrain)
       expect((await sandbox.postgresPid()) === postgres, 'it still runs').toBe(ending === 'a SIGKILL')
-      expect([await devKey(sandbox), await list(second, key)]).toEqual([key, animals])
-      expect(await second.signal('SIGINT')).toMatchObject({ code: 0, stderr: '' })
-      expect(await sandbox.postgresPid()).toBeUndefined()
-    },
-  )
+      expect({ key: await devKey(sandbox), owner: await ownerOf(sandbox) }).toEqual(first)
+      expect(await list(service, first.key)).toEqual(animals)
+    }
+    await ctrlC(service)
+    expect(await sandbox.postgresPid()).toBeUndefined()
+  })
 
   test('a port in use is one line, and no PostgreSQL is left running', async ({ sandbox, onTestFinished }) => {
     const { server, port } = await occupyPort()
@@ -139,20 +177,18 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
 
 describe('the service on an external database', { concurrent: true }, () => {
   test('an old schema is not ready, until migrate deploy has run', async ({ sandbox, emptyDatabase }) => {
-    const migrate = (command: string) => sandbox.run('cli/migrate.js', [command], { DATABASE_URL: emptyDatabase })
-    const migrations = listMigrations()
-    const lines = (state: string, end = '') => migrations.map((name) => `${state}${name}${end}\n`).join('')
+    const status = () => sandbox.run('cli/migrate.js', ['status'], { DATABASE_URL: emptyDatabase })
     const service = await sandbox.start({ DATABASE_URL: emptyDatabase })
     expect((await get(service, '/livez')).status).toBe(200)
     const outdated = await get(service, '/readyz')
     expect([outdated.status, await outdated.json()]).toEqual([503, unavailable])
     await service.until((text) => /The schema lacks \d+ migration\(s\): node dist\/cli\/migrate\.js deploy/.test(text))
-    expect(await migrate('status')).toEqual({ code: 1, stdout: lines('pending  '), stderr: '' })
+    expect(await status()).toEqual({ code: 1, stdout: lines('pending  '), stderr: '' })
 
-    expect(await migrate('deploy')).toEqual({ code: 0, stdout: lines('Applied ', '.'), stderr: '' })
+    expect(await migrate(emptyDatabase)).toEqual(listMigrations())
     expect((await get(service, '/readyz')).status).toBe(200)
     await service.until((text) => text.includes('database available again'))
-    expect(await migrate('status')).toEqual({ code: 0, stdout: lines('applied  '), stderr: '' })
+    expect(await status()).toEqual({ code: 0, stdout: lines('applied  '), stderr: '' })
   })
 
   test('a migration that is rejected for now is logged once, and tried again', async ({ sandbox, emptyDatabase }) => {
@@ -200,7 +236,8 @@ describe('the service on an external database', { concurrent: true }, () => {
     onTestFinished(() => void collector.close())
     const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${(await occupyPort(collector)).port}`
     const env = { DATABASE_URL: emptyDatabase, OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_BSP_SCHEDULE_DELAY: '600000' }
-    expect(await sandbox.run(program('cli/migrate.js'), ['deploy'], env)).toMatchObject({ code: 0, stderr: '' })
+    const deployed = await sandbox.run(program('cli/migrate.js'), ['deploy'], env)
+    expect(deployed).toEqual({ code: 0, stdout: lines('Applied ', '.'), stderr: '' })
     const created = await sandbox.run(program('cli/keys.js'), ['create', '--name', 'web'], env)
     expect(created).toEqual({ code: 0, stdout: expect.stringMatching(keyAlone), stderr: '' })
     const service = await sandbox.start(env, program('main.js'))

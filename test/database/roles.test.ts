@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test as base } from 'vitest'
 import { pruneIdempotencyKeys } from '../../src/store/idempotency.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { readDatabaseState } from '../../src/database/readiness.ts'
@@ -10,8 +10,7 @@ import { startService } from '../support/harness.ts'
 import { startOwnServer } from '../support/own-server.ts'
 import { storeOf, WITH_ORDERS } from '../second-resource/fixture.ts'
 import { ordersMigration, query } from '../support/postgres.ts'
-import { keys, runKeysCommand } from '../support/keys-command.ts'
-import { testWithProcess } from '../support/processes.ts'
+import { keys, runKeysCommand, runMigrateCommand } from '../support/commands.ts'
 import { grantsSql, rolesSql } from '../support/role-sql.ts'
 
 /** A server in whose database `pets` the SQL of the page was run, since roles belong to all databases of a server. */
@@ -31,7 +30,7 @@ beforeAll(async () => {
 })
 
 /** `urls` are the addresses of a copy of that database. */
-const test = testWithProcess.extend<{ urls: ReturnType<typeof urlsOf> }>({
+const test = base.extend<{ urls: ReturnType<typeof urlsOf> }>({
   urls: async ({}, use) => {
     const database = `pets_${randomUUID().replaceAll('-', '')}`
     const rightsOfDatabase = rolesSql
@@ -79,7 +78,7 @@ test('the SQL of the page gives the rights for migrations, keys, operations and 
   await keys(urls.owner, 'revoke', key.slice(0, 13))
 })
 
-test('the role of the service can change neither tables nor animals nor keys', async ({ urls, sandbox }) => {
+test('the role of the service can change neither tables nor animals nor keys', async ({ urls }) => {
   const denied = [
     'CREATE TABLE other (id int)',
     'CREATE TEMPORARY TABLE other (id int)',
@@ -99,11 +98,10 @@ test('the role of the service can change neither tables nor animals nor keys', a
     query(urls.service, `SET search_path = public; ${sql}`).catch(({ code }: pg.DatabaseError) => code),
   )
   expect(await Promise.all(codes)).toEqual(denied.map(() => '42501')) // insufficient_privilege
-  const env = { DATABASE_URL: urls.service }
   const line = 'The role of DATABASE_URL must not do this: permission denied for'
-  const create = await runKeysCommand(['create', '--name', 'web'], env.DATABASE_URL)
+  const create = await runKeysCommand(['create', '--name', 'web'], urls.service)
   expect(create).toEqual({ code: 1, stdout: '', stderr: `${line} table api_key\n` })
-  const deploy = await sandbox.run('cli/migrate.js', ['deploy'], env)
+  const deploy = await runMigrateCommand(['deploy'], urls.service)
   expect(deploy).toEqual({ code: 1, stdout: '', stderr: `${line} schema public\n` })
 })
 

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject } from 'vitest'
 import { migrate } from '../../src/database/migrate.ts'
 import { type Certificate, createCertificate } from '../support/certificates.ts'
-import { bearer } from '../support/harness.ts'
+import { bearer, startService } from '../support/harness.ts'
 import { startOwnServer } from '../support/own-server.ts'
 import { query } from '../support/postgres.ts'
-import { keys, runKeysCommand } from '../support/keys-command.ts'
+import { keys, runKeysCommand, runMigrateCommand } from '../support/commands.ts'
 import { testWithProcess as test } from '../support/processes.ts'
 import { waitFor } from '../support/timeouts.ts'
 
@@ -14,8 +14,9 @@ import { waitFor } from '../support/timeouts.ts'
 const lineWith = (reason: string) => expect.stringMatching(`^The database is not available: ${reason}.*\n$`)
 
 async function expectFailure(databaseUrl: string, reason: string): Promise<void> {
-  const result = await runKeysCommand(['list'], databaseUrl)
-  expect(result).toEqual({ code: 1, stdout: '', stderr: lineWith(reason) })
+  const failure = { code: 1, stdout: '', stderr: lineWith(reason) }
+  expect(await runKeysCommand(['list'], databaseUrl)).toEqual(failure)
+  for (const command of ['status', 'deploy']) expect(await runMigrateCommand([command], databaseUrl)).toEqual(failure)
 }
 
 /** A PostgreSQL with TLS, which all tests of the file share. */
@@ -61,12 +62,10 @@ async function startServer() {
 describe('DATABASE_URL on a PostgreSQL with TLS', () => {
   test('verify-full encrypts every connection of the programs and of the service', async ({ sandbox }) => {
     const DATABASE_URL = server.url('sslmode=verify-full&sslrootcert=CA')
-    const env = { DATABASE_URL }
-    expect(await sandbox.run('cli/migrate.js', ['deploy'], env)).toMatchObject({ code: 0, stderr: '' })
-    const { code, stdout, stderr } = await sandbox.run('cli/keys.js', ['create', '--name', 'tls'], env)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    const { base, signal } = await sandbox.start(env)
-    const headers = { ...bearer(stdout.trim()), 'Content-Type': 'application/json' }
+    expect(await runMigrateCommand(['deploy'], DATABASE_URL)).toMatchObject({ code: 0, stderr: '' })
+    const key = await keys(DATABASE_URL, 'create', '--name', 'tls')
+    const { base, signal } = await sandbox.start({ DATABASE_URL })
+    const headers = { ...bearer(key), 'Content-Type': 'application/json' }
     const body = JSON.stringify({ query: '{ pets { totalCount liveCursor } }' })
     const response = await fetch(`${base}/graphql`, { method: 'POST', headers, body })
     expect(await response.json()).toEqual({ data: { pets: { totalCount: 0, liveCursor: expect.any(String) } } })
@@ -95,14 +94,10 @@ describe('DATABASE_URL on a PostgreSQL with TLS', () => {
 
 describe('a connection that TLS prevents is a line of a command with the reason, and 503 of the service', () => {
   test('for an unknown authority', async ({ sandbox }) => {
-    const env = { DATABASE_URL: server.url('sslmode=verify-full') }
+    const DATABASE_URL = server.url('sslmode=verify-full')
     const reason = 'unable to verify the first certificate'
-    const commands = ['keys.js list', 'migrate.js status', 'migrate.js deploy']
-    const ends = commands
-      .map((command) => command.split(' '))
-      .map(([file = '', ...args]) => sandbox.run(`cli/${file}`, args, env))
-    expect(await Promise.all(ends)).toEqual(commands.map(() => ({ code: 1, stdout: '', stderr: lineWith(reason) })))
-    const { base, until } = await sandbox.start({ ...env, MIGRATE_ON_START: 'true' })
+    await expectFailure(DATABASE_URL, reason)
+    const { base, until } = await sandbox.start({ DATABASE_URL, MIGRATE_ON_START: 'true' })
     await until((log) => log.includes(`"reason":"${reason}`) && log.includes('trying again every second'))
     const headers = bearer(await keys(server.url(''), 'create', '--name', 'tls'))
     for (const path of ['/readyz', '/v1/pets']) expect((await fetch(base + path, { headers })).status, path).toBe(503)
@@ -114,9 +109,9 @@ describe('a connection that TLS prevents is a line of a command with the reason,
     await expectFailure(`${inject('serverUrl')}?sslmode=verify-full`, 'The server does not support SSL')
   })
 
-  test('for an expired certificate, until it is renewed', async ({ sandbox }) => {
+  test('for an expired certificate, until it is renewed', async () => {
     const DATABASE_URL = server.url('sslmode=verify-full&sslrootcert=CA')
-    const { base, until } = await sandbox.start({ DATABASE_URL })
+    const { base, log } = await startService(DATABASE_URL)
     await server.use('expired')
     await waitFor(async () => {
       // Each time: a connection that was being made had the certificate of before.
@@ -124,7 +119,7 @@ describe('a connection that TLS prevents is a line of a command with the reason,
       await server.execute(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${ofService}`)
       expect((await fetch(`${base}/readyz`)).status).toBe(503)
     })
-    await until((log) => log.includes('"reason":"certificate has expired"'))
+    await log.line({ reason: 'certificate has expired' })
     await expectFailure(DATABASE_URL, 'certificate has expired')
     await server.use('server')
     await waitFor(async () => expect((await fetch(`${base}/readyz`)).status).toBe(200))

@@ -1,12 +1,15 @@
 import { expect, vi } from 'vitest'
-import { runKeys, USAGE } from '../../src/cli/keys-command.ts'
+import * as keysCommand from '../../src/cli/keys-command.ts'
+import * as migrateCommand from '../../src/cli/migrate-command.ts'
 import { execute } from '../../src/cli/program.ts'
 import { recordOutput } from './output.ts'
 import { type ProgramResult, withoutPrintedKey } from './processes.ts'
 import { GENEROUS_TIMEOUTS } from './timeouts.ts'
 
-/** Executes the keys command in this process: most of what a start of the program takes is loading its modules. */
-export async function runKeysCommand(args: string[], databaseUrl: string): Promise<ProgramResult> {
+type Run = (env: NodeJS.ProcessEnv, args: string[]) => Promise<void>
+
+/** Executes a command in this process: most of what a start of the program takes is loading its modules. */
+async function runCommand(run: Run, usage: string, args: string[], env: NodeJS.ProcessEnv): Promise<ProgramResult> {
   let [stdout, stderr] = ['', '']
   const spies = [
     vi.spyOn(process.stdout, 'write').mockImplementation((text, ...rest) => {
@@ -14,13 +17,20 @@ export async function runKeysCommand(args: string[], databaseUrl: string): Promi
       rest.forEach((each) => typeof each === 'function' && each())
       return true
     }),
+    vi.spyOn(console, 'log').mockImplementation((text: unknown) => void (stdout += `${text}\n`)),
     vi.spyOn(console, 'error').mockImplementation((text: unknown) => void (stderr += `${text}\n`)),
   ]
-  const succeeded = await execute(runKeys, { ...GENEROUS_TIMEOUTS, DATABASE_URL: databaseUrl }, args, USAGE)
+  const succeeded = await execute(run, { ...GENEROUS_TIMEOUTS, ...env }, args, usage)
   for (const spy of spies) spy.mockRestore()
   recordOutput(withoutPrintedKey(stdout) + stderr)
   return { code: succeeded ? 0 : 1, stdout, stderr }
 }
+
+export const runKeysCommand = (args: string[], DATABASE_URL: string, env: NodeJS.ProcessEnv = {}) =>
+  runCommand(keysCommand.runKeys, keysCommand.USAGE, args, { DATABASE_URL, ...env })
+
+export const runMigrateCommand = (args: string[], DATABASE_URL: string, env: NodeJS.ProcessEnv = {}) =>
+  runCommand(migrateCommand.runMigrate, migrateCommand.USAGE, args, { DATABASE_URL, ...env })
 
 /** Executes the keys command, which succeeds with at most one line on stderr. @returns its stdout */
 export async function keys(databaseUrl: string, ...args: string[]): Promise<string> {
