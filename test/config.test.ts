@@ -137,15 +137,9 @@ describe('the program', { concurrent: true }, () => {
     expect(stdout).toContain('\n  PORT (4000)\n')
   })
 
-  test.for([
-    ['main.js', /^The service takes no arguments except --help/],
-    ['cli/keys.js', /^[^\n]+\.\n\nUsage: /],
-    ['cli/migrate.js', /^[^\n]+\.\n\nUsage: /],
-  ] as const)(
-    '%s reports invalid arguments before an invalid configuration',
-    async ([program, problem], { sandbox }) => {
-      const result = await sandbox.run(program, ['a', 'b', 'c'], { PORT: 'wrong' })
-      expect(result).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(problem) })
-    },
-  )
+  test('reports invalid arguments before an invalid configuration', async ({ sandbox }) => {
+    const { code, stdout, stderr } = await sandbox.run('main.js', ['a', 'b', 'c'], { PORT: 'wrong' })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^The service takes no arguments except --help/)
+  })
 })

@@ -22,7 +22,13 @@ class Project {
   readonly read = (file: string) => fs.readFileSync(this.path(file), 'utf8')
   readonly remove = (file: string) => fs.rmSync(this.path(file), { recursive: true, force: true })
 
-  constructor() {
+  /** @param from a project to copy */
+  constructor(from?: Project) {
+    if (from) fs.cpSync(from.path('.'), this.path('.'), { recursive: true })
+    else this.#create()
+  }
+
+  #create(): void {
     // Without the pages that are built already, each test would compress GraphiQL.
     const sources = ['src/build', 'src/pages', 'src/rest/docs', 'src/graphql/graphiql', 'src/pets/examples']
     for (const path of [...sources, 'dist/public']) fs.cpSync(pathOf(path), this.path(path), { recursive: true })
@@ -56,14 +62,27 @@ class Project {
   }
 }
 
-const test = base.extend<{ project: Project }>({
+const success = { code: 0, stderr: '' }
+
+/** `built` is a copy of a project that was built. */
+const test = base.extend<{ project: Project; original: Project; built: Project }>({
   project: async ({}, use) => {
     const project = new Project()
     await use(project).finally(() => project.remove('.'))
   },
+  original: [
+    async ({}, use) => {
+      const original = new Project()
+      expect(await original.build()).toEqual(success)
+      await use(original).finally(() => original.remove('.'))
+    },
+    { scope: 'file' },
+  ],
+  built: async ({ original }, use) => {
+    const built = new Project(original)
+    await use(built).finally(() => built.remove('.'))
+  },
 })
-
-const success = { code: 0, stderr: '' }
 
 describe('the build', { concurrent: true }, () => {
   test('generates the client when the model or Prisma changed, or the last run failed', async ({ project }) => {
@@ -105,16 +124,16 @@ describe('the build', { concurrent: true }, () => {
     expect(await project.build()).toMatchObject({ code: 1 }) // of the last range
   })
 
-  test('prints the place of an error, and leaves dist/ as it was', async ({ project }) => {
-    await project.build()
+  test('prints the place of an error, and leaves dist/ as it was', async ({ built: project }) => {
     const before = project.read('dist/main.js')
     project.write('src/main.ts', 'export const main: string == 2')
     expect(await project.build()).toEqual({ code: 1, stderr: expect.stringContaining('src/main.ts:1:26') })
     expect(project.read('dist/main.js')).toBe(before)
   })
 
-  test('several times at once replaces files, so that a program that starts reads them whole', async ({ project }) => {
-    await project.build()
+  test('several times at once replaces files, so that a program that starts reads them whole', async ({
+    built: project,
+  }) => {
     const reader = fs.openSync(project.path('dist/main.js'), 'r')
     project.write('src/main.ts', 'export const main = 2')
     const builds = await Promise.all(Array.from({ length: 4 }, () => project.build()))
@@ -133,8 +152,7 @@ describe('the build', { concurrent: true }, () => {
 
   test.skipIf(process.getuid?.() !== 0)(
     'of a dist/ of another user succeeds while it is current; otherwise one line names the file and the way out',
-    async ({ project }) => {
-      await project.build()
+    async ({ built: project }) => {
       fs.chmodSync(project.path('.'), 0o755)
       expect(await project.build({ uid: 65534 })).toEqual(success)
       project.write('src/main.ts', 'export const main = 2')
@@ -143,8 +161,7 @@ describe('the build', { concurrent: true }, () => {
     },
   )
 
-  test('without the tools, keeps the dist/ that exists, or names what is missing', async ({ project }) => {
-    await project.build()
+  test('without the tools, keeps the dist/ that exists, or names what is missing', async ({ built: project }) => {
     const withoutTools = async () => {
       project.remove('node_modules')
       return project.build()

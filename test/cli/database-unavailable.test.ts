@@ -29,6 +29,12 @@ describe('keys and migrate say in one line why they cannot use the database', ()
     expect(await runMigrateCommand(['status'], url)).toEqual({ code: 1, stdout: '', stderr: line })
   })
 
+  test('after invalid arguments, which are before the usage', async () => {
+    const { code, stdout, stderr } = await runMigrateCommand(['deploy', 'b'], await unreachableDatabaseUrl())
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(/^There are too many arguments\.\n\nUsage: /)
+  })
+
   test('the database does not exist, or the password is wrong', async ({ emptyDatabase }) => {
     const elsewhere = Object.assign(new URL(emptyDatabase), { pathname: 'nothing_here' })
     expect(await reasonOf(elsewhere.href)).toContain('not available: database "nothing_here" does not exist')

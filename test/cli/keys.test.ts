@@ -156,7 +156,8 @@ describe('the keys command', () => {
   ] as [string[], RegExp, RegExp?][])(
     'names an invalid argument in one line, before the usage if it is unknown or missing, and prints no key: %j',
     async ([args, problem, rest = /^$/]) => {
-      const { code, stdout, stderr } = await runKeysCommand(args, await unreachableDatabaseUrl())
+      const url = await unreachableDatabaseUrl()
+      const { code, stdout, stderr } = await runKeysCommand(args, url, { PORT: 'wrong' }) // which is read afterwards
       expect([code, stdout]).toEqual([1, ''])
       expect(stderr).toMatch(problem)
       expect(stderr.slice(stderr.indexOf('\n') + 1)).toMatch(rest)

@@ -1,14 +1,22 @@
 import { OperatorError } from '../../src/operator-error.ts'
 
-/** Runs a command, then exits. @param run returns the exit code; of an OperatorError only the message is printed */
-export async function runCommand(usage: string, run: (args: string[]) => Promise<number>): Promise<never> {
-  try {
-    if (process.argv.includes('--help')) console.log(usage)
-    else process.exitCode = await run(process.argv.slice(2))
-  } catch (error) {
-    if (!(error instanceof OperatorError)) throw error
-    console.error(error.message)
-    process.exitCode = 1
-  }
+type Run = (args: string[]) => Promise<number>
+
+/** Runs a command with the arguments of this process, then exits with its code. */
+export async function runCommand(usage: string, run: Run): Promise<never> {
+  process.exitCode = await execute(usage, run, process.argv.slice(2))
   process.exit() // fetch keeps connections open
+}
+
+/** @param run returns the exit code; of an OperatorError only the message is printed. @returns the exit code */
+export async function execute(usage: string, run: Run, args: string[]): Promise<number> {
+  if (!args.includes('--help')) return run(args).catch(explain)
+  console.log(usage)
+  return 0
+}
+
+function explain(error: unknown): number {
+  if (!(error instanceof OperatorError)) throw error
+  console.error(error.message)
+  return 1
 }

@@ -1,12 +1,15 @@
 import { describe, expect } from 'vitest'
 import { cases } from './cases.ts'
 import { createClient } from './client.ts'
+import { execute } from './command.ts'
+import { runSuite, USAGE } from './suite.ts'
+import { withOutput } from '../support/commands.ts'
 import { pathOf } from '../support/files.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { freePort, launch } from '../support/processes.ts'
 
-/** Runs the command line. */
-const conformance = (...args: string[]) => launch(pathOf('test/conformance/run.mjs'), args, {}).exited
+/** Runs the command in this process. */
+const conformance = (...args: string[]) => withOutput(() => execute(USAGE, runSuite, args))
 
 const caseLines = (stdout: string) => stdout.match(/^(ok {2}|skip|FAIL) {2}(§|design)/gm) ?? []
 
@@ -24,7 +27,8 @@ test('the conformance suite fails every case against a service that rejects ever
 
 describe('npm run conformance', () => {
   test('passes against the service, and announces the animals before it adds them', async ({ service }) => {
-    const { code, stdout, stderr } = await conformance('--base-url', service.base, '--key', service.key)
+    const args = ['--base-url', service.base, '--key', service.key]
+    const { code, stdout, stderr } = await launch(pathOf('test/conformance/run.mjs'), args, {}).exited
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(
       /^This run adds animals named "conformance …" to \S+\/v1\.\nThe API has no operation that deletes/,

@@ -8,8 +8,11 @@ import { GENEROUS_TIMEOUTS } from './timeouts.ts'
 
 type Run = (env: NodeJS.ProcessEnv, args: string[]) => Promise<void>
 
-/** Executes a command in this process: most of what a start of the program takes is loading its modules. */
-async function runCommand(run: Run, usage: string, args: string[], env: NodeJS.ProcessEnv): Promise<ProgramResult> {
+/**
+ * Executes a command in this process: most of what a start of a program takes is loading its modules.
+ * @param execute returns its exit code. @returns also what it printed
+ */
+export async function withOutput(execute: () => Promise<number>): Promise<ProgramResult> {
   let [stdout, stderr] = ['', '']
   const spies = [
     vi.spyOn(process.stdout, 'write').mockImplementation((text, ...rest) => {
@@ -20,11 +23,13 @@ async function runCommand(run: Run, usage: string, args: string[], env: NodeJS.P
     vi.spyOn(console, 'log').mockImplementation((text: unknown) => void (stdout += `${text}\n`)),
     vi.spyOn(console, 'error').mockImplementation((text: unknown) => void (stderr += `${text}\n`)),
   ]
-  const succeeded = await execute(run, { ...GENEROUS_TIMEOUTS, ...env }, args, usage)
-  for (const spy of spies) spy.mockRestore()
+  const code = await execute().finally(() => spies.forEach((spy) => spy.mockRestore()))
   recordOutput(withoutPrintedKey(stdout) + stderr)
-  return { code: succeeded ? 0 : 1, stdout, stderr }
+  return { code, stdout, stderr }
 }
+
+const runCommand = (run: Run, usage: string, args: string[], env: NodeJS.ProcessEnv) =>
+  withOutput(async () => ((await execute(run, { ...GENEROUS_TIMEOUTS, ...env }, args, usage)) ? 0 : 1))
 
 export const runKeysCommand = (args: string[], DATABASE_URL: string, env: NodeJS.ProcessEnv = {}) =>
   runCommand(keysCommand.runKeys, keysCommand.USAGE, args, { DATABASE_URL, ...env })

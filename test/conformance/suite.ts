@@ -1,0 +1,74 @@
+import { parseArguments, UsageError } from '../../src/cli/arguments.ts'
+import { OperatorError } from '../../src/operator-error.ts'
+import { cases } from './cases.ts'
+import { createClient, noResponse, ReadOnlyError } from './client.ts'
+
+export const USAGE = `Usage: npm run conformance -- --base-url URL --key KEY [--read-only] [--specification-only]
+  Runs the conformance suite against an environment and prints a line for each case. The exit code is 1 if a case fails.
+  --base-url URL         the address of the environment, with or without /v1: http://localhost:4000
+  --key KEY              an API key that may read and write
+  --read-only            skips the cases that send anything but GET. Without it the suite adds animals whose names begin
+                         with "conformance"; the API cannot delete them
+  --specification-only   skips the cases that come from design decisions where the specification is silent`
+
+/** @returns the exit code. @throws OperatorError if the environment sends no response, or rejects the key */
+export async function runSuite(args: string[]): Promise<number> {
+  const { baseUrl, key, readOnly, specificationOnly } = parse(args)
+  const client = createClient(baseUrl, key, { readOnly })
+  await requireAccess()
+  if (!readOnly) {
+    console.log(`This run adds animals named "conformance …" to ${baseUrl}.`)
+    console.log('The API has no operation that deletes them. --read-only adds none.\n')
+  }
+  const count = { ok: 0, FAIL: 0, skip: 0 }
+  const failures = new Map<string, string[]>() // the cases that failed for the same reason
+  for (const { source, title, run } of cases.filter(({ source }) => source !== 'design' || !specificationOnly)) {
+    const error = await run(client).then(() => undefined, toError)
+    if (error && noResponse(error)) await requireAccess()
+    const outcome = error instanceof ReadOnlyError ? 'skip' : error ? 'FAIL' : 'ok'
+    const line = `${source.padEnd(6)}  ${title}`
+    console.log(`${outcome.padEnd(4)}  ${line}`)
+    count[outcome]++
+    if (!error || outcome === 'skip') continue
+    const reason = [error.message, error.cause].filter(Boolean).join(': ')
+    failures.set(reason, [...(failures.get(reason) ?? []), `  ${line}`])
+  }
+  for (const [reason, lines] of failures) {
+    const heading = lines.length === 1 ? '1 case failed' : `${lines.length} cases failed`
+    console.log(`\n${heading}: ${reason.replaceAll('\n', '\n    ')}\n${lines.join('\n')}`)
+  }
+  const skipped = count.skip ? `, ${count.skip} skipped` : ''
+  console.log(`\n${count.ok} passed, ${count.FAIL} failed${skipped}`)
+  return count.FAIL ? 1 : 0
+
+  async function requireAccess(): Promise<void> {
+    const response = await client.send('/pets?limit=1').catch((error: unknown) => toError(error))
+    if (response instanceof Error) {
+      throw new OperatorError(`No response from ${baseUrl}/pets: ${noResponse(response) ?? response.message}`)
+    }
+    if (response.status === 401) throw new OperatorError(`${baseUrl}/pets responds 401: the key is not valid there.`)
+  }
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+/** @throws OperatorError */
+function parse(args: string[]) {
+  const flag = { type: 'boolean', default: false } as const
+  const options = { 'base-url': { type: 'string' }, key: { type: 'string' } } as const
+  const { values } = parseArguments(args, { ...options, 'read-only': flag, 'specification-only': flag }, USAGE)
+  const { 'base-url': url, key } = values
+  if (!url) throw new UsageError('--base-url is missing.', USAGE)
+  if (!key) throw new UsageError('--key is missing.', USAGE)
+  if (!/^https?:\/\/[^?#]+$/.test(url) || !URL.canParse(url)) {
+    throw new OperatorError('--base-url takes a URL such as http://localhost:4000 or https://pets.example/v1.')
+  }
+  return {
+    baseUrl: `${url.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`,
+    key,
+    readOnly: values['read-only'],
+    specificationOnly: values['specification-only'],
+  }
+}
