@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest'
 import { toApiError } from '../../src/errors.ts'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { creations } from '../support/creations.ts'
-import { testWithService as test } from '../support/harness.ts'
+import { testWithService as test, testWithSharedService } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const unavailable = { code: 'UNAVAILABLE', status: 503 }
@@ -94,7 +94,7 @@ const unwelcoming: Record<string, ((socket: Socket) => unknown) | undefined> = {
 }
 
 describe('a request that obtains no connection is 503, in both APIs [W11]', { concurrent: true }, () => {
-  test.for(Object.entries(unwelcoming))(
+  testWithSharedService.for(Object.entries(unwelcoming))(
     'since the server %s',
     async ([, welcome], { service, onTestFinished, expect }) => {
       const proxy = await startTcpProxy(service.databaseUrl)

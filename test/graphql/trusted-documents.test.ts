@@ -2,13 +2,24 @@ import { createHash } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { readManifest, type TrustedDocuments } from '../../src/graphql/plugins/trusted-documents.ts'
 import { temporaryFile } from '../support/files.ts'
-import { type TestService, testWithSharedService as test } from '../support/harness.ts'
+import { type TestService, testWithSharedService } from '../support/harness.ts'
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
 const PETS = 'query Pets($first: Int!) { pets(first: $first) { nodes { id } pageInfo { hasNextPage endCursor } } }'
 const petsId = sha256(PETS)
 const trusted = (mode: TrustedDocuments['mode']) => ({ trusted: { mode, byHash: new Map([[petsId, PETS]]) } })
+
+/** `peers` are a service in each mode, which the tests of the file share. */
+const test = testWithSharedService.extend<{ peers: Record<TrustedDocuments['mode'] | 'off', TestService> }>({
+  peers: [
+    async ({ service }, use) => {
+      const [allow, only] = [await service.startPeer(trusted('allow')), await service.startPeer(trusted('only'))]
+      await use({ off: service, allow, only })
+    },
+    { scope: 'file' },
+  ],
+})
 
 async function send({ postGraphQL }: TestService, body: object) {
   const response = await postGraphQL(body)
@@ -20,8 +31,7 @@ describe('trusted documents', () => {
 
   test.for(['allow', 'only'] as const)(
     'are executed by their id in mode %s, in each form of the id',
-    async (mode, { service }) => {
-      const peer = await service.startPeer(trusted(mode))
+    async (mode, { peers: { [mode]: peer } }) => {
       const data = { pets: { nodes: [], pageInfo: { hasNextPage: false, endCursor: null } } }
       const forms = [
         { documentId: petsId },
@@ -58,9 +68,8 @@ describe('trusted documents', () => {
     ['allow', 'rejects another hash', withHash(petsId), refused('documentId: is not the SHA-256 of query')],
     ['only', 'rejects others', { query }, refused('Only trusted documents are accepted: send a documentId.')],
     ['only', 'rejects others with their hash', withHash(sha256(query)), { errors: [{}] }],
-  ] as const)('mode %s %s', async ([mode, , request, body], { service }) => {
-    const peer = await service.startPeer(mode === 'off' ? {} : trusted(mode))
-    expect(await send(peer, request)).toMatchObject({ status: 'errors' in body ? 422 : 200, body })
+  ] as const)('mode %s %s', async ([mode, , request, body], { peers }) => {
+    expect(await send(peers[mode], request)).toMatchObject({ status: 'errors' in body ? 422 : 200, body })
   })
 })
 

@@ -4,7 +4,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { createRecordSpan } from '../../src/telemetry/tracing.ts'
-import { type TestService, testWithService as base } from '../support/harness.ts'
+import { type TestService, testWithSharedService } from '../support/harness.ts'
 import { openStream } from '../support/event-stream.ts'
 import { whileLocked } from '../support/locks.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -30,8 +30,12 @@ function startClient() {
   }
 }
 
-const test = base.extend<{ traced: TestService }>({
-  traced: async ({ service }, use) => use(await service.startPeer({ recordSpan, DATABASE_POOL_SIZE: 1 })),
+/** `traced` is a service that the tests of the file share. */
+const test = testWithSharedService.extend<{ traced: TestService }>({
+  traced: [
+    async ({ service }, use) => use(await service.startPeer({ recordSpan, DATABASE_POOL_SIZE: 1 })),
+    { scope: 'file' },
+  ],
 })
 
 const number = expect.any(Number)
@@ -148,6 +152,7 @@ describe('the span of a request', () => {
     await traced.send('/v1/pets', { headers: client.headers })
     await traced.postGraphQL({ query: '{' }, client.headers)
     const spans = await client.spans(3)
+    await traced.database.pool.query('ALTER TABLE gone RENAME TO animal')
     const code = 'http.response.status_code'
     const outcomes = spans.map(({ status, attributes }) => [attributes[code], status.code, attributes['error.type']])
     expect(outcomes).toEqual([
