@@ -3,7 +3,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import { METRICS_SCOPE } from './auth/api-keys.ts'
 import { type AuthenticateDependencies, createAuthenticate, requireScope } from './auth/authenticate.ts'
 import type { Config } from './config.ts'
-import { graphiql } from './graphql/graphiql/graphiql.ts'
+import { ApiError } from './errors.ts'
 import type { AddToSchema } from './graphql/schema/builder.ts'
 import { createSchema, printedSchema } from './graphql/schema/index.ts'
 import type { GraphQLDependencies } from './graphql/context.ts'
@@ -11,7 +11,6 @@ import { addGraphQLRoute } from './graphql/route.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { lazyFor } from './lazy.ts'
 import { errorHandler, notFound } from './http/error-handler.ts'
-import { addHealthRoutes } from './http/health.ts'
 import type { LoadShedder } from './http/load-shedding.ts'
 import { addReadRoute } from './http/allowed-methods.ts'
 import { createRouteOf, redirectTrailingSlash } from './http/route-templates.ts'
@@ -33,6 +32,7 @@ interface AppDependencies extends AuthenticateDependencies, OperationDependencie
   config: Config
   resources: ServedResource[]
   loadShedder: LoadShedder
+  /** Why load balancers should route no requests to the service; undefined if they should. It rejects without a database. */
   health: { readinessProblem(): Promise<string | undefined> }
   metrics: Metrics
 }
@@ -42,6 +42,15 @@ const CLIENT_CLOSED_REQUEST = 499
 
 /** The routes beside those of the REST API. */
 const ROUTES = '/ /graphql /schema.graphql /docs /openapi.json /assets/{file} /livez /readyz /metrics'.split(' ')
+
+/** GraphiQL's editor, Monaco, needs `blob:` for its workers and `data:` for its icons and fonts, and adds styles. */
+const GRAPHIQL_POLICY =
+  "worker-src blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:"
+
+const graphiqlOff: RequestHandler = () => {
+  const message = 'GraphiQL is off: this service accepts only trusted documents (TRUSTED_DOCUMENTS=only).'
+  throw new ApiError('NOT_FOUND', message)
+}
 
 /** Creates the schema once for each list of resources: tests start hundreds of services. */
 const schemaOf = lazyFor(createSchema)
@@ -74,10 +83,16 @@ export function createApp(deps: AppDependencies): Express {
   // The hot routes come first, because each layer of Express before a route costs time.
   app.use('/v1', admit)
   addRestRoutes(app, operations, config, deps)
-  app.get('/graphql', loadShedder.shedForLag, graphiql(trusted))
+  const graphiql = trusted?.mode === 'only' ? graphiqlOff : staticPage('graphql.html', GRAPHIQL_POLICY)
+  app.get('/graphql', loadShedder.shedForLag, forBrowsers(graphiql, 'application/graphql-response+json'))
   addGraphQLRoute(app, admit, schema, deps)
 
-  addHealthRoutes(app, health.readinessProblem)
+  addReadRoute(app, '/livez', (_req, res) => void res.json({ status: 'alive' }))
+  addReadRoute(app, '/readyz', async (_req, res) => {
+    const problem = await health.readinessProblem()
+    if (problem) throw new ApiError('UNAVAILABLE', problem)
+    res.json({ status: 'ready' })
+  })
   app.all('/metrics', async (req, _res, next) => {
     await authenticate(req)
     requireScope(req, METRICS_SCOPE)

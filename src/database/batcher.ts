@@ -21,7 +21,6 @@ interface Waiter<Input, Output> {
  *
  * If a statement fails, all its inputs are rejected with the same error, with one exception: if PostgreSQL rejected (and so
  * rolled back) the statement for its contents, each input is executed again alone, so that one input fails no others.
- * Callers without an input are rejected, too, since each would send the same statement.
  */
 export class Batcher<Input, Output> {
   readonly #execute: Execute<Input, Output>
@@ -99,10 +98,9 @@ export class Batcher<Input, Output> {
       return []
     } catch (error) {
       batch ??= takeWaiters(false)
-      const haveInputs = batch.some(({ input }) => input !== undefined)
       // Rejected for what it contains, not because the database is unavailable.
       const isRejected = error instanceof pg.DatabaseError && databaseFailure(error) === undefined
-      if (batch.length > 1 && haveInputs && isRejected) return batch
+      if (batch.length > 1 && isRejected) return batch
       batch.forEach(({ reject }) => reject(error))
       return []
     } finally {

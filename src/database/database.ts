@@ -1,6 +1,5 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { PrismaClient } from './generated/client.ts'
-import { createLongReads } from './long-reads.ts'
 import { type ConnectionSource, createPool, type PoolOptions } from './pool.ts'
 import { createReplicas, type ReplicaObservation } from './replicas.ts'
 import { createStatements } from './statements.ts'
@@ -26,7 +25,7 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
   const countPool = createPool({ ...options, size: 1, timeouts: countTimeouts })
   const servers = replicaUrls.map((url) => ({ pool: createPool({ ...options, url }), host: new URL(url).host }))
   const positionPool = createPool({ ...options, size: 1 })
-  const replicas = createReplicas(servers, positionPool, observe)
+  const replicas = createReplicas(servers, createStatements(positionPool).run, observe)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
   const statements = createStatements(pool, replicas)
   return {
@@ -34,7 +33,7 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
     pool,
     statements,
     countPool,
-    runCount: createLongReads(countPool),
+    runCount: createStatements(countPool).run,
     backgroundPool,
     backgroundStatements: createStatements(backgroundPool),
     /** The loops of all feeds use one connection in turns, and wait for no pages of streams that are far behind. */

@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { OperatorError } from '../operator-error.ts'
-import { explainFailure, findBinaries, freePort, runAsOwner } from './postgres-programs.ts'
+import { explainFailure, findBinaries, runAsOwner } from './postgres-programs.ts'
 
 /** A process holds this advisory lock, shared, while it uses the server. */
 const IN_USE_LOCK = 7_301_986
@@ -88,8 +88,9 @@ async function initialise(cluster: string): Promise<void> {
 }
 
 /** @returns why the server did not start, in one line; undefined when it did */
-async function start(bin: string, cluster: string, settings: string[]): Promise<string | undefined> {
-  const all = [`port=${await freePort()}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings]
+function start(bin: string, cluster: string, settings: string[]): Promise<string | undefined> {
+  const port = randomInt(61_000, 65_536) // which Linux gives to no client. If it is in use, the next attempt has another one
+  const all = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings]
   const options = all.map((setting) => `-c ${setting}`).join(' ')
   const args = ['start', '-w', '-s', '-D', cluster, '-l', `${cluster}.log`, '-o', options]
   return runAsOwner(join(bin, 'pg_ctl'), args, cluster).then(() => undefined, explainFailure)

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { OperatorError } from '../operator-error.ts'
@@ -46,14 +45,4 @@ export function findBinaries(): string {
     const message = 'No embedded PostgreSQL is installed here (a deployment has none): set DATABASE_URL.'
     throw new OperatorError(message, { cause })
   }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((done, fail) => {
-    const server = createServer().on('error', fail)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo // a listening TCP server has one
-      server.close(() => done(port))
-    })
-  })
 }

@@ -1,8 +1,8 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { Batcher } from './batcher.ts'
 import { reasonOf } from './failures.ts'
 import { type Pool, toPreparedStatement } from './pool.ts'
+import type { RunStatement } from './statements.ts'
 
 /** How long a read may take, in milliseconds, before it is executed on the primary, too. */
 const MAX_READ_MS = 50
@@ -82,20 +82,17 @@ async function timeout(ms: number): Promise<false> {
   return setImmediate(false, { ref: false })
 }
 
-/** Reads the primary's position, once for all reads that wait. @param onFailure receives why the position is unknown */
-function createPositionReader(positionPool: Pool, onFailure: (reason: string) => void) {
-  const batcher = new Batcher<void, Position>((take) =>
-    positionPool.withConnection(async (client) => {
-      const waiting = take() // before the position is read
-      const { rows } = await client.query<Position>(toPreparedStatement(READ_PRIMARY, []))
-      const primary = rows[0] as Position // a SELECT without FROM has one row
-      if (!primary.is_durable) throw new Error('synchronous_commit is off on the primary')
-      return waiting.map(() => primary)
-    }),
-  )
+/** Reads the primary's position. @param onFailure receives why the position is unknown */
+function createPositionReader(runOnPrimary: RunStatement, onFailure: (reason: string) => void) {
   return async (attempt: Attempt): Promise<Position | undefined> => {
     attempt.primary = undefined
-    attempt.primary = await batcher.execute().catch((error: unknown) => void onFailure(reasonOf(error)))
+    try {
+      const [primary] = await runOnPrimary<Position>(READ_PRIMARY, [])
+      if (!primary?.is_durable) throw new Error('synchronous_commit is off on the primary')
+      attempt.primary = primary
+    } catch (error) {
+      onFailure(reasonOf(error))
+    }
     return attempt.primary
   }
 }
@@ -131,18 +128,18 @@ export type Replicas = ReturnType<typeof createReplicas>
  * Reads from replicas without stale results, like etcd's read index: the primary's position is read once for all reads that
  * wait, and each read is executed on a replica that has replayed that position. Nothing is remembered of a replica, because
  * it may have been promoted, and its address may lead to another server.
- * @param positionPool a connection to the primary for its position only, so that it never waits behind other statements
+ * @param runOnPrimary executes a statement, once for all that wait, on a connection that nothing else uses
  */
 export function createReplicas(
   servers: Pick<Replica, 'pool' | 'host'>[],
-  positionPool: Pool,
+  runOnPrimary: RunStatement,
   observe: (event: ReplicaObservation) => void = () => {},
 ) {
   const replicas = servers.map((one): Replica => ({ ...one, excludedUntilMs: 0, backoffMs: MIN_BACKOFF_MS }))
   const listAvailable = () => replicas.filter(({ excludedUntilMs }) => excludedUntilMs <= performance.now())
   const bypass = (reason: string) => observe({ type: 'replicas-bypassed', reason })
   let turn = 0
-  const readPosition = createPositionReader(positionPool, exclude)
+  const readPosition = createPositionReader(runOnPrimary, exclude)
 
   /** @param failed undefined for all of them, because of the primary */
   function exclude(reason: string, failed?: Replica): void {

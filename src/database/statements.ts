@@ -9,7 +9,7 @@ interface BatchStatement<Input, Row, Output> {
   text: string
   onReplicas?: boolean
   maxSize?: number
-  /** Begins a transaction for the statement, with settings of its own. */
+  /** Begins a transaction for the statement. Its settings end with it, because a pooler may share the connection. */
   begin?: string
   toValues(inputs: Input[]): unknown[]
   /** @returns an output for each input, in the same order */
@@ -21,8 +21,12 @@ export type Statements = ReturnType<typeof createStatements>
 /** Maximum delay of a retry, in milliseconds: transactions that failed together should not meet again. */
 const RETRY_JITTER_MS = 20
 
-/** @returns the rows of one prepared statement; the caller names their type */
-export type RunStatement = <Row>(text: string, values: unknown[]) => Promise<Row[]>
+/**
+ * Executes one prepared statement, once for equal reads that wait for a connection.
+ * @param begin as of BatchStatement
+ * @returns its rows; the caller names their type
+ */
+export type RunStatement = <Row>(text: string, values: unknown[], begin?: string) => Promise<Row[]>
 
 /**
  * Executes statements that are prepared once per connection, which takes 20 to 50 % of the CPU time of the same query
@@ -30,31 +34,38 @@ export type RunStatement = <Row>(text: string, values: unknown[]) => Promise<Row
  */
 export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
   const waitingCounts: (() => number)[] = []
-  const run: RunStatement = async <Row>(text: string, values: unknown[]) => {
-    const execute = (client: pg.PoolClient) => client.query(toPreparedStatement(text, values))
-    const { rows } = await retryOnce(() => pool.withConnection(execute))
-    return rows as Row[] // the caller names what the text selects
+  /** The rows of each read that waits for a connection, by its text and values. */
+  const waiting = new Map<string, Promise<unknown[]>>()
+
+  function read(key: string, text: string, values: unknown[], begin?: string): Promise<unknown[]> {
+    const execute = (client: pg.PoolClient) => {
+      waiting.delete(key)
+      return send(client, text, values, begin)
+    }
+    const rows = Promise.resolve().then(() => retryOnce(() => pool.withConnection(execute))) // after the next line
+    waiting.set(key, rows)
+    // Removes a read that got no connection. After another error, the key may be that of an equal read that began later.
+    rows.catch(() => waiting.get(key) === rows && waiting.delete(key))
+    return rows
   }
 
   return {
-    run,
+    async run<Row>(text: string, values: unknown[], begin?: string): Promise<Row[]> {
+      const key = JSON.stringify([text, ...values.map(String)])
+      return (await (waiting.get(key) ?? read(key, text, values, begin))) as Row[] // as the caller says
+    },
     /** @returns a function that executes the statement once for all of its callers that wait, see Batcher */
     batch<Input, Row, Output>(statement: BatchStatement<Input, Row, Output>) {
       const { text, onReplicas, maxSize, begin, toValues, toOutputs } = statement
       const batcher = new Batcher<Input, Output>(async (take) => {
         let inputs: Input[] | undefined
-        const execute = async (client: pg.PoolClient) => {
-          if (begin) await client.query(begin)
-          const result = await client.query<never>(toPreparedStatement(text, toValues((inputs ??= take()))))
-          if (begin) await client.query('COMMIT')
-          return result
-        }
+        const execute = (client: pg.PoolClient) => send<Row>(client, text, toValues((inputs ??= take())), begin)
         if (onReplicas && replicas?.isAvailable()) {
           inputs = take() // before the positions are read, which may be older than an input that arrives later
-          const result = await replicas.tryRead(execute)
-          if (result) return toOutputs(result.rows, inputs)
+          const rows = await replicas.tryRead(execute)
+          if (rows) return toOutputs(rows, inputs)
         }
-        const { rows } = await retryOnce(() => pool.withConnection(execute))
+        const rows = await retryOnce(() => pool.withConnection(execute))
         return toOutputs(rows, inputs ?? [])
       }, maxSize)
       waitingCounts.push(() => batcher.waitingCount)
@@ -63,6 +74,13 @@ export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
     /** How many callers wait for a statement, less one for each batch, which the pool's queue counts. */
     waitingCount: () => waitingCounts.reduce((sum, count) => sum + count(), 0),
   }
+}
+
+async function send<Row>(client: pg.PoolClient, text: string, values: unknown[], begin?: string): Promise<Row[]> {
+  if (begin) await client.query(begin)
+  const { rows } = await client.query<never>(toPreparedStatement(text, values))
+  if (begin) await client.query('COMMIT')
+  return rows
 }
 
 /**

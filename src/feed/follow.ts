@@ -36,7 +36,7 @@ export function createFollow<R extends Resource>(resource: R, list: List<R>, fee
     const found = recent.after(position, PAGE_ITEMS) ?? (await list({ ...filter, ...range, backward: true }))
     const values = valuesOf(resource, filter)
     const matches = (item: Record<string, unknown>) => values.every(([member, value]) => item[member] === value)
-    return { items: found.filter(matches), end: endOf(found, end) }
+    return { items: found.filter(matches), end: found[PAGE_ITEMS - 1]?.id ?? end } // of a full page, its last item
   }
 
   return (after: bigint, filter: Filter<R>, { clientId, signal }: { clientId: bigint; signal: AbortSignal }) => {
@@ -86,9 +86,4 @@ export function createFollow<R extends Resource>(resource: R, list: List<R>, fee
       },
     }
   }
-}
-
-/** @returns the id up to which a page is complete: the id of its last item if the page is full, otherwise `settledId` */
-function endOf(items: { id: bigint }[], settledId: bigint): bigint {
-  return items.length < PAGE_ITEMS ? settledId : (items.at(-1)?.id ?? settledId)
 }

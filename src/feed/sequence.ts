@@ -1,4 +1,4 @@
-import type { Statements } from '../database/statements.ts'
+import type { RunStatement } from '../database/statements.ts'
 import { ApiError, invalidArgumentError } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
 import { namesOf } from '../store/table.ts'
@@ -65,18 +65,14 @@ export function tooNewError({ noun }: Resource, argument: string): ApiError {
 
 /**
  * @param onState receives each state that was read
- * @returns a function that reads the state, once for all callers that wait. The read begins after the call, so its result
- *   is not older than what the caller knows
+ * @returns a function that reads the state. The read begins after the call, so its result is not older than what the caller
+ *   knows
  */
-export function createReadSequence(resource: Resource, { batch }: Statements, onState: (state: SequenceState) => void) {
-  return batch({
-    text: selectSequence(resource),
-    maxSize: 10_000,
-    toValues: () => [],
-    toOutputs(rows: (SequenceState & { isStandby: boolean })[], callers: void[]) {
-      const state = requirePrimary(rows)
-      onState(state)
-      return callers.map(() => state)
-    },
-  })
+export function createReadSequence(resource: Resource, run: RunStatement, onState: (state: SequenceState) => void) {
+  const text = selectSequence(resource)
+  return async (): Promise<SequenceState> => {
+    const state = requirePrimary(await run<SequenceState & { isStandby: boolean }>(text, []))
+    onState(state)
+    return state
+  }
 }

@@ -18,8 +18,11 @@ const REJECTED = '1e999'
 /** Matches a token that is a number as a whole (RFC 8259 §6). */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** By the code of a character: whether numbers may contain it. */
-const isInNumber = Array.from({ length: 128 }, (_, code) => '0123456789+-.eE'.includes(String.fromCharCode(code)))
+/**
+ * Matches a string, or what may be a number that is rounded: the shortest is 1e16. A string without an end matches, too, so
+ * that nothing is tried twice and the time is linear.
+ */
+const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"?|[-+.\deE]{4,}/gs
 
 /** A number with more trailing zeros cannot be an int64. Skipping its exact conversion bounds the CPU time. */
 const MAX_TRAILING_ZEROS = 20
@@ -33,33 +36,14 @@ const MAX_TRAILING_ZEROS = 20
 export function parseJson(text: string): unknown {
   if (!MAY_BE_ROUNDED.test(text)) return JSON.parse(text)
   const exact: (number | bigint)[] = []
-  const marked = markNumbers(text, exact)
+  const mark = (token: string) => (token.startsWith('"') ? token : markNumber(token, exact))
+  const marked = text.replace(STRING_OR_NUMBER, mark)
   const root: [unknown] = [JSON.parse(marked)]
   if (exact.length > 0 || marked !== text) restoreNumbers(root, exact) // a first number of 2^53 is the same text as its mark
   return root[0]
 }
 
-/** Replaces each number that JSON.parse may round by a mark: EXACT_LIMIT times its position in `exact`, counted from 1. */
-function markNumbers(text: string, exact: (number | bigint)[]): string {
-  let marked = ''
-  let copied = 0
-  let isInString = false
-  for (let at = 0; at < text.length; at++) {
-    if (text[at] === '\\') at++
-    else if (text[at] === '"') isInString = !isInString
-    if (isInString) continue
-    const start = at
-    while (isInNumber[text.charCodeAt(at)]) at++
-    if (at - start < 4) continue // the shortest number that may be rounded is 1e16
-    const token = text.slice(start, at)
-    const replacement = markNumber(token, exact)
-    if (replacement === token) continue
-    marked += text.slice(copied, start) + replacement
-    copied = at
-  }
-  return marked + text.slice(copied)
-}
-
+/** @returns a mark for a number that JSON.parse may round: EXACT_LIMIT times its position in `exact`, counted from 1 */
 function markNumber(token: string, exact: (number | bigint)[]): string {
   const double = Number(token)
   if (double !== 0 && Math.abs(double) < EXACT_LIMIT && !LONG_NUMBER.test(token)) return token

@@ -103,9 +103,10 @@ interface Claim extends Record<string, unknown> {
   absent_members?: string[]
 }
 
-interface Claimant extends IdempotencyRequest {
-  row: Record<string, unknown>
-  fingerprint: Buffer
+interface Claimant {
+  /** Identifies a key with its client: the keys of two clients are different, even with the same text. */
+  id: string
+  request: object
 }
 
 /**
@@ -118,8 +119,19 @@ export function createIdempotentInsertQuery<R extends Resource>(resource: R, { b
   const { toRow, toItem } = describeTable(resource)
   const claim = batch({
     text: claimAndInsert(resource),
-    toValues: (claimants: Claimant[]) => [JSON.stringify(toParameters(claimants))],
-    toOutputs: toClaims,
+    /** The request of the first claimant of each key in a batch, with the claimant's number. */
+    toValues(claimants: Claimant[]) {
+      const requests = claimants.map(({ id, request }, n) => [id, { n, ...request }] as const)
+      return [JSON.stringify([...new Map(requests.reverse()).values()])]
+    },
+    /** Of two requests of a batch with one key, the second gets the item if the key was used before the batch, else 409. */
+    toOutputs(rows: Claim[], claimants): (Claim | undefined)[] {
+      const byId = new Map(rows.map((row) => [claimants[row.claimant_n]?.id, row]))
+      return claimants.map(({ id }, n) => {
+        const found = byId.get(id)
+        return found?.claimant_n === n || found?.used_fingerprint ? found : undefined
+      })
+    },
   })
   return async ({ clientId, key }: IdempotencyRequest, input: Input<R>): Promise<Created<R> | FieldError[]> => {
     if (!IdempotencyKey.safeParse(key).success) {
@@ -128,7 +140,11 @@ export function createIdempotentInsertQuery<R extends Resource>(resource: R, { b
       throw new ApiError('INVALID_ARGUMENT', `Idempotency-Key: ${message}`, { fields })
     }
     const fingerprint = fingerprintOf(resource, input)
-    const outcome = await claim({ clientId, key, row: toRow(input), fingerprint })
+    const id = `${clientId} ${key}`
+    const lock = String(hash('sha256', id, 'buffer').readBigInt64BE())
+    const owned = clientId < 0 ? { api_key_id: String(SUBJECTS), key: id } : { api_key_id: String(clientId), key }
+    const request = { lock, ...owned, fingerprint: fingerprint.toString('hex'), item: toRow(input) }
+    const outcome = await claim({ id, request })
     if (!outcome?.used_fingerprint) {
       if (outcome?.id != null) return { item: toItem(outcome, input), replayed: false }
       if (outcome?.absent_members?.length) return absentFields(resource, outcome.absent_members)
@@ -140,37 +156,6 @@ export function createIdempotentInsertQuery<R extends Resource>(resource: R, { b
     }
     return { item: toItem(outcome), replayed: true }
   }
-}
-
-/** The request of the first claimant of each key in a batch, with the claimant's number. */
-function toParameters(claimants: Claimant[]) {
-  const seen = new Set<string>()
-  return claimants.flatMap((claimant, n) => {
-    const { clientId, key, fingerprint, row } = claimant
-    const id = clientKey(claimant)
-    if (seen.has(id)) return []
-    seen.add(id)
-    const lock = String(hash('sha256', id, 'buffer').readBigInt64BE())
-    const owned = clientId < 0 ? { api_key_id: String(SUBJECTS), key: id } : { api_key_id: String(clientId), key }
-    return [{ n, lock, ...owned, fingerprint: fingerprint.toString('hex'), item: row }]
-  })
-}
-
-/** Of two requests of a batch with one key, the second gets the item if the key was used before the batch, else 409. */
-function toClaims(rows: Claim[], claimants: Claimant[]): (Claim | undefined)[] {
-  const byNumber = new Map(rows.map((row) => [row.claimant_n, row]))
-  const used = new Map<string, Claim>()
-  return claimants.map((claimant, n) => {
-    const id = clientKey(claimant)
-    const claim = byNumber.get(n) ?? used.get(id)
-    if (claim?.used_fingerprint) used.set(id, claim)
-    return claim
-  })
-}
-
-/** Identifies a key with its client: the keys of two clients are different, even with the same text. */
-function clientKey({ clientId, key }: IdempotencyRequest): string {
-  return `${clientId} ${key}`
 }
 
 /**

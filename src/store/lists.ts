@@ -83,6 +83,15 @@ export function createListQuery<R extends Resource>(resource: R, statements: Sta
   }
 }
 
+/**
+ * A count is executed
+ * - by an index: statistics may lead PostgreSQL to read the whole table for a value that no row has;
+ * - without parallel workers, which would take the CPU from other statements;
+ * - without JIT, which would compile at every execution, for longer than most executions take.
+ */
+const BEGIN_COUNT =
+  'BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off'
+
 /** @param run executes one count at a time, because the time of a count grows with its result */
 export function createCountQuery<R extends Resource>(resource: R, run: RunStatement) {
   const { name } = namesOf(resource)
@@ -93,6 +102,7 @@ export function createCountQuery<R extends Resource>(resource: R, run: RunStatem
     const rows = await run<{ count: bigint }>(
       `SELECT count(*) FROM ${name}${where}`,
       values.map(([, value]) => value),
+      BEGIN_COUNT,
     )
     return Number(rows[0]?.count)
   }

@@ -92,18 +92,6 @@ describe('a failed statement', () => {
     expect(await failing).toMatchObject([{ reason: rejected }, { value: 'output 2' }])
   })
 
-  test('that PostgreSQL rejected is not executed again for callers without an input', async () => {
-    let statements = 0
-    const batcher = new Batcher<void, never>(async (take) => {
-      statements++
-      await Promise.resolve().then(take)
-      throw rejected
-    })
-    const failing = Promise.allSettled([batcher.execute(), batcher.execute(), batcher.execute()])
-    expect(await failing).toMatchObject(Array.from({ length: 3 }, () => ({ reason: rejected })))
-    expect(statements).toBe(1)
-  })
-
   test('whose result cannot be read is not executed again: it may have written', async () => {
     const { batcher, statement, statements } = createHarness()
     const outputs = Promise.allSettled([1, 2].map((input) => batcher.execute(input)))

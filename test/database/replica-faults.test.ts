@@ -29,7 +29,7 @@ function openPool(url: string, size = 4): Pool {
 function createTestReplicas(primaryUrl = replication.primaryUrl): { replicas: Replicas; reasons: string[] } {
   const reasons: string[] = []
   const server = { pool: openPool(replication.standby.url), host: 'standby' }
-  const replicas = createReplicas([server], openPool(primaryUrl, 1), (event) => {
+  const replicas = createReplicas([server], createStatements(openPool(primaryUrl, 1)).run, (event) => {
     reasons.push(event.type === 'replica-excluded' ? `excluded: ${event.replica.reason}` : event.reason)
   })
   return { replicas, reasons }
