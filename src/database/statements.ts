@@ -22,7 +22,7 @@ export type Statements = ReturnType<typeof createStatements>
 const RETRY_JITTER_MS = 20
 
 /**
- * Executes one prepared statement, once for equal reads that wait for a connection.
+ * Executes one prepared statement, once for equal reads that wait for a connection. If it gets none, all of them fail.
  * @param begin as of BatchStatement
  * @returns its rows; the caller names their type
  */
@@ -51,7 +51,7 @@ export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
 
   return {
     async run<Row>(text: string, values: unknown[], begin?: string): Promise<Row[]> {
-      const key = JSON.stringify([text, ...values.map(String)])
+      const key = JSON.stringify([begin, text, ...values.map(String)])
       return (await (waiting.get(key) ?? read(key, text, values, begin))) as Row[] // as the caller says
     },
     /** @returns a function that executes the statement once for all of its callers that wait, see Batcher */

@@ -90,7 +90,7 @@ export class Feed<R extends Resource> {
    */
   async check(): Promise<void> {
     const check = async () => {
-      // One after the other, so that an idle service needs one connection for both.
+      // One after the other, so that both take one connection.
       await this.#readSequence().catch(() => {})
       await this.#settled.refresh().catch(() => {})
     }
