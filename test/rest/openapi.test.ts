@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest'
 import { toSchema } from '../../src/rest/openapi/components.ts'
 import { Int64 } from '../../src/store/contract.ts'
 import { RESOURCES } from '../../src/resources.ts'
-import { type TestService, testWithService as test } from '../support/harness.ts'
+import { type TestService, testWithSharedService as test } from '../support/harness.ts'
 import { parseResponse, sendRaw } from '../support/raw-http.ts'
 import { deviations, exampleOf, paths } from './document.ts'
 
@@ -37,8 +37,10 @@ describe('the examples of the OpenAPI document', () => {
   })
 })
 
-/** Creates the item of each resource to which examples refer, from the example of its body. */
+/** Creates the only item of each resource, to which examples refer, from the example of its body. */
 async function createExamples({ database, send }: TestService): Promise<void> {
+  const tables = RESOURCES.map(({ resource }) => `"${resource.table}"`)
+  await database.pool.query(`TRUNCATE ${tables.join()} CASCADE`) // and the idempotency keys
   for (const { resource, rest } of RESOURCES) {
     for (const { path } of rest.operations) {
       const [id] = paths[path]?.['get']?.parameters.filter((parameter) => parameter.in === 'path') ?? []
