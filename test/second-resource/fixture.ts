@@ -3,7 +3,6 @@ import { createStore } from '../../src/store/store.ts'
 import { serviceFixture, type TestService } from '../support/harness.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { servedOrders } from './index.ts'
-
 import { orders } from './orders.ts'
 
 /** The list of a service that serves orders, too. */
@@ -11,14 +10,17 @@ export const WITH_ORDERS = [...RESOURCES, servedOrders]
 
 const provideService = serviceFixture('ordersTemplateUrl', { resources: WITH_ORDERS })
 
+const withPet = ({}, use: (service: TestService) => Promise<void>) =>
+  provideService({}, async (service) => {
+    await service.database.pool.query("INSERT INTO animal (name, category_id) VALUES ('Tom', 1)")
+    await use(service)
+  })
+
 /** A test with a service that serves orders, too, and a pet with the id 1. */
-export const testWithOrders = test.extend<{ service: TestService }>({
-  service: ({}, use) =>
-    provideService({}, async (service) => {
-      await service.database.pool.query("INSERT INTO animal (name, category_id) VALUES ('Tom', 1)")
-      await use(service)
-    }),
-})
+export const testWithOrders = test.extend<{ service: TestService }>({ service: withPet })
+
+/** As `testWithOrders`, with one service for all tests of the file, so it must tolerate their orders and keys. */
+export const testWithSharedOrders = test.extend<{ service: TestService }>({ service: [withPet, { scope: 'file' }] })
 
 /** The client of the service's key. */
 export async function clientIdOf({ database: { pool } }: TestService): Promise<bigint> {
