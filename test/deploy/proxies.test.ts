@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode } from '../../src/errors.ts'
 import { createClient } from '../chaos/client.ts'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
-import { testWithService, type TestService } from '../support/harness.ts'
+import { type TestService, testWithSharedService } from '../support/harness.ts'
 import { proxyPrograms, startProxyProgram } from '../support/proxies.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
@@ -21,7 +21,7 @@ function writes(errorCode: ErrorCode): [path: string, body: string, expected: ob
 }
 
 describe.for(proxyPrograms)('behind $name$whySkipped', ({ name, installed }) => {
-  const test = testWithService.skipIf(!installed)
+  const test = testWithSharedService.skipIf(!installed)
 
   /** Starts the proxy in front of a service. Each request has a connection of its own. */
   async function startProxy(port: number, key: string) {
@@ -85,7 +85,7 @@ describe.for(proxyPrograms)('behind $name$whySkipped', ({ name, installed }) => 
     const { network, send } = await startWithNetwork(service)
     const { pool } = service.database
     const count = async () => (await pool.query('SELECT count(*)::int FROM animal')).rows[0].count
-    let animals = 0
+    let animals = await count()
     for (const [path, body, expected] of writes('DEADLINE_EXCEEDED')) {
       animals++
       network.hold('responses')
