@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { listMigrations, migrate, pendingMigrations, withMigrationLock } from '../../src/database/migrate.ts'
 import { read } from '../support/files.ts'
-import { testWithService as test, withClient } from '../support/harness.ts'
+import { testWithService as testAlone, testWithSharedService as test, withClient } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const migrations = listMigrations()
@@ -17,7 +17,7 @@ test.for(migrations)('%s only adds, so that an older version can go on, in one t
   if (!index.test(scriptOf(name))) expect(scriptOf(name)).not.toMatch(/\b(BEGIN|COMMIT|CONCURRENTLY)\b/i)
 })
 
-test('an interrupted migration is rolled back, and is applied by the next run', async ({ service }) => {
+testAlone('an interrupted migration is rolled back, and is applied by the next run', async ({ service }) => {
   const { pool } = service.database
   await pool.query(`
     CREATE SCHEMA kept; ALTER TABLE _prisma_migrations SET SCHEMA kept;
