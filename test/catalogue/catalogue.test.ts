@@ -1,5 +1,5 @@
-import { describe, expect, vi } from 'vitest'
-import { bearer, type TestService, testWithSharedService as test } from '../support/harness.ts'
+import { describe, expect, test as base, vi } from 'vitest'
+import { bearer, serviceFixture, type TestService } from '../support/harness.ts'
 import { addressCases } from './addresses.ts'
 import { bodyCases } from './bodies.ts'
 import { type Case, expectCase, expectNoInternals } from './case.ts'
@@ -16,9 +16,13 @@ const tables: { table: string; cases: Case[] }[] = [
 ]
 
 // One service for all cases, so that a case that corrupts its state makes the next case fail.
+const test = base.extend<{ service: TestService }>({
+  // It soon fails what needs a connection.
+  service: [serviceFixture('templateUrl', { limits: { checkoutTimeoutMs: 2_000 } }), { scope: 'file' }],
+})
+
 describe('bad requests are rejected without the database, and the service is as before [W1, W8]', () => {
-  test.for(tables)('$table', async ({ cases }, { service: patient }) => {
-    const service = await patient.startPeer({ limits: { checkoutTimeoutMs: 2_000 } }) // soon fails what needs a connection
+  test.for(tables)('$table', async ({ cases }, { service }) => {
     const failures: string[] = []
     await whilePoolExhausted(service, async (key) => {
       for (const row of cases) {
