@@ -1,9 +1,15 @@
 import { describe, expect } from 'vitest'
 import { version } from '../../src/project.ts'
 import { openStream } from '../support/event-stream.ts'
-import { bearer, type TestService, testWithService, testWithSharedService as test } from '../support/harness.ts'
+import { bearer, type TestService, testWithService, testWithSharedService } from '../support/harness.ts'
 import { connectTo, parseResponse, sendRaw } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
+
+const HURRIED = { limits: { headersTimeoutMs: 1_000 } }
+
+const test = testWithSharedService.extend<{ hurried: TestService }>({
+  hurried: [async ({ service }, use) => use(await service.startPeer(HURRIED)), { scope: 'file' }],
+})
 
 const number = expect.any(Number)
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
@@ -56,7 +62,7 @@ describe('each request is one line', () => {
 
   test('a failed request has its error code, and an unknown path has the route "other"', async ({ service }) => {
     const notFound = { status: 404, code: 'NOT_FOUND' }
-    expect(await lineOf(service, '/v1/pets/1')).toMatchObject({ route: '/v1/pets/{petId}', ...notFound })
+    expect(await lineOf(service, '/v1/pets/0')).toMatchObject({ route: '/v1/pets/{petId}', ...notFound })
     expect(await lineOf(service, '/v1/secret-things')).toMatchObject({ route: 'other', ...notFound })
     const noKey = await lineOf(service, '/v1/pets', { headers: { Authorization: '' } })
     expect(noKey).toMatchObject({ route: '/v1/pets', status: 401, code: 'UNAUTHENTICATED', client: '127.0.0.1' })
@@ -75,7 +81,7 @@ describe('each request is one line', () => {
     expect(long.operation).toBe(`query ${'x'.repeat(100)}`)
   })
 
-  testWithService('wrong keys are at most one line a second for each address, with a count', async ({ service }) => {
+  test('wrong keys are at most one line a second for each address, with a count', async ({ service }) => {
     const peer = await service.startPeer({ TRUSTED_PROXIES: ['loopback'], limits: { failedAuthentications: 10 } })
     for (let n = 0; n < 130; n++) {
       const headers = { Authorization: 'Bearer wrong', 'X-Forwarded-For': `203.0.113.${n % 2}:${5_000 + n}` } // with a port
@@ -114,17 +120,16 @@ describe('a request rejected by the HTTP parser', () => {
     ['CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405, 'METHOD_NOT_ALLOWED'],
     ['GET / HTTP/1.1\r\n', 408, 'REQUEST_TIMEOUT'],
     [`GET /${'x'.repeat(17_000)}`, 431, 'HEADERS_TOO_LARGE'],
-  ] as const)('%.20s is one line with the id of the response, and is counted', async (one, { service }) => {
+  ] as const)('%.20s is one line with the id of the response, and is counted', async (one, { hurried }) => {
     const [bytes, status, code] = one
-    const peer = await service.startPeer({ limits: { headersTimeoutMs: 1_000 } })
-    const { headers } = parseResponse(await sendRaw(peer.port, bytes))
-    const line = await peer.log.line({ requestId: headers['x-request-id'] })
+    const { headers } = parseResponse(await sendRaw(hurried.port, bytes))
+    const line = await hurried.log.line({ requestId: headers['x-request-id'] })
     expect(line).toMatchObject({ level: 30, status, code, msg: 'request rejected' })
-    expect(await peer.metric(`petstore_errors_total{route="other",code="${code}"}`)).toBe(1)
+    expect(await hurried.metric(`petstore_errors_total{route="other",code="${code}"}`)).toBe(1)
   })
 
   test('is not written for a connection without bytes', async ({ service }) => {
-    const peer = await service.startPeer({ limits: { headersTimeoutMs: 1_000 } })
+    const peer = await service.startPeer(HURRIED)
     expect(parseResponse(await sendRaw(peer.port, '')).status).toBe(408)
     await lineOf(peer, '/v1/pets')
     expect(peer.log.lines).toHaveLength(1)
