@@ -1,6 +1,6 @@
 import { serverAudits } from 'graphql-http'
 import { describe, expect } from 'vitest'
-import { bearer, testWithSharedService, testWithService as test } from '../support/harness.ts'
+import { bearer, testWithSharedService as test } from '../support/harness.ts'
 
 const GRAPHQL = 'application/graphql-response+json'
 
@@ -27,7 +27,7 @@ const CONTRADICTED: Record<string, string> = {
 describe('the audits of graphql-http pass, unless they contradict the edition', () => {
   for (const { id, name } of serverAudits({ url: '' })) {
     const sentence = CONTRADICTED[id]
-    testWithSharedService(sentence ? `not ${id} ${name}: ${sentence}` : `${id} ${name}`, async ({ service }) => {
+    test(sentence ? `not ${id} ${name}: ${sentence}` : `${id} ${name}`, async ({ service }) => {
       const authorized: typeof fetch = (input, init) =>
         fetch(input, { ...init, headers: { ...init?.headers, ...bearer(service.key) } })
       const audits = serverAudits({ url: `${service.base}/graphql`, fetchFn: authorized })
@@ -91,7 +91,7 @@ describe('the status of a response', () => {
   })
 })
 
-testWithSharedService('GET returns the GraphiQL page to a browser, without a key', async ({ service }) => {
+test('GET returns the GraphiQL page to a browser, without a key', async ({ service }) => {
   const response = await fetch(`${service.base}/graphql`, { headers: { Accept: 'text/html,*/*;q=0.8' } })
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   const page = await response.text()
