@@ -3,12 +3,23 @@ import { migrate } from '../../src/database/migrate.ts'
 import { createWriterReads } from '../../src/feed/writers.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { codeIn } from '../support/files.ts'
-import { testWithService as test, type TestService, withClient } from '../support/harness.ts'
+import { type TestService, testWithService as test, testWithSharedService, withClient } from '../support/harness.ts'
 
 const [sql = ''] = codeIn('docs/scaling.md')
 
 /** The SQL of the page, with bounds that few animals reach. */
 const partition = sql.replaceAll(/\b(\d)00000000\b/g, '$10')
+
+/** A test on a partitioned table, with a service that all of them share. */
+const testPartitioned = testWithSharedService.extend<{ partitioned: TestService }>({
+  partitioned: [
+    async ({ service }, use) => {
+      await service.database.pool.query(partition)
+      await use(service)
+    },
+    { scope: 'file' },
+  ],
+})
 
 async function createAnimals({ post }: TestService, names: string[]): Promise<void> {
   for (const name of names)
@@ -39,32 +50,29 @@ test('docs/scaling.md converts a table with animals, and the service works on it
   }
 })
 
-test('a migration that creates an index finds the one of a partitioned table', async ({ service }) => {
-  const { pool } = service.database
-  await pool.query(partition)
+testPartitioned('a migration that creates an index finds the one of a partitioned table', async ({ partitioned }) => {
+  const { pool } = partitioned.database
   const { rows } = await pool.query(
     "DELETE FROM _prisma_migrations WHERE migration_name LIKE '%index%' RETURNING migration_name AS name",
   )
-  expect(await migrate(service.databaseUrl)).toEqual(rows.map(({ name }) => name))
+  expect(await migrate(partitioned.databaseUrl)).toEqual(rows.map(({ name }) => name))
 })
 
-test.for(['animal', 'animal_0'])(
+testPartitioned.for(['animal', 'animal_0'])(
   'on partitions an open insert into %s holds a lock that subscriptions wait for',
-  async (table, { service }) => {
-    await service.database.pool.query(partition)
-    const { readWriters } = createWriterReads(animals, service.database.statements.run)
+  async (table, { partitioned }) => {
+    const { readWriters } = createWriterReads(animals, partitioned.database.statements.run)
     await withClient(async (client) => {
       await client.query(`BEGIN; INSERT INTO ${table} (name, category_id) VALUES ('Rex', 1)`)
       expect(await readWriters()).toHaveLength(1)
       await client.query('COMMIT')
       expect(await readWriters()).toEqual([])
-    }, service.databaseUrl)
+    }, partitioned.databaseUrl)
   },
 )
 
-test('subscriptions notice that partitions were truncated, as a restore does', async ({ service }) => {
-  const { pool, statements } = service.database
-  await pool.query(partition)
+testPartitioned('subscriptions notice that partitions were truncated, as a restore does', async ({ partitioned }) => {
+  const { pool, statements } = partitioned.database
   const { readNewest } = createWriterReads(animals, statements.run)
   const { history } = await readNewest()
   expect((await readNewest()).history).toBe(history)
