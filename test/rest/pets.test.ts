@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { testWithService as test } from '../support/harness.ts'
+import { testWithSharedService as test } from '../support/harness.ts'
 
 test('listPets: one message names every invalid parameter, and unknown ones are ignored', async ({ service }) => {
   const response = await service.send(`/v1/pets?page=3&__proto__=x${'&a'.repeat(1_000)}&limit=0&status=x`)
@@ -15,7 +15,7 @@ describe('createPet', () => {
     const functions = '"toString":null,"valueOf":null,"toJSON":null,"then":null,"hasOwnProperty":null'
     const others = `"Name":"y","STATUS":"gone","":1,"category_id":2,"x":1,"x":2,"deep":${'['.repeat(500)}${']'.repeat(500)}`
     const response = await service.post(`{"id":77,"name":"x","categoryId":1,${objects},${functions},${others}}`)
-    expect(await response.text()).toBe('{"id":1,"name":"x","categoryId":1}')
+    expect(await response.text()).toMatch(/^\{"id":(?!77)\d+,"name":"x","categoryId":1\}$/)
     expect(({} as { polluted?: number }).polluted).toBeUndefined()
   })
 
@@ -28,7 +28,7 @@ describe('createPet', () => {
 
 test('HEAD has the status and Content-Length of GET, without a body, in both APIs', async ({ service }) => {
   await service.create()
-  for (const path of ['/v1/pets', '/v1/pets/1', '/v1/pets/2', '/graphql?query={pet(id:1){name}}', '/graphql']) {
+  for (const path of ['/v1/pets', '/v1/pets/1', '/v1/pets/0', '/graphql?query={pet(id:1){name}}', '/graphql']) {
     const [get, head] = [await service.send(path), await service.send(path, { method: 'HEAD' })]
     expect(head.status).toBe(get.status)
     expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'))
