@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { Plugin } from '../../src/graphql/context.ts'
-import { testWithService as test } from '../support/harness.ts'
+import { testWithSharedService as test } from '../support/harness.ts'
 import { usedHeapBytes } from '../support/heap.ts'
 import { whileLocked } from '../support/locks.ts'
 import { waitUntil } from '../support/timeouts.ts'
