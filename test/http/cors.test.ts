@@ -1,8 +1,15 @@
 import { describe, expect } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { testWithSharedService as test, type TestService } from '../support/harness.ts'
+import { type TestService, testWithSharedService } from '../support/harness.ts'
 
 const SHOP = 'https://shop.example'
+const LISTED = [SHOP, 'http://localhost:5173']
+
+/** `listed` is an instance with listed origins. */
+const test = testWithSharedService.extend<{ listed: TestService }>({
+  listed: [async ({ service }, use) => use(await service.startPeer({ CORS_ORIGINS: LISTED })), { scope: 'file' }],
+})
+
 const EXPOSED = [
   ...['Link', 'ETag', 'Location', 'Retry-After', 'RateLimit', 'RateLimit-Policy', 'Deprecation', 'Sunset'],
   ...['X-Request-Id', 'Idempotent-Replayed', 'WWW-Authenticate', 'Allow'],
@@ -40,10 +47,7 @@ test('without CORS_ORIGINS no response has a CORS header, and preflights are as 
 })
 
 describe('with listed origins', () => {
-  const corsOrigins = [SHOP, 'http://localhost:5173']
-
-  test('a preflight of a listed origin needs no key, and names what clients may send', async ({ service }) => {
-    const peer = await service.startPeer({ CORS_ORIGINS: corsOrigins })
+  test('a preflight of a listed origin needs no key, and names what clients may send', async ({ listed: peer }) => {
     for (const path of preflightAddresses) {
       const response = await preflight(peer, path)
       expect([path, response.status, await response.text()]).toEqual([path, 204, ''])
@@ -57,8 +61,7 @@ describe('with listed origins', () => {
     }
   })
 
-  test('OPTIONS that is no preflight, or for an unknown address, is as without CORS', async ({ service }) => {
-    const peer = await service.startPeer({ CORS_ORIGINS: corsOrigins })
+  test('OPTIONS that is no preflight, or for an unknown address, is as without CORS', async ({ listed: peer }) => {
     const cases: [string, Record<string, string>, number][] = [
       ['/v1/pets', { Origin: SHOP }, 401],
       ['/v1/pets', { 'Access-Control-Request-Method': 'POST' }, 401],
@@ -74,8 +77,7 @@ describe('with listed origins', () => {
     expect([options.status, options.headers.get('allow')]).toEqual([204, 'GET, HEAD, POST, OPTIONS'])
   })
 
-  test('a page sees status and headers of each response, errors too; caches see Vary', async ({ service }) => {
-    const peer = await service.startPeer({ CORS_ORIGINS: corsOrigins })
+  test('a page sees status and headers of each response, errors too; caches see Vary', async ({ listed: peer }) => {
     await peer.post({ name: 'Rex', categoryId: 1 })
     const etag = (await peer.send('/v1/pets')).headers.get('etag') ?? ''
     const json = { 'Content-Type': 'application/json' }
@@ -111,8 +113,8 @@ describe('with listed origins', () => {
 test.for([
   {
     title: 'listed origins',
-    CORS_ORIGINS: [SHOP, 'http://localhost:5173'],
-    origins: [SHOP, 'http://localhost:5173'],
+    CORS_ORIGINS: LISTED,
+    origins: LISTED,
     others: [
       ...['https://evil.example', 'https://shop.example.evil', 'http://shop.example', 'null', '*'],
       ...['https://Shop.example', `${SHOP}:8443`, `${SHOP}, ${SHOP}`, 'http://localhost:5174'],
@@ -124,8 +126,9 @@ test.for([
     origins: ['http://localhost:5173', 'https://localhost', 'http://127.0.0.1:3000', 'http://[::1]:8080'],
     others: ['http://localhost.evil.example', 'http://evil.example', 'null', 'http://localhost:80@evil.example'],
   },
-])('a preflight permits $title; of another origin it is 204 without any permission', async (row, { service }) => {
-  const peer = await service.startPeer({ CORS_ORIGINS: row.CORS_ORIGINS })
+])('a preflight permits $title; of another origin it is 204 without permission', async (row, { service, listed }) => {
+  const { CORS_ORIGINS } = row
+  const peer = CORS_ORIGINS === LISTED ? listed : await service.startPeer({ CORS_ORIGINS })
   for (const origin of row.origins)
     expect(corsHeaders(await preflight(peer, '/graphql', origin))['access-control-allow-origin']).toBe(origin)
   for (const origin of row.others) {
