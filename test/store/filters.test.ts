@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { type Animal, type animals, PetStatus, filterKey, toCursor } from '../../src/pets/animal.ts'
 import type { Filter as ResourceFilter } from '../../src/store/resource.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/store/contract.ts'
-import { type TestService, testWithService as test } from '../support/harness.ts'
+import { type TestService, testWithSharedService as test } from '../support/harness.ts'
 
 type Filter = ResourceFilter<typeof animals>
 type Row = Pick<Animal, 'id' | 'status' | 'categoryId'>
