@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { creations } from '../support/creations.ts'
 import { temporaryFile } from '../support/files.ts'
-import { databaseOf, testWithService as test, withClient } from '../support/harness.ts'
+import { databaseOf, testWithService as test, testWithSharedService, withClient } from '../support/harness.ts'
 import { whileLocked } from '../support/locks.ts'
 import { interceptStatements } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -55,34 +55,35 @@ test('idle connections that end are replaced without an error, in every pool', a
   expect(await sendBoth()).toEqual([200, 200])
 })
 
-test('a certificate that cannot be read fails the requests that need a connection, and no later one', async ({
-  service,
-}) => {
-  const file = temporaryFile('')
-  const away = `${file}.away`
-  const url = new URL(service.databaseUrl)
-  url.searchParams.set('sslmode', 'disable')
-  url.searchParams.set('sslrootcert', file)
-  const peer = await service.startPeer({ DATABASE_URL: url.href, DATABASE_POOL_SIZE: 1 })
-  await rename(file, away)
-  expect((await peer.send('/v1/pets')).status).toBe(503)
-  await rename(away, file)
-  expect((await peer.send('/v1/pets')).status).toBe(200)
+testWithSharedService(
+  'a certificate that cannot be read fails the requests that need a connection, and no later one',
+  async ({ service }) => {
+    const file = temporaryFile('')
+    const away = `${file}.away`
+    const url = new URL(service.databaseUrl)
+    url.searchParams.set('sslmode', 'disable')
+    url.searchParams.set('sslrootcert', file)
+    const peer = await service.startPeer({ DATABASE_URL: url.href, DATABASE_POOL_SIZE: 1 })
+    await rename(file, away)
+    expect((await peer.send('/v1/pets')).status).toBe(503)
+    await rename(away, file)
+    expect((await peer.send('/v1/pets')).status).toBe(200)
 
-  const { pool } = peer.database
-  await rename(file, away)
-  const fail = () => Promise.reject(new Error('broken')) // its connection is replaced for the next one that waits
-  const works = [fail, async () => {}, async () => {}]
-  const results = await Promise.allSettled(works.map((work) => pool.withConnection(work)))
-  expect(results.map((one) => one.status === 'rejected' && one.reason.message)).toEqual([
-    'broken',
-    expect.stringContaining(file),
-    expect.stringContaining(file),
-  ])
-  await rename(away, file)
-  expect((await peer.send('/v1/pets')).status).toBe(200)
-  expect(pool.longestWaitMs).toBe(0)
-})
+    const { pool } = peer.database
+    await rename(file, away)
+    const fail = () => Promise.reject(new Error('broken')) // its connection is replaced for the next one that waits
+    const works = [fail, async () => {}, async () => {}]
+    const results = await Promise.allSettled(works.map((work) => pool.withConnection(work)))
+    expect(results.map((one) => one.status === 'rejected' && one.reason.message)).toEqual([
+      'broken',
+      expect.stringContaining(file),
+      expect.stringContaining(file),
+    ])
+    await rename(away, file)
+    expect((await peer.send('/v1/pets')).status).toBe(200)
+    expect(pool.longestWaitMs).toBe(0)
+  },
+)
 
 describe('the connection to the database', () => {
   test('lost after the commit and before its response: 504, and the animal exists; a retry with the same key returns it [W14]', async ({
@@ -112,7 +113,7 @@ describe('the connection to the database', () => {
     await expectPoolHealthy(service)
   })
 
-  test('slow: /readyz is 200 for concurrent requests', async ({ service }) => {
+  testWithSharedService('slow: /readyz is 200 for concurrent requests', async ({ service }) => {
     const { peer, proxy } = await startBehindProxy(service)
     expect((await fetch(`${peer.base}/readyz`)).status).toBe(200)
     proxy.latency(20)
@@ -120,7 +121,7 @@ describe('the connection to the database', () => {
     expect(new Set(await Promise.all(statuses))).toEqual(new Set([200]))
   })
 
-  test('silent: a read is 503 and a write 504 after the timeout', async ({ service }) => {
+  testWithSharedService('silent: a read is 503 and a write 504 after the timeout', async ({ service }) => {
     const { peer, proxy } = await startBehindProxy(service, { limits: { queryTimeoutMs: 3_000 } })
     await expectPoolHealthy(peer) // so that each has an open connection
     await peer.send('/v1/pets') // caches the key
