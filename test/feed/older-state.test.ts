@@ -3,13 +3,12 @@ import { expect } from 'vitest'
 import { toCursor } from '../../src/pets/animal.ts'
 import { openStream } from '../support/event-stream.ts'
 import { type TestService, testWithService as test, withClient } from '../support/harness.ts'
-import { query } from '../support/postgres.ts'
 import { interceptStatements, type Statement } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const NEW = 'subscription New($after: String) { petCreated(after: $after) { cursor node { id name } } }'
 
-const sql = ({ databaseUrl }: TestService, text: string) => query(databaseUrl, text)
+const sql = ({ database }: TestService, text: string) => database.pool.query(text)
 
 async function create(service: TestService, count = 1): Promise<void> {
   for (let n = 0; n < count; n++) await service.create()
