@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test as base } from 'vitest'
 import { startService, type TestService } from '../support/harness.ts'
+import { inDatabase } from '../support/postgres.ts'
 import { type Replication, startReplication } from '../support/standby.ts'
 import { recordStatements, type Statement } from '../support/statements.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -29,11 +30,13 @@ const COUNT_READS = `SELECT count(*)::int FROM pg_stat_activity
   WHERE query LIKE '%FROM "public"."animal"%' AND pid <> pg_backend_pid()`
 
 async function untilTheStandbyReads(service: TestService, { standby }: Replication): Promise<void> {
-  const { rows } = await standby.query('SELECT now()::text AS start')
-  const count = `${COUNT_READS} AND query_start > '${rows[0].start}'`
-  await waitUntil(async () => {
-    expect(await pageOf(service)).toBeInstanceOf(Array)
-    return (await standby.query(count)).rows[0].count > 0
+  await inDatabase(standby.url, async (client) => {
+    const { rows } = await client.query('SELECT now()::text AS start')
+    const count = `${COUNT_READS} AND query_start > '${rows[0].start}'`
+    await waitUntil(async () => {
+      expect(await pageOf(service)).toBeInstanceOf(Array)
+      return (await client.query(count)).rows[0].count > 0
+    })
   })
 }
 
