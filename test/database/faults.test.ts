@@ -55,35 +55,34 @@ test('idle connections that end are replaced without an error, in every pool', a
   expect(await sendBoth()).toEqual([200, 200])
 })
 
-testWithSharedService(
-  'a certificate that cannot be read fails the requests that need a connection, and no later one',
-  async ({ service }) => {
-    const file = temporaryFile('')
-    const away = `${file}.away`
-    const url = new URL(service.databaseUrl)
-    url.searchParams.set('sslmode', 'disable')
-    url.searchParams.set('sslrootcert', file)
-    const peer = await service.startPeer({ DATABASE_URL: url.href, DATABASE_POOL_SIZE: 1 })
-    await rename(file, away)
-    expect((await peer.send('/v1/pets')).status).toBe(503)
-    await rename(away, file)
-    expect((await peer.send('/v1/pets')).status).toBe(200)
+test('a certificate that cannot be read fails the requests that need a connection, and no later one', async ({
+  service,
+}) => {
+  const file = temporaryFile('')
+  const away = `${file}.away`
+  const url = new URL(service.databaseUrl)
+  url.searchParams.set('sslmode', 'disable')
+  url.searchParams.set('sslrootcert', file)
+  const peer = await service.startPeer({ DATABASE_URL: url.href, DATABASE_POOL_SIZE: 1 })
+  await rename(file, away)
+  expect((await peer.send('/v1/pets')).status).toBe(503)
+  await rename(away, file)
+  expect((await peer.send('/v1/pets')).status).toBe(200)
 
-    const { pool } = peer.database
-    await rename(file, away)
-    const fail = () => Promise.reject(new Error('broken')) // its connection is replaced for the next one that waits
-    const works = [fail, async () => {}, async () => {}]
-    const results = await Promise.allSettled(works.map((work) => pool.withConnection(work)))
-    expect(results.map((one) => one.status === 'rejected' && one.reason.message)).toEqual([
-      'broken',
-      expect.stringContaining(file),
-      expect.stringContaining(file),
-    ])
-    await rename(away, file)
-    expect((await peer.send('/v1/pets')).status).toBe(200)
-    expect(pool.longestWaitMs).toBe(0)
-  },
-)
+  const { pool } = peer.database
+  await rename(file, away)
+  const fail = () => Promise.reject(new Error('broken')) // its connection is replaced for the next one that waits
+  const works = [fail, async () => {}, async () => {}]
+  const results = await Promise.allSettled(works.map((work) => pool.withConnection(work)))
+  expect(results.map((one) => one.status === 'rejected' && one.reason.message)).toEqual([
+    'broken',
+    expect.stringContaining(file),
+    expect.stringContaining(file),
+  ])
+  await rename(away, file)
+  expect((await peer.send('/v1/pets')).status).toBe(200)
+  expect(pool.longestWaitMs).toBe(0)
+})
 
 describe('the connection to the database', () => {
   test('lost after the commit and before its response: 504, and the animal exists; a retry with the same key returns it [W14]', async ({

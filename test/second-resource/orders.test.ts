@@ -7,7 +7,7 @@ import { paths } from '../rest/document.ts'
 import { openStream } from '../support/event-stream.ts'
 import { bearer, type TestService } from '../support/harness.ts'
 import { recordStatements } from '../support/statements.ts'
-import { testWithOrders as testAlone, testWithSharedOrders as test, WITH_ORDERS } from './fixture.ts'
+import { testWithOrders as test, testWithSharedOrders as testShared, WITH_ORDERS } from './fixture.ts'
 import { orders } from './orders.ts'
 
 const CREATED = 'subscription ($after: String) { orderCreated(after: $after) { cursor node { id quantity } } }'
@@ -22,7 +22,6 @@ const order = ({ send }: TestService, quantity = 1, headers = {}) =>
   })
 
 describe('orders, a second resource', () => {
-  // The first, since it expects the first ids.
   test('are created, read and listed by both APIs, with what PostgreSQL adds', async ({ service }) => {
     const created = await order(service, 2)
     expect([created.status, created.headers.get('location')]).toEqual([201, '/v1/orders/1'])
@@ -40,7 +39,7 @@ describe('orders, a second resource', () => {
     expect(await listed.json()).toEqual({ data, extensions: { cost: { requested: 31, limit: 1_000 } } })
   })
 
-  testAlone('are listed by cursor and status, with an ETag', async ({ service }) => {
+  test('are listed by cursor and status, with an ETag', async ({ service }) => {
     for (const quantity of [1, 2, 3]) await order(service, quantity)
     await service.database.pool.query(`UPDATE "order" SET status = 'shipped' WHERE id = 2`)
     const page = await service.send('/v1/orders?limit=1&status=placed')
@@ -56,7 +55,7 @@ describe('orders, a second resource', () => {
     })
   })
 
-  testAlone('make /readyz 503 without their table', async ({ service }) => {
+  test('make /readyz 503 without their table', async ({ service }) => {
     const ready = async () => {
       const response = await fetch(`${service.base}/readyz`)
       return [response.status, await response.text()]
@@ -66,14 +65,14 @@ describe('orders, a second resource', () => {
     expect(await ready()).toEqual([503, expect.stringContaining('the table order')])
   })
 
-  test('invalid orders name the same fields in both APIs', async ({ service }) => {
+  testShared('invalid orders name the same fields in both APIs', async ({ service }) => {
     const message = 'quantity: must be an integer from 1 to 100'
     expect(await json(order(service, 0))).toEqual({ code: 'INVALID_ARGUMENT', message, status: 400 })
     const { errors } = await service.graphql('mutation { createOrder(input: { petId: 1, quantity: 0 }) { id } }')
     expect(errors).toMatchObject([{ message, extensions: { fields: [{ path: ['input', 'quantity'] }] } }])
   })
 
-  test('an order of a pet that does not exist is 400 with its field in both APIs', async ({ service }) => {
+  testShared('an order of a pet that does not exist is 400 with its field in both APIs', async ({ service }) => {
     const headers = { 'Content-Type': 'application/json' }
     const response = service.send('/v1/orders', { method: 'POST', headers, body: '{"petId":404,"quantity":1}' })
     const message = 'petId: no animal has this id'
@@ -82,37 +81,36 @@ describe('orders, a second resource', () => {
     expect(errors).toMatchObject([{ message, extensions: { fields: [{ path: ['input', 'petId'] }] } }])
   })
 
-  testAlone(
-    'a hundred parallel creations, lookups and pages take as many statements as those of pets',
-    async ({ service }) => {
-      const { statements, runCount } = service.database
-      const sent = recordStatements(service)
-      const hundred = Array.from({ length: 100 }, (_, n) => n + 1)
-      const countOf = async (work: (n: number) => Promise<unknown>) => {
-        const before = sent.length
-        await Promise.all(hundred.map(work))
-        return sent.length - before
-      }
-      const pets = createStore(animals, statements, runCount)
-      const ofOrders = createStore(orders, statements, runCount)
-      const counts = {
-        pets: [
-          await countOf((n) => pets.create({ name: 'Rex', categoryId: BigInt(n) })),
-          await countOf((n) => pets.get(String(n))),
-          await countOf((limit) => pets.list({ limit, status: 'sold' })),
-        ],
-        orders: [
-          await countOf((n) => ofOrders.create({ petId: BigInt(n), quantity: n })),
-          await countOf((n) => ofOrders.get(String(n))),
-          await countOf((limit) => ofOrders.list({ limit, status: 'placed' })),
-        ],
-      }
-      expect(counts.orders).toEqual(counts.pets)
-      expect(Math.max(...counts.orders)).toBeLessThan(10)
-    },
-  )
+  test('a hundred parallel creations, lookups and pages take as many statements as those of pets', async ({
+    service,
+  }) => {
+    const { statements, runCount } = service.database
+    const sent = recordStatements(service)
+    const hundred = Array.from({ length: 100 }, (_, n) => n + 1)
+    const countOf = async (work: (n: number) => Promise<unknown>) => {
+      const before = sent.length
+      await Promise.all(hundred.map(work))
+      return sent.length - before
+    }
+    const pets = createStore(animals, statements, runCount)
+    const ofOrders = createStore(orders, statements, runCount)
+    const counts = {
+      pets: [
+        await countOf((n) => pets.create({ name: 'Rex', categoryId: BigInt(n) })),
+        await countOf((n) => pets.get(String(n))),
+        await countOf((limit) => pets.list({ limit, status: 'sold' })),
+      ],
+      orders: [
+        await countOf((n) => ofOrders.create({ petId: BigInt(n), quantity: n })),
+        await countOf((n) => ofOrders.get(String(n))),
+        await countOf((limit) => ofOrders.list({ limit, status: 'placed' })),
+      ],
+    }
+    expect(counts.orders).toEqual(counts.pets)
+    expect(Math.max(...counts.orders)).toBeLessThan(10)
+  })
 
-  test('an Idempotency-Key creates one order on any instance', async ({ service }) => {
+  testShared('an Idempotency-Key creates one order on any instance', async ({ service }) => {
     const peer = await service.startPeer()
     const once = { 'Idempotency-Key': 'k' }
     const responses = [await order(service, 5, once), await order(peer, 5, once)]
@@ -122,7 +120,7 @@ describe('orders, a second resource', () => {
     expect((await order(service, 6, once)).status).toBe(422)
   })
 
-  test('a key needs the scope of orders in both APIs, and has it by default', async ({ service }) => {
+  testShared('a key needs the scope of orders in both APIs, and has it by default', async ({ service }) => {
     const scopes = clientScopes(WITH_ORDERS.map(({ resource }) => resource))
     expect(scopes.slice(-2)).toEqual(['orders:read', 'orders:write'])
     expect(service.keys.scopes).toEqual([...scopes, 'metrics:read'])
@@ -136,22 +134,19 @@ describe('orders, a second resource', () => {
     expect((await service.send('/v1/orders', { headers: byDefault })).status).toBe(200)
   })
 
-  testAlone(
-    'orderCreated has each order of two instances, without a gap, after the liveCursor',
-    async ({ service }) => {
-      const peer = await service.startPeer()
-      await order(service, 1)
-      const { data } = await service.graphql('{ orders { liveCursor } }')
-      const after = (data as { orders: { liveCursor: string } } | undefined)?.orders.liveCursor
-      await Promise.all(Array.from({ length: 40 }, (_, n) => order(n % 2 ? service : peer, n + 2)))
-      const stream = await openStream(peer, { query: CREATED, variables: { after } })
-      await order(service, 42)
-      const ids = (await stream.received(41)).map(({ data }) => JSON.parse(data).data.orderCreated.node.id as string)
-      expect(ids).toEqual(Array.from({ length: 41 }, (_, n) => String(n + 2)))
-    },
-  )
+  test('orderCreated has each order of two instances, without a gap, after the liveCursor', async ({ service }) => {
+    const peer = await service.startPeer()
+    await order(service, 1)
+    const { data } = await service.graphql('{ orders { liveCursor } }')
+    const after = (data as { orders: { liveCursor: string } } | undefined)?.orders.liveCursor
+    await Promise.all(Array.from({ length: 40 }, (_, n) => order(n % 2 ? service : peer, n + 2)))
+    const stream = await openStream(peer, { query: CREATED, variables: { after } })
+    await order(service, 42)
+    const ids = (await stream.received(41)).map(({ data }) => JSON.parse(data).data.orderCreated.node.id as string)
+    expect(ids).toEqual(Array.from({ length: 41 }, (_, n) => String(n + 2)))
+  })
 
-  test('the OpenAPI document and the schema have both resources', async ({ service }) => {
+  testShared('the OpenAPI document and the schema have both resources', async ({ service }) => {
     const document = await json<{ paths: object; components: { schemas: object } }>(service.send('/openapi.json'))
     expect(Object.keys(document.paths)).toEqual([...Object.keys(paths), '/orders', '/orders/{orderId}'])
     expect(document.components.schemas).toMatchObject({
@@ -165,16 +160,19 @@ describe('orders, a second resource', () => {
   })
 })
 
-test('each combination of filters that a list accepts has an index that ends with the id', async ({ service }) => {
-  for (const { resource } of WITH_ORDERS) {
-    const { rows } = await service.database.pool.query('SELECT indexdef FROM pg_indexes WHERE tablename = $1', [
-      resource.table,
-    ])
-    const indexes = rows.map(({ indexdef }) => indexdef.replace(/^.* USING /, ''))
-    for (const members of combinationsOf(Object.keys(resource.filters)))
-      expect(indexes).toContain(`btree (${[...members.map(columnOf), 'id'].join(', ')})`)
-  }
-})
+testShared(
+  'each combination of filters that a list accepts has an index that ends with the id',
+  async ({ service }) => {
+    for (const { resource } of WITH_ORDERS) {
+      const { rows } = await service.database.pool.query('SELECT indexdef FROM pg_indexes WHERE tablename = $1', [
+        resource.table,
+      ])
+      const indexes = rows.map(({ indexdef }) => indexdef.replace(/^.* USING /, ''))
+      for (const members of combinationsOf(Object.keys(resource.filters)))
+        expect(indexes).toContain(`btree (${[...members.map(columnOf), 'id'].join(', ')})`)
+    }
+  },
+)
 
 /** Every choice of some of the members, in their order. */
 function combinationsOf(members: string[]): string[][] {

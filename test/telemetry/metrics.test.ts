@@ -3,7 +3,7 @@ import { METHODS } from 'node:http'
 import { expect } from 'vitest'
 import { version } from '../../src/project.ts'
 import { createClient } from '../chaos/client.ts'
-import { testWithService as testAlone, testWithSharedService as test } from '../support/harness.ts'
+import { testWithService as test } from '../support/harness.ts'
 import { hasPromtool, whyNoPromtool } from '../support/shell.ts'
 
 /** The service's own time series in a text, without their values. */
@@ -22,43 +22,42 @@ test('/metrics takes a key on the port of the service', async ({ service }) => {
   expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
 })
 
-testAlone(
-  '/metrics counts requests by route and status, errors by code, and deprecated calls by key',
-  async ({ service }) => {
-    await service.post({ name: 'Rex', categoryId: 1 })
-    await service.send('/v1/pets/1')
-    await service.send('/v1/pets/2')
-    await service.graphql('{ pets { totalCount } pet(id: 3) { id } }')
-    await fetch(`${service.base}/v1/pets`)
-    const text = await service.metrics()
-    const count = 'petstore_request_duration_seconds_count'
-    expect(text.split('\n')).toEqual(
-      expect.arrayContaining([
-        `${count}{route="/v1/pets",method="POST",operation="",status="201"} 1`,
-        `${count}{route="/v1/pets/{petId}",method="GET",operation="",status="200"} 1`,
-        `${count}{route="/v1/pets/{petId}",method="GET",operation="",status="404"} 1`,
-        `${count}{route="/graphql",method="POST",operation="query",status="200"} 1`,
-        `${count}{route="/v1/pets",method="GET",operation="",status="401"} 1`,
-        'petstore_errors_total{route="/v1/pets/{petId}",code="NOT_FOUND"} 1',
-        'petstore_errors_total{route="/graphql",code="NOT_FOUND"} 1',
-        'petstore_errors_total{route="/v1/pets",code="UNAUTHENTICATED"} 1',
-        `petstore_deprecated_calls_total{key_prefix="${service.key.slice(0, 13)}"} 2`,
-        'petstore_shed_total{reason="queue"} 0',
-        'petstore_shed_total{reason="event_loop"} 0',
-        'petstore_rate_limited_total{budget="key"} 0',
-        'petstore_rate_limited_total{budget="wrong-keys"} 0',
-        'petstore_database_connections_max 4',
-        'petstore_database_connections_busy 0',
-        'petstore_database_queue_length 0',
-        `petstore_build_info{version="${version}",node="${process.version}"} 1`,
-      ]),
-    )
-    for (const result of ['miss', 'hit']) expect(text).toMatch(`petstore_key_lookups_total{result="${result}"} `)
-    expect(text).toMatch(/^petstore_database_connections [1-4]$/m)
-    expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds \d/m)
-    expect(text).toMatch(/^process_resident_memory_bytes \d/m)
-  },
-)
+test('/metrics counts requests by route and status, errors by code, and deprecated calls by key', async ({
+  service,
+}) => {
+  await service.post({ name: 'Rex', categoryId: 1 })
+  await service.send('/v1/pets/1')
+  await service.send('/v1/pets/2')
+  await service.graphql('{ pets { totalCount } pet(id: 3) { id } }')
+  await fetch(`${service.base}/v1/pets`)
+  const text = await service.metrics()
+  const count = 'petstore_request_duration_seconds_count'
+  expect(text.split('\n')).toEqual(
+    expect.arrayContaining([
+      `${count}{route="/v1/pets",method="POST",operation="",status="201"} 1`,
+      `${count}{route="/v1/pets/{petId}",method="GET",operation="",status="200"} 1`,
+      `${count}{route="/v1/pets/{petId}",method="GET",operation="",status="404"} 1`,
+      `${count}{route="/graphql",method="POST",operation="query",status="200"} 1`,
+      `${count}{route="/v1/pets",method="GET",operation="",status="401"} 1`,
+      'petstore_errors_total{route="/v1/pets/{petId}",code="NOT_FOUND"} 1',
+      'petstore_errors_total{route="/graphql",code="NOT_FOUND"} 1',
+      'petstore_errors_total{route="/v1/pets",code="UNAUTHENTICATED"} 1',
+      `petstore_deprecated_calls_total{key_prefix="${service.key.slice(0, 13)}"} 2`,
+      'petstore_shed_total{reason="queue"} 0',
+      'petstore_shed_total{reason="event_loop"} 0',
+      'petstore_rate_limited_total{budget="key"} 0',
+      'petstore_rate_limited_total{budget="wrong-keys"} 0',
+      'petstore_database_connections_max 4',
+      'petstore_database_connections_busy 0',
+      'petstore_database_queue_length 0',
+      `petstore_build_info{version="${version}",node="${process.version}"} 1`,
+    ]),
+  )
+  for (const result of ['miss', 'hit']) expect(text).toMatch(`petstore_key_lookups_total{result="${result}"} `)
+  expect(text).toMatch(/^petstore_database_connections [1-4]$/m)
+  expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds \d/m)
+  expect(text).toMatch(/^process_resident_memory_bytes \d/m)
+})
 
 test('/metrics has no more series after hundreds of random paths, methods and operation names', async ({ service }) => {
   const methods = METHODS.filter((method) => method !== 'CONNECT')
