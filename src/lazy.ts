@@ -5,7 +5,7 @@ export function lazy<T extends object | string>(create: () => T): () => T {
 }
 
 /** @returns a function that calls `create` once for each object, and keeps the result as long as the object is in memory */
-export function lazyFor<K extends object, T extends object>(create: (key: K) => T): (key: K) => T {
+export function lazyFor<K extends object, T extends object | string>(create: (key: K) => T): (key: K) => T {
   const results = new WeakMap<K, T>()
   return (key) => {
     const result = results.get(key) ?? create(key)

@@ -1,10 +1,13 @@
-import { type DocumentNode, getOperationAST, GraphQLError, OperationTypeNode } from 'graphql'
+import { type DocumentNode, getOperationAST, GraphQLError, type NameNode, OperationTypeNode } from 'graphql'
 import { requireScope } from '../../auth/authenticate.ts'
 import { ApiError } from '../../errors.ts'
+import { lazyFor } from '../../lazy.ts'
 import { toLoggedName } from '../../telemetry/logger.ts'
 import type { Analyze } from '../analysis.ts'
 import type { PipelineContext, Plugin } from '../context.ts'
 import { requireTransport } from '../subscription/transports.ts'
+
+const loggedNameOf = lazyFor(({ value }: NameNode) => toLoggedName(value))
 
 /** Before the validation, selects the operation, and checks its method, its scopes and the transport of a subscription. */
 export function useOperation(analyze: Analyze): Plugin {
@@ -13,7 +16,7 @@ export function useOperation(analyze: Analyze): Plugin {
     const operation = getOperationAST(document, params.operationName)
     if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
     const { operation: type, name } = operation
-    req.operation = { type, name: name && toLoggedName(name.value) } // a stream changes it
+    req.operation = { type, name: name && loggedNameOf(name) } // a stream changes it
     if (req.method !== 'POST' && type !== OperationTypeNode.QUERY) {
       const message = `${type === OperationTypeNode.MUTATION ? 'Mutations' : 'Subscriptions'} must use POST.`
       throw new ApiError('METHOD_NOT_ALLOWED', message, { headers: { Allow: 'POST' } })
