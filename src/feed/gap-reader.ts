@@ -5,30 +5,23 @@ import type { Item, Resource } from '../store/resource.ts'
 import { describeTable } from '../store/table.ts'
 import { RecentItems } from './recent.ts'
 import { selectLastId } from './sequence.ts'
-import { createWriterReads, pauseAfter, trackWriters } from './writers.ts'
+import { createBeginWait } from './writers.ts'
 
 /** How often new items are read, in milliseconds. With reads of the sequence, this makes less than ten queries a second. */
 const POLL_MS = 120
 
 const READ_SIZE = 500
 
-/** An id is missing below a visible one. */
-interface Gap {
-  sinceMs: number
-  /** The newest id that was visible when the gap was seen, so that one wait is for all gaps below it. */
-  newest: bigint
-  wait: ReturnType<typeof trackWriters>
-}
-
 /** Reads new items in order of id. At a gap it waits for the transactions that may fill it. */
 export function createGapReader<R extends Resource>(resource: R, run: RunStatement) {
-  const { readNewest, readWriters } = createWriterReads(resource, run)
+  const beginWait = createBeginWait(resource, run)
   const { name, selectList } = describeTable(resource)
   const text = `
     SELECT ${selectList} FROM ${name} AS item
     WHERE id > $1 AND id <= least($2, ${selectLastId(resource)}) ORDER BY id LIMIT ${READ_SIZE}`
   const readBetween = (after: bigint, end: bigint) => run<Item<R>>(text, [after, end])
-  let gap: Gap | undefined
+  /** The wait for all gaps below the newest id that was visible when the first of them was seen. */
+  let gap: Awaited<ReturnType<typeof beginWait>> | undefined
   let gapWaits = 0
 
   /** Reads once, and appends what is settled. @returns the pause before the next read, in milliseconds */
@@ -39,13 +32,12 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
     const isComplete = firstGap < 0 && rows.length < READ_SIZE // no gap is left, even if `gap.newest` was deleted
     if (gap && (isComplete || gap.newest <= recent.end)) gap = undefined
     if (firstGap < 0) return isComplete ? POLL_MS : 0
-    if (gap) gap.wait.update(await readWriters())
+    if (gap) await gap.update()
     else {
       gapWaits++
-      const { newest, writers } = await readNewest()
-      gap = { sinceMs: performance.now(), newest, wait: trackWriters(writers) }
+      gap = await beginWait()
     }
-    if (!gap.wait.isOver) return pauseAfter(performance.now() - gap.sinceMs)
+    if (!gap.isOver) return gap.pauseMs
     // Items that were in flight are visible now. Ids that are still missing will never be visible.
     await readThrough(recent, gap.newest)
     gap = undefined
@@ -78,6 +70,6 @@ export function createGapReader<R extends Resource>(resource: R, run: RunStateme
     reset: () => void (gap = undefined),
     gapWaits: () => gapWaits,
     /** For how long items that are visible have been held back because of a gap, in milliseconds. */
-    lagMs: () => (gap ? performance.now() - gap.sinceMs : 0),
+    lagMs: () => gap?.waitedMs ?? 0,
   }
 }

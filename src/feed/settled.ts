@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunStatement } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
-import { createWriterReads, pauseAfter, trackWriters } from './writers.ts'
+import { createBeginWait } from './writers.ts'
 
 /** How long `findSettled` waits for open transactions when it has an earlier result, in milliseconds. */
 const MAX_WAIT_WITH_FALLBACK_MS = 250
@@ -15,25 +15,23 @@ interface Settled {
 
 /** Finds and remembers settled ids: every row up to such an id is visible, or will never be. */
 export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs: number) {
-  const { readNewest, readWriters } = createWriterReads(resource, run)
+  const beginWait = createBeginWait(resource, run)
   let state: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
 
   /** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
   async function findSettled(fallback?: Settled): Promise<Settled> {
-    const beganAtMs = performance.now()
-    const { newest: id, writers, history } = await readNewest()
+    const wait = await beginWait()
+    const { newest: id, history } = wait
     const usable = fallback?.history === history && fallback.id <= id ? fallback : undefined // none after a restore
     const limitMs = usable ? MAX_WAIT_WITH_FALLBACK_MS : maxWaitMs
-    const wait = trackWriters(writers)
     while (!wait.isOver) {
-      const waitedMs = performance.now() - beganAtMs
-      const pauseMs = pauseAfter(waitedMs)
-      if (waitedMs + pauseMs > limitMs) {
+      const { pauseMs } = wait
+      if (wait.waitedMs + pauseMs > limitMs) {
         if (usable) return usable
         throw new ApiError('UNAVAILABLE', `A transaction that adds ${resource.name} has not ended. Retry later.`)
       }
       await sleep(pauseMs)
-      wait.update(await readWriters())
+      await wait.update()
     }
     return { id, history }
   }

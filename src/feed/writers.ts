@@ -3,13 +3,17 @@ import type { Resource } from '../store/resource.ts'
 import { namesOf } from '../store/table.ts'
 import { requirePrimary, selectHistory, selectLastId } from './sequence.ts'
 
+/** Whether a restart of the server gave this id: to a prepared transaction (two-phase commit), which survives it. */
+const isFromRestart = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
+
 /**
  * Ids are drawn before commit, so row 300 may be visible while row 299 is not yet. An INSERT takes a RowExclusiveLock on
  * the table before it draws an id, and holds the lock until its row is visible. So an id that is missing below a visible
  * one belongs to a transaction that holds the lock now, or will never be visible. CREATE INDEX CONCURRENTLY waits in the
  * same way. The sequence must have no CACHE, and the server must be the primary: a standby does not show the locks.
+ * @returns a function that begins a wait for the transactions that hold the lock. Later ones do not matter
  */
-export function createWriterReads(resource: Resource, run: RunStatement) {
+export function createBeginWait(resource: Resource, run: RunStatement) {
   const { name } = namesOf(resource)
   const selectWriters = `
     ARRAY(
@@ -23,38 +27,37 @@ export function createWriterReads(resource: Resource, run: RunStatement) {
     SELECT coalesce((SELECT max(id) FROM ${name} WHERE id <= ${selectLastId(resource)}), 0) AS newest, ${selectWriters},
       ${selectHistory(resource)}`
   type Writers = { writers: string[]; isStandby: boolean }
-  return {
-    /** The newest visible id, and the transactions that may still make lower ids visible. */
-    readNewest: async () => requirePrimary(await run<Writers & { newest: bigint; history: string }>(selectNewest, [])),
-    readWriters: async () => requirePrimary(await run<Writers>(`SELECT ${selectWriters}`, [])).writers,
+  return async () => {
+    const sinceMs = performance.now()
+    const { newest, writers, history } = requirePrimary(
+      await run<Writers & { newest: bigint; history: string }>(selectNewest, []),
+    )
+    let awaited = writers
+    let previous = writers
+    return {
+      /** The newest visible id, which is settled when the wait is over. */
+      newest,
+      history,
+      get isOver() {
+        return awaited.length === 0
+      },
+      get waitedMs() {
+        return performance.now() - sinceMs
+      },
+      /** The pause before the next `update`. Most inserts end within the first one, and longer waits need fewer reads. */
+      get pauseMs() {
+        return Math.min(Math.max(this.waitedMs, 5), 100)
+      },
+      async update(): Promise<void> {
+        const current = requirePrimary(await run<Writers>(`SELECT ${selectWriters}`, [])).writers
+        const gone = awaited.filter((writer) => !current.includes(writer))
+        awaited = awaited.filter((writer) => current.includes(writer))
+        // A transaction that is gone may be a prepared one, which got another id when the server was restarted.
+        if (gone.some((writer) => !isFromRestart(writer))) {
+          awaited.push(...current.filter((writer) => isFromRestart(writer) && !previous.includes(writer)))
+        }
+        previous = current
+      },
+    }
   }
-}
-
-/** Whether a restart of the server gave this id: to a prepared transaction (two-phase commit), which survives it. */
-const isFromRestart = (virtualTransaction: string) => virtualTransaction.startsWith('-1/')
-
-/** Tracks the transactions that held the lock at one moment, until all of them are over. Later ones do not matter. */
-export function trackWriters(initial: string[]) {
-  let awaited = initial
-  let previous = initial
-  return {
-    get isOver() {
-      return awaited.length === 0
-    },
-    /** @param current the transactions that hold the lock now */
-    update(current: string[]): void {
-      const gone = awaited.filter((writer) => !current.includes(writer))
-      awaited = awaited.filter((writer) => current.includes(writer))
-      // A transaction that is gone may be a prepared one, which got another id when the server was restarted.
-      if (gone.some((writer) => !isFromRestart(writer))) {
-        awaited.push(...current.filter((writer) => isFromRestart(writer) && !previous.includes(writer)))
-      }
-      previous = current
-    },
-  }
-}
-
-/** The pause before pg_locks is read again. Most inserts end within the first one, and longer waits need fewer reads. */
-export function pauseAfter(waitedMs: number): number {
-  return Math.min(Math.max(waitedMs, 5), 100)
 }

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { migrate } from '../../src/database/migrate.ts'
-import { createWriterReads } from '../../src/feed/writers.ts'
+import { createBeginWait } from '../../src/feed/writers.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { codeIn } from '../support/files.ts'
 import { type TestService, testWithService as test, testWithSharedService, withClient } from '../support/harness.ts'
@@ -61,21 +61,22 @@ testPartitioned('a migration that creates an index finds the one of a partitione
 testPartitioned.for(['animal', 'animal_0'])(
   'on partitions an open insert into %s holds a lock that subscriptions wait for',
   async (table, { partitioned }) => {
-    const { readWriters } = createWriterReads(animals, partitioned.database.statements.run)
     await withClient(async (client) => {
       await client.query(`BEGIN; INSERT INTO ${table} (name, category_id) VALUES ('Rex', 1)`)
-      expect(await readWriters()).toHaveLength(1)
+      const wait = await createBeginWait(animals, partitioned.database.statements.run)()
+      expect(wait.isOver).toBe(false)
       await client.query('COMMIT')
-      expect(await readWriters()).toEqual([])
+      await wait.update()
+      expect(wait.isOver).toBe(true)
     }, partitioned.databaseUrl)
   },
 )
 
 testPartitioned('subscriptions notice that partitions were truncated, as a restore does', async ({ partitioned }) => {
   const { pool, statements } = partitioned.database
-  const { readNewest } = createWriterReads(animals, statements.run)
-  const { history } = await readNewest()
-  expect((await readNewest()).history).toBe(history)
+  const beginWait = createBeginWait(animals, statements.run)
+  const { history } = await beginWait()
+  expect((await beginWait()).history).toBe(history)
   await pool.query('TRUNCATE animal CASCADE')
-  expect((await readNewest()).history).not.toBe(history)
+  expect((await beginWait()).history).not.toBe(history)
 })

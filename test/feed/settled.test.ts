@@ -1,19 +1,22 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createSettledId } from '../../src/feed/settled.ts'
-import { trackWriters } from '../../src/feed/writers.ts'
+import { createBeginWait } from '../../src/feed/writers.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { stopClock } from '../support/timeouts.ts'
 
-test('a prepared transaction that gets a new id is awaited; those of others are not [F5]', () => {
-  const wait = trackWriters(['3/7', '-1/500'])
-  wait.update(['3/7', '-1/500', '-1/501'])
-  wait.update(['-1/501', '-1/502'])
-  expect(wait.isOver).toBe(false) // -1/502 may be what was 3/7
-  wait.update(['-1/502'])
-  expect(wait.isOver).toBe(false)
-  wait.update(['-1/503'])
-  expect(wait.isOver).toBe(true)
+test('a prepared transaction that gets a new id is awaited; those of others are not [F5]', async () => {
+  const database = { newest: 1n, history: '', isStandby: false, writers: ['3/7', '-1/500'] }
+  const wait = await createBeginWait(animals, async <Row>() => [{ ...database }] as Row[])()
+  const isOverWith = async (writers: string[]) => {
+    database.writers = writers
+    await wait.update()
+    return wait.isOver
+  }
+  expect(await isOverWith(['3/7', '-1/500', '-1/501'])).toBe(false)
+  expect(await isOverWith(['-1/501', '-1/502'])).toBe(false) // -1/502 may be what was 3/7
+  expect(await isOverWith(['-1/502'])).toBe(false)
+  expect(await isOverWith(['-1/503'])).toBe(true)
 })
 
 /** A database, and settled ids of it. */
