@@ -27,6 +27,7 @@ export function useOperation(analyze: Analyze): Plugin {
   }
 
   return {
+    // In this hook, because Yoga's own, which follows, would reject mutations by GET with 422 instead of 405.
     onParse({ context }) {
       return ({ result }) => void (result instanceof Error || select(result, context))
     },
