@@ -20,7 +20,9 @@ function writes(errorCode: ErrorCode): [path: string, body: string, expected: ob
   ]
 }
 
-describe.for(proxyPrograms)('behind $name$whySkipped', ({ name, installed }) => {
+const cases = proxyPrograms.map(({ name, whySkipped, installed }) => [name + whySkipped, name, installed] as const)
+
+describe.for(cases)('behind %s', ([, name, installed]) => {
   const test = testWithSharedService.skipIf(!installed)
 
   /** Starts the proxy in front of a service. Each request has a connection of its own. */
