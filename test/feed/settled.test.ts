@@ -15,8 +15,8 @@ test('a prepared transaction that gets a new id is awaited; those of others are 
   }
   expect(await isOverWith(['3/7', '-1/500', '-1/501'])).toBe(false)
   expect(await isOverWith(['-1/501', '-1/502'])).toBe(false) // -1/502 may be what was 3/7
-  expect(await isOverWith(['-1/502'])).toBe(false)
-  expect(await isOverWith(['-1/503'])).toBe(true)
+  expect(await isOverWith(['-1/501', '-1/502', '-1/503'])).toBe(false)
+  expect(await isOverWith(['-1/501', '-1/503'])).toBe(true) // of others
 })
 
 /** A database, and settled ids of it. */
