@@ -7,7 +7,7 @@ import type { z } from 'zod'
 import { Animal } from '../src/pets/animal.ts'
 import { Environment } from '../src/environment.ts'
 import { ERRORS } from '../src/errors.ts'
-import { DOCUMENT_LIMITS, MAX_COST, MAX_TOKENS } from '../src/graphql/plugins/document-limits.ts'
+import { DOCUMENT_LIMITS, MAX_COST, MAX_TOKENS } from '../src/graphql/document-limits.ts'
 import { capacityTables } from './bench/capacity.ts'
 import { pathOf, read } from './support/files.ts'
 

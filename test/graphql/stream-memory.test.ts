@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect } from 'vitest'
 import { toCursor } from '../../src/pets/animal.ts'
-import { DOCUMENT_LIMITS } from '../../src/graphql/plugins/document-limits.ts'
+import { DOCUMENT_LIMITS } from '../../src/graphql/document-limits.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
 import { usedHeapBytes } from '../support/heap.ts'
 import { openSocket, rawPost } from '../support/raw-http.ts'

@@ -3,7 +3,7 @@ import type { RateLimiter } from '../../auth/rate-limit.ts'
 import { callerOf } from '../../http/request.ts'
 import type { Analyze } from '../analysis.ts'
 import type { PipelineContext, Plugin } from '../context.ts'
-import { limitExceededError, MAX_COST, ERROR_OPTIONS } from './document-limits.ts'
+import { limitExceededError, MAX_COST, ERROR_OPTIONS } from '../document-limits.ts'
 
 /** Coerces the variables, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota. */
 export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: RateLimiter | undefined): Plugin {

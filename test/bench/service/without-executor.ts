@@ -1,4 +1,4 @@
-/** This service without src/graphql/plugins/executor.ts, which a schema with an interface switches off. */
+/** This service without useExecutor, which a schema with an interface switches off. */
 import type { Builder } from '../../../src/graphql/schema/builder.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { RESOURCES } from '../../../src/resources.ts'
