@@ -50,7 +50,6 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
     const types = new TypeInfo(schema)
     const enter = (node: SelectionNode) => {
       totals.selections++
-      totals.hasDirectives ||= Boolean(node.directives?.length)
       if (node.kind === Kind.FIELD) addField(totals, node, types, schema)
       const fragment = node.kind === Kind.FRAGMENT_SPREAD && fragments[node.name.value]
       if (fragment) addFragment(totals, totalsOf(fragment))
@@ -74,8 +73,6 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
     subscriptionLength: subscribes ? text.length : 0,
     /** Whether the document selects `__schema` or `__type`. */
     introspects: all.some(({ introspects }) => introspects),
-    /** Whether a selection has a directive, such as `@skip`: the fields of the document depend on variables. */
-    hasDirectives: all.some(({ hasDirectives }) => hasDirectives),
     /**
      * The cost in points, at least 1, of an operation of a valid document within the limits. All fields count,
      * even under `@skip`, `@include` and type conditions.
@@ -94,7 +91,7 @@ function emptyTotals() {
   const costs: Cost[] = []
   const cost: Cost = (variables) => costs.reduce((sum, one) => sum + one(variables), 0)
   const counts = { aliases: 0, aliasLength: 0, introspectionAliases: 0, selections: 0 }
-  return { ...counts, introspects: false, hasDirectives: false, scopes: new Set<string>(), costs, cost }
+  return { ...counts, introspects: false, scopes: new Set<string>(), costs, cost }
 }
 
 type Totals = ReturnType<typeof emptyTotals>

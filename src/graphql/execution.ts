@@ -1,10 +1,18 @@
 import type { DocumentNode, ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObjectType } from 'graphql'
 import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema, OperationDefinitionNode } from 'graphql'
-import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, isListType, locatedError } from 'graphql'
-import { OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef } from 'graphql'
+import {
+  defaultFieldResolver,
+  getArgumentValues,
+  getNullableType,
+  isLeafType,
+  isListType,
+  Kind,
+  locatedError,
+} from 'graphql'
+import { OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef, visit } from 'graphql'
 import { collectSubfields } from 'graphql/execution/collectFields.js'
 import { lazyFor } from '../lazy.ts'
-import { type Analyze, fragmentsOf } from './analysis.ts'
+import { fragmentsOf } from './analysis.ts'
 import type { RequestedOperation } from './context.ts'
 import type { GraphQLContext } from './schema/builder.ts'
 
@@ -36,16 +44,27 @@ interface Slot {
   parent?: Slot
 }
 
-type OperationFields = Map<OperationDefinitionNode, SelectedField[]>
+/** The fields of a document's operation, set if all of its executions share them. */
+interface SharedFields {
+  isShared: boolean
+  fields?: SelectedField[]
+}
 
 /** @returns a function that executes one query or mutation */
-export function createExecute(schema: GraphQLSchema, analyze: Analyze) {
-  const fieldsOf = lazyFor<DocumentNode, OperationFields>(() => new Map())
-  return (request: RequestedOperation, context: GraphQLContext): Promise<ExecutionResult> => {
-    // Without directives the fields do not depend on variables. Selecting them again would take a fifth of a lookup's CPU.
-    const fields = analyze(request.document).hasDirectives ? new Map() : fieldsOf(request.document)
-    return new Execution(schema, request, context, fields).run()
-  }
+export function createExecute(schema: GraphQLSchema) {
+  const sharedOf = lazyFor<DocumentNode, SharedFields>(toSharedFields)
+  return (request: RequestedOperation, context: GraphQLContext): Promise<ExecutionResult> =>
+    new Execution(schema, request, context, sharedOf(request.document)).run()
+}
+
+/**
+ * Without directives, the fields of an operation do not depend on variables, and selecting them for each execution would
+ * take a fifth of a lookup's CPU time. A document may have a hundred operations, whose fields would take megabytes.
+ */
+function toSharedFields(document: DocumentNode): SharedFields {
+  let isShared = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length === 1
+  visit(document, { Directive: () => void (isShared = false) })
+  return { isShared }
 }
 
 /**
@@ -56,16 +75,16 @@ class Execution {
   readonly #operation: OperationDefinitionNode
   readonly #context: GraphQLContext
   readonly #commonInfo
-  readonly #fields: OperationFields
+  readonly #shared: SharedFields
   readonly #errors: GraphQLError[] = []
   readonly #pending: Promise<void>[] = []
 
-  constructor(schema: GraphQLSchema, request: RequestedOperation, context: GraphQLContext, fields: OperationFields) {
+  constructor(schema: GraphQLSchema, request: RequestedOperation, context: GraphQLContext, shared: SharedFields) {
     const { document, operation, variables } = request
     this.#operation = operation
     this.#context = context
     this.#commonInfo = { schema, fragments: fragmentsOf(document), variableValues: variables }
-    this.#fields = fields
+    this.#shared = shared
   }
 
   async run(): Promise<ExecutionResult> {
@@ -75,8 +94,8 @@ class Execution {
     const result: ExecutionResult = { data }
     const root: Slot = { values: result as ResultObject, key: 'data', type } // to replace `data` by null
     try {
-      const fields = this.#fields.get(operation) ?? this.#toFields(type, [operation])
-      this.#fields.set(operation, fields)
+      const fields = this.#shared.fields ?? this.#toFields(type, [operation])
+      if (this.#shared.isShared) this.#shared.fields = fields
       for (const field of fields) {
         this.#resolve(field, undefined, data, root)
         if (operation.operation === OperationTypeNode.MUTATION) await this.#settle()

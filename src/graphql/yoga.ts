@@ -3,7 +3,7 @@ import type { ExecutionResult, GraphQLSchema } from 'graphql'
 import { createYoga, type GraphQLParams } from 'graphql-yoga'
 import { callerOf } from '../http/request.ts'
 import { createAnalyze } from './analysis.ts'
-import type { GraphQLDependencies, PipelineContext } from './context.ts'
+import type { GraphQLDependencies, PipelineContext, Subscription } from './context.ts'
 import { useCost } from './plugins/cost.ts'
 import { useExecutor } from './plugins/executor.ts'
 import { useLimits } from './plugins/limits.ts'
@@ -11,7 +11,7 @@ import { useOperation } from './plugins/operation.ts'
 import type { RequestParams } from './params.ts'
 import { toRequestError } from './errors.ts'
 import { useSharedExecution } from './plugins/shared-execution.ts'
-import { type Subscription, useSubscriptions } from './subscription/subscribe.ts'
+import { useSubscriptions } from './subscription/subscribe.ts'
 import { useTrustedDocuments } from './plugins/trusted-documents.ts'
 
 export type Outcome = Exclude<Awaited<ReturnType<ReturnType<typeof createPipeline>>>, Subscription>
@@ -30,7 +30,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
       useLimits(schema, analyze),
       useOperation(analyze),
       useCost(schema, analyze, clientLimiter),
-      useExecutor(schema, analyze), // optional: without it Yoga's executor takes a fifth longer for pages that differ (decision 8)
+      useExecutor(schema), // optional: without it Yoga's executor takes a fifth longer for pages that differ (decision 8)
       useSharedExecution(analyze, plugins.length > 0),
       useSubscriptions(schema, dependencies),
       ...plugins, // of createService: with any, each request gets its own copy of a shared result

@@ -1,12 +1,11 @@
 import { type GraphQLSchema, isAbstractType } from 'graphql'
-import type { Analyze } from '../analysis.ts'
 import { isReplaced, type Plugin } from '../context.ts'
 import { createExecute } from '../execution.ts'
 
 /** Executes queries and mutations. A schema with interfaces or unions is left to the executor that Yoga would use. */
-export function useExecutor(schema: GraphQLSchema, analyze: Analyze): Plugin {
+export function useExecutor(schema: GraphQLSchema): Plugin {
   if (Object.values(schema.getTypeMap()).some(isAbstractType)) return {}
-  const execute = createExecute(schema, analyze)
+  const execute = createExecute(schema)
   return {
     onExecute({ context, executeFn, setExecuteFn }) {
       const { operation, variables } = context
