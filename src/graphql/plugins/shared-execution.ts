@@ -1,21 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type ExecutionArgs, type ExecutionResult, type OperationDefinitionNode, OperationTypeNode } from 'graphql'
+import { type DocumentNode, type ExecutionArgs, type ExecutionResult, OperationTypeNode } from 'graphql'
 import { createCoalescer } from '../../coalesce.ts'
 import { lazy, lazyFor } from '../../lazy.ts'
 import type { Analyze } from '../analysis.ts'
-import { isReplaced, type Plugin } from '../context.ts'
+import { isReplaced, type Plugin, type SharedOutcome } from '../context.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 
 /** Operations that took at most this time at their last execution, in milliseconds, begin together and share statements. */
 const LONG_EXECUTION_MS = 1
-
-export interface SharedOutcome {
-  result: ExecutionResult
-  /** `data` as JSON, formatted only when it is sent, because the texts of a whole batch would take memory at once. */
-  dataJson(): string
-  /** How long the execution waited for the database, in milliseconds. */
-  databaseMs: number
-}
 
 /**
  * Identical queries share one execution, since its result depends only on the operation and its variables. The execution has
@@ -23,9 +15,9 @@ export interface SharedOutcome {
  * @param isCopied whether each request gets a result of its own, which other plugins may change
  */
 export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin {
-  /** Of an operation: its executions, and how long the last one took before it waited for the database, in milliseconds. */
+  /** Of a document: its executions, and how long the last one took before it waited for the database, in milliseconds. */
   const create = () => ({ coalesce: createCoalescer<SharedOutcome>(), lastMs: 0 })
-  const executionsOf = lazyFor<OperationDefinitionNode, ReturnType<typeof create>>(create)
+  const executionsOf = lazyFor<DocumentNode, ReturnType<typeof create>>(create)
   /** Long executions that begin later than their requests, when a statement ends, wait here: one begins in each turn. */
   let lastTurn: Promise<void> = Promise.resolve()
 
@@ -35,9 +27,9 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
       if (operation.operation !== OperationTypeNode.QUERY) return
       // Introspection is not shared. It waits for nothing, so all of its execution is in the turn of its client.
       if (analyze(args.document).introspects) return
-      const executions = executionsOf(operation)
 
       async function execute(given: ExecutionArgs, isInTurn: boolean): Promise<SharedOutcome> {
+        const executions = executionsOf(given.document)
         const isLong = executions.lastMs > LONG_EXECUTION_MS
         if (isLong && !isInTurn) await (lastTurn = lastTurn.then(() => nextTurn()))
         const deadline = req.deadline.fork()
@@ -51,8 +43,9 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
       setExecuteFn(async (given: ExecutionArgs) => {
         if (isReplaced(given, context)) return executeFn(given)
         let isInTurn = true // the turn of its client, which ends with the synchronous part
-        const key = JSON.stringify(variables)
-        const outcome = req.deadline.runShared(() => executions.coalesce(key, () => execute(given, isInTurn)))
+        const { coalesce } = executionsOf(given.document) // another plugin may have replaced the fragments
+        const key = JSON.stringify([operation.name?.value, variables])
+        const outcome = req.deadline.runShared(() => coalesce(key, () => execute(given, isInTurn)))
         isInTurn = false
         const shared = await outcome
         extendContext({ shared })
