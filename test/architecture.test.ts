@@ -88,6 +88,16 @@ function layerOf(path: string): { layer: number; entry: string } | undefined {
   return all.find(({ entry }) => isIn(path, entry))
 }
 
+/** Everything that a file imports, directly or by way of other files: packages and our files. */
+function importedBy(path: string, kinds: Import['kind'][] = ['loaded'], found = new Set<string>()): Set<string> {
+  for (const { name, kind } of imports.get(path) ?? []) {
+    if (found.has(name) || !kinds.includes(kind)) continue
+    found.add(name)
+    importedBy(name, kinds, found)
+  }
+  return found
+}
+
 /** Every import for which `isForbidden` holds, as "file → import". */
 function forbiddenImports(isForbidden: (path: string, name: string) => boolean | undefined): string[] {
   return [...imports].flatMap(([path, all]) =>
@@ -108,6 +118,10 @@ describe('layers', () => {
       return from && to && from.entry !== to.entry && from.layer >= to.layer
     })
     expect(violations).toEqual([])
+  })
+
+  test('no files import each other in a circle, not even types', () => {
+    expect([...files.keys()].filter((path) => importedBy(path, ['loaded', 'type']).has(path))).toEqual([])
   })
 
   test('no folder imports what it must not', () => {
@@ -142,18 +156,8 @@ test('no kit names an animal or a pet', () => {
   expect(named).toEqual([])
 })
 
-/** Everything that is loaded with a file: packages and our files. */
-function loadedWith(path: string, loaded = new Set<string>()): Set<string> {
-  for (const { name } of imports.get(path)?.filter(({ kind }) => kind === 'loaded') ?? []) {
-    if (loaded.has(name)) continue
-    loaded.add(name)
-    loadedWith(name, loaded)
-  }
-  return loaded
-}
-
 test('a start loads no library before its configuration was checked, and what few need not at all', () => {
-  const libraries = (path: string) => [...loadedWith(path)].filter((name) => !/\.m?ts$/.test(name))
+  const libraries = (path: string) => [...importedBy(path)].filter((name) => !/\.m?ts$/.test(name))
   const optional = /^(jose|@opentelemetry\/(?!api$).*)$/ // for access tokens and for traces
   const needConfig = [WEB, DATABASE, optional]
   expect(libraries('main.ts').filter((name) => needConfig.some((one) => one.test(name)))).toEqual([])

@@ -58,7 +58,6 @@ export class Feed<R extends Resource> {
     this.#settled = createSettledId(resource, feedPageStatements.run, options.maxWaitMs)
     this.#resource = resource
     this.#readSequence = createReadSequence(resource, feedLoopStatements.run, (state) => {
-      if (state === this.sequence) return // of a read that several callers share
       this.sequence = state
       const problem = sequenceProblemOf(resource, state)
       options.observe({ type: 'sequence-read', resource: resource.name, lagMs: this.reader.lagMs(), problem })

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { PAGE_SIZE } from '../store/contract.ts'
 import type { List } from '../store/lists.ts'
 import { type Filter, type Item, type Resource, valuesOf } from '../store/resource.ts'
-import type { Feed } from './feed.ts'
 import type { RecentItems } from './recent.ts'
 import { createRoundRobin } from './round-robin.ts'
 import { tooNewError } from './sequence.ts'
@@ -24,7 +23,11 @@ export interface FeedState<R extends Resource> {
   newestPosition: bigint
 }
 
-type FollowedFeed<R extends Resource> = Pick<Feed<R>, 'listen' | 'state' | 'onError'>
+interface FollowedFeed<R extends Resource> {
+  state: FeedState<R>
+  listen(onNewItems: () => void, after: bigint): () => void
+  onError(error: unknown): void
+}
 
 /** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
 export function createFollow<R extends Resource>(resource: R, list: List<R>, feed: FollowedFeed<R>) {

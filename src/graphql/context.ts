@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { DocumentNode, ExecutionArgs, OperationDefinitionNode } from 'graphql'
+import type { DocumentNode, ExecutionArgs, ExecutionResult, OperationDefinitionNode } from 'graphql'
 import type { GraphQLParams, Plugin as YogaPlugin } from 'graphql-yoga'
 import type { RateLimiter } from '../auth/rate-limit.ts'
 import type { ResourceServices } from '../resource-services.ts'
@@ -8,10 +8,16 @@ import type { Turns } from '../http/turns.ts'
 import type { Limits } from '../limits.ts'
 import type { Observe } from '../telemetry/observation.ts'
 import type { GraphQLContext } from './schema/builder.ts'
-import type { SharedOutcome } from './plugins/shared-execution.ts'
 import type { Streams } from './subscription/streams.ts'
-import type { Subscription } from './subscription/subscribe.ts'
-import type { TrustedDocuments } from './plugins/trusted-documents.ts'
+import type { Transport } from './subscription/transports.ts'
+
+/** Operations that are identified by the SHA-256 of their text. */
+export interface TrustedDocuments {
+  /** `allow` accepts hashes and documents, `only` accepts hashes of trusted documents only. */
+  mode: 'allow' | 'only'
+  /** Texts by their SHA-256 in hexadecimal. */
+  byHash: ReadonlyMap<string, string>
+}
 
 export interface GraphQLDependencies {
   services: Pick<ResourceServices, 'of'>
@@ -25,6 +31,22 @@ export interface GraphQLDependencies {
   /** Plugins of Yoga or envelop, which run after the service's own. Yoga takes them of any type. */
   plugins?: object[] | undefined
   observe: Observe
+}
+
+export interface SharedOutcome {
+  result: ExecutionResult
+  /** `data` as JSON, formatted only when it is sent, because the texts of a whole batch would take memory at once. */
+  dataJson(): string
+  /** How long the execution waited for the database, in milliseconds. */
+  databaseMs: number
+}
+
+/** A subscription that has begun. */
+export interface Subscription {
+  stream: ReturnType<Streams['open']>
+  transport: Transport
+  /** Waits for events. @returns what is sent of them, and their number */
+  nextPart(): Promise<{ data: Buffer; events: number }>
 }
 
 /** What the plugins know of a request. Resolvers read only GraphQLContext. */

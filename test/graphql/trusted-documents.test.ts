@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect } from 'vitest'
-import { readManifest, type TrustedDocuments } from '../../src/graphql/plugins/trusted-documents.ts'
+import type { TrustedDocuments } from '../../src/graphql/context.ts'
+import { readManifest } from '../../src/graphql/plugins/trusted-documents.ts'
 import { temporaryFile } from '../support/files.ts'
 import { type TestService, testWithSharedService } from '../support/harness.ts'
 

@@ -3,16 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { ApiError, invalidArgumentError } from '../../errors.ts'
 import { OperatorError } from '../../operator-error.ts'
-import type { Plugin } from '../context.ts'
+import type { Plugin, TrustedDocuments } from '../context.ts'
 import type { RequestParams } from '../params.ts'
-
-/** Operations that are identified by the SHA-256 of their text. */
-export interface TrustedDocuments {
-  /** `allow` accepts hashes and documents, `only` accepts hashes of trusted documents only. */
-  mode: 'allow' | 'only'
-  /** Texts by their SHA-256 in hexadecimal. */
-  byHash: ReadonlyMap<string, string>
-}
 
 /** The prefix `sha256:` is GraphQL over HTTP's, and graphql-codegen's since its client preset 6. */
 const withoutPrefix = (id: string) => id.replace(/^sha256:/, '')

@@ -2,7 +2,6 @@ import SchemaBuilder, { type ArgBuilder } from '@pothos/core'
 import type { ResourceServices } from '../../resource-services.ts'
 import type { Caller } from '../../http/request.ts'
 import type { Deadline } from '../../http/deadline.ts'
-import type { ConnectionPage } from './connection.ts'
 
 declare module 'graphql' {
   // The parameters must be those of the original declaration.
@@ -25,6 +24,13 @@ export interface GraphQLContext {
   subscriber?: { clientId: bigint; signal: AbortSignal; lastEventId: string | undefined }
 }
 
+/** What the type PageInfo of the schema shows. */
+export interface PageInfo {
+  edges: { cursor(): string }[]
+  hasNextPage: boolean
+  hasPreviousPage: boolean
+}
+
 export type Builder = ReturnType<typeof createBuilder>
 export type Types = Builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
 export type Arguments = ArgBuilder<Types>
@@ -35,6 +41,6 @@ export function createBuilder() {
     Context: GraphQLContext
     DefaultFieldNullability: false
     Scalars: { ID: { Input: string; Output: string } }
-    Objects: { PageInfo: ConnectionPage<unknown> }
+    Objects: { PageInfo: PageInfo }
   }>({ defaultFieldNullability: false })
 }

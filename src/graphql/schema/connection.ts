@@ -1,16 +1,14 @@
 import type { ObjectRef } from '@pothos/core'
 import type { Item, Resource } from '../../store/resource.ts'
-import type { Builder, Types } from './builder.ts'
+import type { Builder, PageInfo, Types } from './builder.ts'
 
 export interface Edge<Node> {
   node: Node
   cursor(): string
 }
 
-export interface ConnectionPage<Node> {
+interface ConnectionPage<Node> extends PageInfo {
   edges: Edge<Node>[]
-  hasNextPage: boolean
-  hasPreviousPage: boolean
 }
 
 /** A list. Its page, its count and its live cursor are each read at most once, and only if a selected field needs them. */

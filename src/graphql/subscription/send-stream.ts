@@ -8,7 +8,8 @@ import { appOf } from '../../telemetry/log-observer.ts'
 import type { GraphQLDependencies } from '../context.ts'
 import { toErrors } from '../errors.ts'
 import { copyOf } from './events.ts'
-import { PART_BYTES, type Subscription } from './subscribe.ts'
+import type { Subscription } from '../context.ts'
+import { PART_BYTES } from './subscribe.ts'
 import { SSE, type Transport } from './transports.ts'
 
 const notVerifiedError = new ApiError('UNAVAILABLE', 'The API key could not be verified: subscribe again.')

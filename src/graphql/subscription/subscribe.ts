@@ -4,7 +4,7 @@ import type { Resource } from '../../store/resource.ts'
 import { keyHashOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { callerOf } from '../../http/request.ts'
-import type { RequestedOperation, GraphQLDependencies, Plugin } from '../context.ts'
+import type { RequestedOperation, GraphQLDependencies, Plugin, Subscription } from '../context.ts'
 import { GraphQLRequestError } from '../errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 import type { CreatedEdges } from '../schema/resolvers.ts'
@@ -15,8 +15,6 @@ import { requireTransport, type Transport } from './transports.ts'
 export const PART_BYTES = 16 * 1024
 
 type Dependencies = Pick<GraphQLDependencies, 'services' | 'streams' | 'observe' | 'plugins'>
-
-export type Subscription = Awaited<ReturnType<ReturnType<typeof createSubscribe>>>
 
 /**
  * Begins subscriptions, and puts each into the context. If the plugin returned an iterable, Yoga would read each event for
@@ -59,7 +57,12 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
     }
   }
 
-  return async (request: RequestedOperation, transport: Transport, req: Request, res: Response) => {
+  return async (
+    request: RequestedOperation,
+    transport: Transport,
+    req: Request,
+    res: Response,
+  ): Promise<Subscription> => {
     const { document, operation, variables } = request
     const selection = toSelection(request, plugins.length > 0)
     const caller = callerOf(req)
