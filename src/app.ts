@@ -8,6 +8,7 @@ import type { AddToSchema } from './graphql/schema/builder.ts'
 import { createSchema, printedSchema } from './graphql/schema/index.ts'
 import type { GraphQLDependencies } from './graphql/context.ts'
 import { addGraphQLRoute } from './graphql/route.ts'
+import { GRAPHQL_TYPE } from './graphql/respond.ts'
 import { allowOrigins, respondToPreflight } from './http/cors.ts'
 import { lazyFor } from './lazy.ts'
 import { errorHandler, notFound } from './http/error-handler.ts'
@@ -84,7 +85,7 @@ export function createApp(deps: AppDependencies): Express {
   app.use('/v1', admit)
   addRestRoutes(app, operations, config, deps)
   const graphiql = trusted?.mode === 'only' ? graphiqlOff : staticPage('graphql.html', GRAPHIQL_POLICY)
-  app.get('/graphql', loadShedder.shedForLag, forBrowsers(graphiql, 'application/graphql-response+json'))
+  app.get('/graphql', loadShedder.shedForLag, forBrowsers(graphiql, GRAPHQL_TYPE))
   addGraphQLRoute(app, admit, schema, deps)
 
   addReadRoute(app, '/livez', (_req, res) => void res.json({ status: 'alive' }))

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import { type ExecutionResult, GraphQLError } from 'graphql'
 import { ApiError, type ErrorCode, ERRORS, toApiError } from '../errors.ts'
+import { ERROR_OPTIONS } from './document-limits.ts'
 import { recordError } from '../http/error-handler.ts'
 import type { Observe } from '../telemetry/observation.ts'
 
@@ -9,13 +10,13 @@ const MAX_MESSAGE_LENGTH = 500
 
 export const isErrorCode = (code: unknown): code is ErrorCode => typeof code === 'string' && Object.hasOwn(ERRORS, code)
 
-/** A request that is rejected before execution, with one code for all of its errors. */
+/** A request that is rejected before execution, with one code for its errors, of which the first five are reported. */
 export class GraphQLRequestError extends ApiError {
   readonly errors: readonly GraphQLError[]
 
   constructor(code: ErrorCode, ...errors: GraphQLError[]) {
     super(code, errors[0]?.message)
-    this.errors = errors
+    this.errors = errors.slice(0, ERROR_OPTIONS.maxErrors) // graphql-js adds one that says that there are more
   }
 }
 

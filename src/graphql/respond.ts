@@ -11,8 +11,8 @@ import { findTransport, SSE } from './subscription/transports.ts'
 // The statuses and media types of GraphQL over HTTP, edition September 2026.
 
 const JSON_TYPE = 'application/json'
-const GRAPHQL_TYPE = 'application/graphql-response+json'
-const EVENT_STREAM_TYPE = 'text/event-stream'
+export const GRAPHQL_TYPE = 'application/graphql-response+json'
+export const EVENT_STREAM_TYPE = 'text/event-stream'
 
 /** The types have the charset that is sent, because `Accept` may name it. A wildcard in `Accept` gets the first type. */
 const RESULT_TYPES = [JSON_TYPE, GRAPHQL_TYPE].map((type) => `${type}; charset=utf-8`)

@@ -8,7 +8,7 @@ import { allowMethods } from '../http/allowed-methods.ts'
 import type { GraphQLDependencies } from './context.ts'
 import { toGraphQLError } from './errors.ts'
 import { paramsOf } from './params.ts'
-import { graphqlErrorHandler, type GraphQLLocals, negotiate, sendResult } from './respond.ts'
+import { EVENT_STREAM_TYPE, graphqlErrorHandler, type GraphQLLocals, negotiate, sendResult } from './respond.ts'
 import { sendStream } from './subscription/send-stream.ts'
 import { createPipeline, type Outcome } from './yoga.ts'
 
@@ -25,7 +25,7 @@ export function addGraphQLRoute(app: IRouter, admit: RequestHandler, schema: Gra
     const extensions = all ? `,"extensions":${JSON.stringify(all)}` : ''
     const json = `{${members}"data":${dataJson()}${extensions}}`
     // Errors are not cached: many of them are temporary. Only queries come by GET.
-    if (req.method === 'POST' || errors || mediaType === 'text/event-stream')
+    if (req.method === 'POST' || errors || mediaType === EVENT_STREAM_TYPE)
       return sendResult(res, json, mediaType, errors !== undefined)
     res.vary('Accept').vary('GraphQL-Cost')
     sendCacheable(req, res, toCacheable(json, mediaType), mediaType)

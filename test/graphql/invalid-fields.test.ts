@@ -64,9 +64,9 @@ describe('a value that is not of its type has the error of GraphQL.js, without f
     expect(JSON.stringify(errors)).not.toContain('Did you mean')
   })
 
-  test('at most five and one that says so, each with at most 500 characters', async ({ service }) => {
+  test('at most five, each with at most 500 characters', async ({ service }) => {
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`nam${i}`, 1]))
-    expect((await reject(service, CREATE, { input: { ...pet, ...many } })).length).toBeLessThanOrEqual(6)
+    expect(await reject(service, CREATE, { input: { ...pet, ...many } })).toHaveLength(5)
     const [long] = await reject(service, CREATE, { input: { ...pet, ['x'.repeat(60_000)]: 1 } })
     expect(long?.message).toHaveLength(500)
   })
