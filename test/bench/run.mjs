@@ -19,6 +19,7 @@ await bundle(
   {
     'test/service-yoga': 'test/bench/service/yoga.ts',
     'test/without-executor': 'test/bench/service/without-executor.ts',
+    'test/query-raw': 'test/bench/service/query-raw.ts',
   },
   'dist',
 )

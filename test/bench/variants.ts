@@ -54,6 +54,7 @@ export const variants: Variant[] = [
   { name: 'yoga', title: 'Yoga in Express, Pothos + Prisma', apis: both, dialect: pothosDialect, args: [peer('yoga')] },
   { name: 'service-yoga', title: 'this schema and store, Yoga in Express', ...own('service-yoga') },
   { name: 'without-executor', title: 'this service without its executor', ...own('without-executor') },
+  { name: 'query-raw', title: 'this service on $queryRaw', ...own('query-raw'), apis: both, ...tuned },
   { name: 'mercurius', title: 'Mercurius JIT + Prisma', ...graphql('mercurius') },
   { name: 'mercurius-tuned', title: 'Mercurius JIT + Prisma, tuned', ...graphql('mercurius'), ...tuned },
   { name: 'apollo', title: 'Apollo + Prisma', ...graphql('apollo') },
