@@ -1,15 +1,8 @@
 import type { DocumentNode, ExecutionResult, FieldNode, GraphQLError, GraphQLField, GraphQLObjectType } from 'graphql'
 import type { GraphQLOutputType, GraphQLResolveInfo, GraphQLSchema, OperationDefinitionNode } from 'graphql'
-import {
-  defaultFieldResolver,
-  getArgumentValues,
-  getNullableType,
-  isLeafType,
-  isListType,
-  Kind,
-  locatedError,
-} from 'graphql'
-import { OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef, TypeNameMetaFieldDef, visit } from 'graphql'
+import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, isListType, Kind } from 'graphql'
+import { locatedError, OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef } from 'graphql'
+import { TypeNameMetaFieldDef, visit } from 'graphql'
 import { collectSubfields } from 'graphql/execution/collectFields.js'
 import { lazyFor } from '../lazy.ts'
 import { fragmentsOf } from './analysis.ts'
@@ -152,9 +145,8 @@ class Execution {
     const type = getNullableType(slot.type)
     try {
       if (value === null || value === undefined) {
-        const { definition, parentType } = field
-        if (type !== slot.type)
-          throw new Error(`Cannot return null for non-nullable field ${parentType}.${definition.name}.`)
+        const name = `${field.parentType}.${field.definition.name}`
+        if (type !== slot.type) throw new Error(`Cannot return null for non-nullable field ${name}.`)
         slot.values[slot.key] = null
       } else if (isLeafType(type)) slot.values[slot.key] = type.serialize(value)
       else if (isListType(type)) this.#completeList(value as unknown[], type.ofType, field, slot)

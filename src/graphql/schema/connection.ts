@@ -7,13 +7,9 @@ export interface Edge<Node> {
   cursor(): string
 }
 
-interface ConnectionPage<Node> extends PageInfo {
-  edges: Edge<Node>[]
-}
-
 /** A list. Its page, its count and its live cursor are each read at most once, and only if a selected field needs them. */
 export interface Connection<Node> {
-  page(): Promise<ConnectionPage<Node>>
+  page(): Promise<Omit<PageInfo, 'edges'> & { edges: Edge<Node>[] }>
   count(): Promise<number>
   liveCursor(): Promise<string>
 }

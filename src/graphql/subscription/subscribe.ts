@@ -4,7 +4,7 @@ import type { Resource } from '../../store/resource.ts'
 import { keyHashOf } from '../../auth/authenticate.ts'
 import { toApiError } from '../../errors.ts'
 import { callerOf } from '../../http/request.ts'
-import type { RequestedOperation, GraphQLDependencies, Plugin, Subscription } from '../context.ts'
+import type { RequestedOperation, GraphQLDependencies, Plugin } from '../context.ts'
 import { GraphQLRequestError } from '../errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 import type { CreatedEdges } from '../schema/resolvers.ts'
@@ -57,12 +57,7 @@ export function createSubscribe(schema: GraphQLSchema, { services, streams, obse
     }
   }
 
-  return async (
-    request: RequestedOperation,
-    transport: Transport,
-    req: Request,
-    res: Response,
-  ): Promise<Subscription> => {
+  return async (request: RequestedOperation, transport: Transport, req: Request, res: Response) => {
     const { document, operation, variables } = request
     const selection = toSelection(request, plugins.length > 0)
     const caller = callerOf(req)
