@@ -8,9 +8,7 @@ export function lazy<T extends object | string>(create: () => T): () => T {
 export function lazyFor<K extends object, T extends object | string>(create: (key: K) => T): (key: K) => T {
   const results = new WeakMap<K, T>()
   return (key) => {
-    const known = results.get(key)
-    if (known !== undefined) return known
-    const result = create(key)
+    const result = results.get(key) ?? create(key)
     results.set(key, result)
     return result
   }

@@ -2,7 +2,6 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { reasonOf } from './failures.ts'
 import { type Pool, toPreparedStatement } from './pool.ts'
-import type { RunStatement } from './statements.ts'
 
 /** How long a read may take, in milliseconds, before it is executed on the primary, too. */
 const MAX_READ_MS = 50
@@ -46,6 +45,8 @@ interface Position {
   is_standby?: boolean
 }
 
+type ReadPositions = (text: string, values: unknown[]) => Promise<Position[]>
+
 /** @returns how many bytes the replica is ahead. @throws an error if it is no standby of the same primary */
 function compare(primary: Position, replica?: Position): bigint {
   if (!replica?.is_standby) throw new Error('it is not a standby')
@@ -83,11 +84,11 @@ async function timeout(ms: number): Promise<false> {
 }
 
 /** Reads the primary's position. @param onFailure receives why the position is unknown */
-function createPositionReader(runOnPrimary: RunStatement, onFailure: (reason: string) => void) {
+function createPositionReader(runOnPrimary: ReadPositions, onFailure: (reason: string) => void) {
   return async (attempt: Attempt): Promise<Position | undefined> => {
     attempt.primary = undefined
     try {
-      const [primary] = await runOnPrimary<Position>(READ_PRIMARY, [])
+      const [primary] = await runOnPrimary(READ_PRIMARY, [])
       if (!primary?.is_durable) throw new Error('synchronous_commit is off on the primary')
       attempt.primary = primary
     } catch (error) {
@@ -132,7 +133,7 @@ export type Replicas = ReturnType<typeof createReplicas>
  */
 export function createReplicas(
   servers: Pick<Replica, 'pool' | 'host'>[],
-  runOnPrimary: RunStatement,
+  runOnPrimary: ReadPositions,
   observe: (event: ReplicaObservation) => void = () => {},
 ) {
   const replicas = servers.map((one): Replica => ({ ...one, excludedUntilMs: 0, backoffMs: MIN_BACKOFF_MS }))

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Batcher } from './batcher.ts'
 import { hasCode } from './failures.ts'
 import { type ConnectionSource, toPreparedStatement } from './pool.ts'
+import type { Replicas } from './replicas.ts'
 
 interface BatchStatement<Input, Row, Output> {
   text: string
@@ -13,13 +14,6 @@ interface BatchStatement<Input, Row, Output> {
   toValues(inputs: Input[]): unknown[]
   /** @returns an output for each input, in the same order */
   toOutputs(rows: Row[], inputs: Input[]): Output[]
-}
-
-/** Executes reads on standbys that have replayed what the primary had acknowledged. */
-interface ReplicaReads {
-  isAvailable(): boolean
-  /** @returns undefined if no replica has executed the read */
-  tryRead<T extends object>(read: (client: pg.PoolClient) => Promise<T>): Promise<T | undefined>
 }
 
 export type Statements = ReturnType<typeof createStatements>
@@ -38,7 +32,7 @@ export type RunStatement = <Row>(text: string, values: unknown[], begin?: string
  * Executes statements that are prepared once per connection, which takes 20 to 50 % of the CPU time of the same query
  * through Prisma. Values are parameters, so there are few texts, and PostgreSQL's generic plan fits every execution.
  */
-export function createStatements(pool: ConnectionSource, replicas?: ReplicaReads) {
+export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
   const waitingCounts: (() => number)[] = []
   /** The rows of each read that waits for a connection, by its text and values. */
   const waiting = new Map<string, Promise<unknown[]>>()

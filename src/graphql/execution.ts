@@ -51,8 +51,8 @@ export function createExecute(schema: GraphQLSchema) {
 }
 
 /**
- * Without directives, the fields of an operation do not depend on variables, and selecting them for each execution would
- * take a fifth of a lookup's CPU time. A document may have a hundred operations, whose fields would take megabytes.
+ * Without directives, the fields of an operation do not depend on variables. To select them for each execution would take
+ * a fifth of the pipeline's CPU time for a lookup. Of a hundred operations in a document, they would take megabytes.
  */
 function toSharedFields(document: DocumentNode): SharedFields {
   let isShared = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length === 1

@@ -24,9 +24,8 @@ export interface GraphQLContext {
   subscriber?: { clientId: bigint; signal: AbortSignal; lastEventId: string | undefined }
 }
 
-/** What the type PageInfo of the schema shows. */
-export interface PageInfo {
-  edges: { cursor(): string }[]
+export interface ConnectionPage<Edge = { cursor(): string }> {
+  edges: Edge[]
   hasNextPage: boolean
   hasPreviousPage: boolean
 }
@@ -41,6 +40,6 @@ export function createBuilder() {
     Context: GraphQLContext
     DefaultFieldNullability: false
     Scalars: { ID: { Input: string; Output: string } }
-    Objects: { PageInfo: PageInfo }
+    Objects: { PageInfo: ConnectionPage }
   }>({ defaultFieldNullability: false })
 }

@@ -1,6 +1,6 @@
 import type { ObjectRef } from '@pothos/core'
 import type { Item, Resource } from '../../store/resource.ts'
-import type { Builder, PageInfo, Types } from './builder.ts'
+import type { Builder, ConnectionPage, Types } from './builder.ts'
 
 export interface Edge<Node> {
   node: Node
@@ -9,7 +9,7 @@ export interface Edge<Node> {
 
 /** A list. Its page, its count and its live cursor are each read at most once, and only if a selected field needs them. */
 export interface Connection<Node> {
-  page(): Promise<Omit<PageInfo, 'edges'> & { edges: Edge<Node>[] }>
+  page(): Promise<ConnectionPage<Edge<Node>>>
   count(): Promise<number>
   liveCursor(): Promise<string>
 }
