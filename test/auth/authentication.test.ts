@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { bearer, testWithSharedService as test } from '../support/harness.ts'
+import { sendRaw, statusesIn } from '../support/raw-http.ts'
 import { stopClock } from '../support/timeouts.ts'
 
 test('a request without a valid key is 401 in both APIs, before all else is validated [W4]', async ({ service }) => {
@@ -33,6 +34,14 @@ describe('a valid key', () => {
     for (const { name } of tables) dump += JSON.stringify((await pool.query(`SELECT t::text FROM "${name}" t`)).rows)
     expect(dump).toContain(service.key.slice(0, 13))
     expect(dump).not.toContain(service.key.slice(0, 14))
+  })
+
+  test('is that of its request, whatever keys the other requests of the connection have', async ({ service }) => {
+    const writer = await service.keys.issue('writer', { scopes: ['pets:write'] })
+    const keys = [service.key, writer, mintKey(), service.key, writer, 'x']
+    const requests = keys.map((key) => `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`)
+    const text = await sendRaw(service.port, `${requests.join('\r\n')}Connection: close\r\n\r\n`)
+    expect(statusesIn(text)).toEqual([200, 403, 401, 200, 403, 401])
   })
 
   test('is rejected by every instance within five seconds of its revocation', async ({ service }) => {

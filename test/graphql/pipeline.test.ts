@@ -44,7 +44,7 @@ function createTestSchema(): GraphQLSchema {
 function toRequest(headers = {}): Request {
   const accepts = (types?: string[]) => types?.[0] ?? ['text/event-stream']
   const caller = { clientId: 1n, scopes: new Set() }
-  const head = { method: 'POST', headers, rawHeaders: [], accepts }
+  const head = { method: 'POST', headers, rawHeaders: [], socket: {}, accepts }
   return { ...head, caller, deadline: new Deadline(60_000) } as unknown as Request
 }
 
