@@ -120,7 +120,7 @@ function addCommonSteps(app: Express, operations: Operation[], { config, observe
   app.use((req, res, next) => {
     beginRequest(req, res, HANDLER_TIMEOUT_MS)
     req.routeTemplate = routeOf(req.path)
-    res.once('close', () => {
+    res.on('close', () => {
       const status = res.headersSent ? res.statusCode : CLIENT_CLOSED_REQUEST
       observe({ type: 'request', req, res, status })
     })

@@ -55,7 +55,7 @@ export function createKeyLookup(
   const counts = { hit: 0, miss: 0 }
 
   /** A key may expire while its caller is cached. */
-  const unlessExpired = (caller: Caller | undefined) => (caller && !hasExpired(caller, now()) ? caller : undefined)
+  const unlessExpired = (caller: Caller | undefined) => (caller && !hasExpired(caller, now) ? caller : undefined)
 
   /** Shares the lookup of this key that is in flight, or begins one. */
   function lookUp(keyHash: KeyHash, find: () => Promise<Caller | undefined>): Promise<Caller | undefined> {
@@ -114,19 +114,19 @@ export function createVerifyKey(
   const query = createKeyQuery(statements, { maxSize: KEY_CACHE_SIZE, begin })
 
   return async (keyHash: KeyHash, caller: Caller): Promise<boolean> => {
-    if (!caller.keyId) return !hasExpired(caller, now()) // nothing revokes a token before it expires
+    if (!caller.keyId) return !hasExpired(caller, now) // nothing revokes a token before it expires
     try {
       const found = await Promise.race([query(keyHash), sleep(timeoutMs, 'late' as const, { ref: false })])
       if (found === 'late') throw new Error('The key was not verified in time')
-      return found !== undefined && !hasExpired(found, now())
+      return found !== undefined && !hasExpired(found, now)
     } catch (error) {
-      if (await hasDatabaseProblem()) return !hasExpired(caller, now())
+      if (await hasDatabaseProblem()) return !hasExpired(caller, now)
       throw error
     }
   }
 }
 
 /** The expiry of a token may be an invalid date. No comparison with such a date is true, so the token counts as expired. */
-function hasExpired({ expiresAt }: Caller, now: Date): boolean {
-  return expiresAt !== null && !(expiresAt > now)
+function hasExpired({ expiresAt }: Caller, now: () => Date): boolean {
+  return expiresAt !== null && !(expiresAt > now())
 }
