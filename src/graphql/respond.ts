@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import { GraphQLError } from 'graphql'
+import { LRUCache } from 'lru-cache'
 import { ApiError, type ErrorCode, toApiError } from '../errors.ts'
 import { sendError } from '../http/error-handler.ts'
 import { sendJson } from '../http/json.ts'
@@ -29,8 +30,18 @@ const GRAPHQL_STATUSES = new Set([400, 403, 422])
 /** The negotiated type of a result, set when the parameters are read: later errors are those of a GraphQL request. */
 export type GraphQLLocals = { mediaType?: string }
 
+/** The negotiated types by `Accept`: a client repeats it, and to compare its types takes longer than the route has besides. */
+const negotiated = new LRUCache<string, string>({ max: 100 })
+
 /** The media type of a single result: JSON for a client that accepts only Apollo's multipart protocol. */
 export function negotiate(req: Request): string {
+  const accept = req.headers.accept ?? '*/*'
+  const type = negotiated.get(accept) ?? select(req)
+  negotiated.set(accept, type)
+  return type
+}
+
+function select(req: Request): string {
   const type = req.accepts(RESULT_TYPES) || req.accepts(SSE.contentType)
   if (type) return type.replace(/;.*/, '')
   if (findTransport(req)) return JSON_TYPE
