@@ -77,8 +77,11 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
      * The cost in points, at least 1, of an operation of a valid document within the limits. All fields count,
      * even under `@skip`, `@include` and type conditions.
      */
-    costOf: (operation: OperationDefinitionNode, variables: Record<string, unknown>) =>
-      Math.max(1, totalsOf(operation).cost(variables)),
+    costOf(operation: OperationDefinitionNode, variables: Record<string, unknown>): number {
+      const totals = totalsOf(operation)
+      if (operation.variableDefinitions?.length) return Math.max(1, totals.cost(variables))
+      return (totals.fixedCost ??= Math.max(1, totals.cost(variables)))
+    },
     /**
      * The scopes of all fields that an operation selects, even under `@skip`; of a field of an interface, those of all
      * types that implement it. Resolvers cannot check scopes, because callers share executions.
@@ -91,10 +94,12 @@ function emptyTotals() {
   const costs: Cost[] = []
   const cost: Cost = (variables) => costs.reduce((sum, one) => sum + one(variables), 0)
   const counts = { aliases: 0, aliasLength: 0, introspectionAliases: 0, selections: 0 }
-  return { ...counts, introspects: false, scopes: new Set<string>(), costs, cost }
+  /** The cost of an operation without variables, once it was needed. */
+  const fixedCost: number | undefined = undefined
+  return { ...counts, introspects: false, scopes: new Set<string>(), costs, cost, fixedCost }
 }
 
-type Totals = ReturnType<typeof emptyTotals>
+type Totals = Omit<ReturnType<typeof emptyTotals>, 'fixedCost'> & { fixedCost?: number | undefined }
 
 /** Counts a field. Of an interface, it has the scopes of all types that implement it, and the largest of their costs. */
 function addField(totals: Totals, node: FieldNode, info: TypeInfo, schema: GraphQLSchema): void {

@@ -16,8 +16,9 @@ export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: 
     if (!coerced) throw new AggregateError(errors)
     context.variables = coerced
     // The context stays in memory as long as the execution. What the operation does not declare may take a megabyte.
-    const declared = Object.entries(values).filter(([name]) => Object.hasOwn(coerced, name))
-    params.variables = args.variableValues = Object.fromEntries(declared)
+    const isDeclared = (name: string) => Object.hasOwn(coerced, name)
+    const declared = () => Object.fromEntries(Object.entries(values).filter(([name]) => isDeclared(name)))
+    params.variables = args.variableValues = Object.keys(values).every(isDeclared) ? values : declared()
     params.extensions = {}
     const requested = analyze(args.document).costOf(operation, coerced)
     if (requested > limit) throw limitExceededError('The cost', requested, limit)
