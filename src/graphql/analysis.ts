@@ -25,9 +25,7 @@ export const fragmentsOf = lazyFor(({ definitions }: DocumentNode): Record<strin
 })
 
 /** @returns a function that analyzes each document once, and keeps the result as long as the document is in memory */
-export function createAnalyze(schema: GraphQLSchema): Analyze {
-  return lazyFor((document) => analyze(schema, document))
-}
+export const createAnalyze = (schema: GraphQLSchema): Analyze => lazyFor((document) => analyze(schema, document))
 
 /**
  * Analyzes a document in O(its size). The result is incomplete for fragments in a cycle, which the validation rejects. The
@@ -40,6 +38,8 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
   const executable = definitions.filter((definition) => 'selectionSet' in definition)
   const fragments = fragmentsOf(document)
   const known = new Map<ExecutableDefinitionNode, Totals>()
+  /** Of operations without variables. */
+  const fixedCosts = new Map<OperationDefinitionNode, number>()
 
   /** Sums up a definition with its fragments expanded. Visits each fragment once. */
   function totalsOf(definition: ExecutableDefinitionNode): Totals {
@@ -78,9 +78,9 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
      * even under `@skip`, `@include` and type conditions.
      */
     costOf(operation: OperationDefinitionNode, variables: Record<string, unknown>): number {
-      const totals = totalsOf(operation)
-      if (operation.variableDefinitions?.length) return Math.max(1, totals.cost(variables))
-      return (totals.fixedCost ??= Math.max(1, totals.cost(variables)))
+      const cost = fixedCosts.get(operation) ?? Math.max(1, totalsOf(operation).cost(variables))
+      if (!operation.variableDefinitions?.length) fixedCosts.set(operation, cost)
+      return cost
     },
     /**
      * The scopes of all fields that an operation selects, even under `@skip`; of a field of an interface, those of all
@@ -94,12 +94,10 @@ function emptyTotals() {
   const costs: Cost[] = []
   const cost: Cost = (variables) => costs.reduce((sum, one) => sum + one(variables), 0)
   const counts = { aliases: 0, aliasLength: 0, introspectionAliases: 0, selections: 0 }
-  /** The cost of an operation without variables, once it was needed. */
-  const fixedCost: number | undefined = undefined
-  return { ...counts, introspects: false, scopes: new Set<string>(), costs, cost, fixedCost }
+  return { ...counts, introspects: false, scopes: new Set<string>(), costs, cost }
 }
 
-type Totals = Omit<ReturnType<typeof emptyTotals>, 'fixedCost'> & { fixedCost?: number | undefined }
+type Totals = ReturnType<typeof emptyTotals>
 
 /** Counts a field. Of an interface, it has the scopes of all types that implement it, and the largest of their costs. */
 function addField(totals: Totals, node: FieldNode, info: TypeInfo, schema: GraphQLSchema): void {

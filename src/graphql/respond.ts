@@ -30,23 +30,19 @@ const GRAPHQL_STATUSES = new Set([400, 403, 422])
 /** The negotiated type of a result, set when the parameters are read: later errors are those of a GraphQL request. */
 export type GraphQLLocals = { mediaType?: string }
 
-/** The negotiated types by `Accept`: a client repeats it, and to compare its types takes longer than the route has besides. */
-const negotiated = new LRUCache<string, string>({ max: 100 })
+/** The types by `Accept`: to compare it takes up to a twentieth of a query's CPU time, and clients repeat it. */
+const mediaTypes = new LRUCache<string, string, Request>({
+  max: 100,
+  memoMethod(_accept, _stale, { context: req }) {
+    const type = req.accepts(RESULT_TYPES) || req.accepts(SSE.contentType)
+    if (type) return type.replace(/;.*/, '')
+    if (findTransport(req)) return JSON_TYPE
+    throw new ApiError('NOT_ACCEPTABLE', `The response is ${GRAPHQL_TYPE}, ${JSON_TYPE} or ${EVENT_STREAM_TYPE}.`)
+  },
+})
 
 /** The media type of a single result: JSON for a client that accepts only Apollo's multipart protocol. */
-export function negotiate(req: Request): string {
-  const accept = req.headers.accept ?? '*/*'
-  const type = negotiated.get(accept) ?? select(req)
-  negotiated.set(accept, type)
-  return type
-}
-
-function select(req: Request): string {
-  const type = req.accepts(RESULT_TYPES) || req.accepts(SSE.contentType)
-  if (type) return type.replace(/;.*/, '')
-  if (findTransport(req)) return JSON_TYPE
-  throw new ApiError('NOT_ACCEPTABLE', `The response is ${GRAPHQL_TYPE}, ${JSON_TYPE} or ${EVENT_STREAM_TYPE}.`)
-}
+export const negotiate = (req: Request): string => mediaTypes.memo(req.headers.accept ?? '*/*', { context: req })
 
 /** Sends a result that is not cached. @param isPartial whether the result has errors */
 export function sendResult(res: Response, json: string, mediaType: string, isPartial: boolean): void {

@@ -16,8 +16,7 @@ const LONG_EXECUTION_MS = 1
  */
 export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin {
   /** Of a document: its executions, and how long the last one took before it waited for the database, in milliseconds. */
-  const create = () => ({ coalesce: createCoalescer<SharedOutcome>(), lastMs: 0 })
-  const executionsOf = lazyFor<DocumentNode, ReturnType<typeof create>>(create)
+  const executionsOf = lazyFor((_document: DocumentNode) => ({ coalesce: createCoalescer<SharedOutcome>(), lastMs: 0 }))
   /** Long executions that begin later than their requests, when a statement ends, wait here: one begins in each turn. */
   let lastTurn: Promise<void> = Promise.resolve()
 

@@ -64,7 +64,7 @@ export function createToInput<R extends Resource>({ input: schema }: R) {
   }
 }
 
-/** @returns functions for the arguments of lists and of subscriptions, which have the filter and the cursors in common */
+/** @returns functions for the filter and cursors of lists and subscriptions. They throw ApiError INVALID_ARGUMENT */
 export function createListArguments<R extends Resource>(resource: R) {
   const cursors = createCursors(resource)
   const { filterKey, parseCursor } = cursors
@@ -86,9 +86,7 @@ export function createListArguments<R extends Resource>(resource: R) {
 
   return {
     ...cursors,
-    /** @throws ApiError INVALID_ARGUMENT */
     toFilter: (args: object) => parseArgs(args).filter,
-    /** @throws ApiError INVALID_ARGUMENT */
     toPageRequest(args: object): PageRequest<R> {
       const { first, last, after, before, filter } = parseArgs(args)
       if (first && last)

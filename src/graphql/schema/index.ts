@@ -19,9 +19,7 @@ export function createSchema(resources: { addToSchema: AddToSchema }[]): GraphQL
 }
 
 /** The text of `schema.graphql`: sorted, so that a diff shows only what changed. */
-export function printedSchema(schema: GraphQLSchema): string {
-  return `${printSchema(lexicographicSortSchema(schema))}\n`
-}
+export const printedSchema = (schema: GraphQLSchema): string => `${printSchema(lexicographicSortSchema(schema))}\n`
 
 /** Without a scope, every caller could use a root field; without a cost, callers could use it as often as they want. */
 function requireExtensions(schema: GraphQLSchema): void {

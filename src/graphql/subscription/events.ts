@@ -29,9 +29,7 @@ export function toSelection({ document, operation, variables }: RequestedOperati
 }
 
 /** Copies a text: in V8, a part of a text keeps the whole text in memory. */
-export function copyOf(text: string): string {
-  return Buffer.from(text).toString()
-}
+export const copyOf = (text: string): string => Buffer.from(text).toString()
 
 /** @returns a function that formats events. It executes an event once for all streams with the same text, options and transport */
 export function createFormat(schema: GraphQLSchema, observe: Observe) {

@@ -131,6 +131,4 @@ function requireRoom({ STREAM_LIMIT, streamsPerClient }: StreamLimits, size: num
   if (STREAM_LIMIT && size >= STREAM_LIMIT) throw new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
 }
 
-function endWithin(stream: Stream, ms: number): void {
-  setTimeout(() => stream.end('shutdown'), Math.random() * ms).unref()
-}
+const endWithin = (stream: Stream, ms: number) => setTimeout(() => stream.end('shutdown'), Math.random() * ms).unref()

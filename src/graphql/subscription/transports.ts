@@ -22,6 +22,8 @@ export const SSE: Transport = {
   complete: 'event: complete\ndata: \n\n',
 }
 
+const part = (json: string) => `\r\nContent-Type: application/json\r\n\r\n${json}\r\n--graphql`
+
 /** The protocol of Apollo Client for subscriptions over HTTP. Each part ends with the delimiter of the next. */
 const MULTIPART: Transport = {
   contentType: 'multipart/mixed;boundary="graphql";subscriptionSpec="1.0"',
@@ -29,10 +31,6 @@ const MULTIPART: Transport = {
   heartbeat: part('{}'),
   result: (json) => part(`{"payload":${json}}`),
   complete: '--\r\n',
-}
-
-function part(json: string): string {
-  return `\r\nContent-Type: application/json\r\n\r\n${json}\r\n--graphql`
 }
 
 /** The transports by media type, in the order of the service's preference. `Accept` may lack some of the parameters. */
