@@ -1,14 +1,34 @@
 import { expect, onTestFinished } from 'vitest'
-import type { TestService } from '../support/harness.ts'
+import { readManifest } from '../../src/graphql/plugins/trusted-documents.ts'
+import { pathOf } from '../support/files.ts'
+import { serviceFixture, testWithService, type TestService } from '../support/harness.ts'
 import type { PetStoreError } from './examples/errors.ts'
 import * as apollo from './examples/live-apollo.ts'
 import * as graphqlSse from './examples/live-graphql-sse.ts'
 import * as urql from './examples/live-urql.ts'
+import * as relay from './examples/relay/LivePets.ts'
 
-export const liveClients = { 'graphql-sse': graphqlSse, urql, 'Apollo Client': apollo }
+interface LiveClient {
+  watchPets(
+    url: string,
+    key: string,
+    show: (pets: { name: string }[]) => void,
+    fail: (error: PetStoreError) => void,
+  ): () => void
+}
+
+export const liveClients = { 'graphql-sse': graphqlSse, urql, 'Apollo Client': apollo, Relay: relay }
+
+/** Relay sends the hashes of its documents. */
+const trusted = { mode: 'allow' as const, byHash: await readManifest(pathOf('test/clients/generated/relay.json')) }
+
+/** A test with its own service and its own database. */
+export const test = testWithService.extend<{ service: TestService }>({
+  service: serviceFixture('templateUrl', { trusted }),
+})
 
 /** Opens a live list, until the test ends. @returns what it shows */
-export function openList({ watchPets }: typeof urql, base: string, key: string) {
+export function openList({ watchPets }: LiveClient, base: string, key: string) {
   const list = { names: [] as string[], errors: [] as PetStoreError[] }
   const show = (pets: { name: string }[]) => void (list.names = pets.map(({ name }) => name))
   const stop = watchPets(`${base}/graphql`, key, show, (error) => void list.errors.push(error))

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { startTcpProxy, type TcpProxy } from '../chaos/tcp-proxy.ts'
 import { openStream } from '../support/event-stream.ts'
-import { type TestService, testWithService as test, withClient } from '../support/harness.ts'
+import { type TestService, withClient } from '../support/harness.ts'
 import { waitUntil } from '../support/timeouts.ts'
 import { createStreamFetch } from './examples/live.ts'
-import { add, liveClients, openList, streamsOf } from './live-list.ts'
+import { add, liveClients, openList, streamsOf, test } from './live-list.ts'
 
 async function proxyTo({ base }: TestService): Promise<TcpProxy & { base: string }> {
   const proxy = await startTcpProxy(base)

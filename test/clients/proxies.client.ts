@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished } from 'vitest'
-import { testWithService as test, type TestService } from '../support/harness.ts'
+import type { TestService } from '../support/harness.ts'
 import { proxyPrograms, startProxyProgram } from '../support/proxies.ts'
 import { waitUntil } from '../support/timeouts.ts'
-import { add, CLOSED, liveClients, openList, streamsOf } from './live-list.ts'
+import { add, CLOSED, liveClients, openList, streamsOf, test } from './live-list.ts'
 
 for (const { name, installed } of proxyPrograms)
   if (!installed) console.warn(`No tests behind ${name}: it is not installed (apt-get install ${name}).`)

@@ -8,10 +8,13 @@ const relay = {
   transform(code: string, file: string): string | undefined {
     if (!file.includes('/examples/relay/')) return undefined
     const imports: string[] = []
-    const replaced = code.replace(/graphql`\s*(?:query|mutation|fragment) (\w+)[^`]*`/g, (_tag, name: string) => {
-      imports.push(`import ${name}Artifact from '../../generated/relay/${name}.graphql.ts'`)
-      return `${name}Artifact`
-    })
+    const replaced = code.replace(
+      /graphql`\s*(?:query|mutation|subscription|fragment) (\w+)[^`]*`/g,
+      (_tag, name: string) => {
+        imports.push(`import ${name}Artifact from '../../generated/relay/${name}.graphql.ts'`)
+        return `${name}Artifact`
+      },
+    )
     return [...imports, replaced].join('\n')
   },
 }
