@@ -1,8 +1,9 @@
+import { once } from 'node:events'
 import { describe, expect } from 'vitest'
 import { version } from '../../src/project.ts'
 import { openStream } from '../support/event-stream.ts'
 import { bearer, type TestService, testWithService, testWithSharedService } from '../support/harness.ts'
-import { connectTo, parseResponse, sendRaw } from '../support/raw-http.ts'
+import { connectTo, openSocket, parseResponse, rawPost, sendRaw } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
 
 const HURRIED = { limits: { headersTimeoutMs: 1_000 } }
@@ -53,6 +54,19 @@ describe('each request is one line', () => {
     const stream = await openStream(service, { query: 'subscription { petCreated { cursor } }', headers })
     stream.response.destroy()
     expect(await service.log.line({ requestId: 'stream-1', ended: 'client' })).toMatchObject({ app: 'shop 1.2' })
+  })
+
+  test('a request that waits behind a stream when its client goes', async ({ service }) => {
+    const { key, log, port } = service
+    const body = { query: 'subscription { petCreated { cursor } }' }
+    const stream = rawPost({ path: '/graphql', key, body, lines: ['Accept: text/event-stream'] })
+    const queued = `GET /v1/pets/0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nX-Request-Id: queued\r\n\r\n`
+    const socket = openSocket(port, stream + queued)
+    await once(socket, 'data')
+    socket.destroy()
+    await log.line({ requestId: 'queued' })
+    await lineOf(service, '/v1/pets') // Node 24 and newer emit `close` of the queued response a second time
+    expect(log.lines.filter(({ requestId }) => requestId === 'queued')).toHaveLength(1)
   })
 
   test('the name of a client that is cut inside a key has no part of it', async ({ service }) => {

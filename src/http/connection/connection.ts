@@ -45,7 +45,7 @@ export class ClientConnection {
       return false
     }
     this.#inFlight.set(res, req)
-    res.on('close', () => {
+    res.once('close', () => {
       this.#inFlight.delete(res)
       if (!req.complete || (this.#isLast && !this.isServing)) this.close()
     })
