@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Request } from 'express'
 import { clientNetwork } from '../client-network.ts'
 import { ApiError } from '../errors.ts'
-import { type Caller, callerOf, headerValues } from '../http/request.ts'
+import { type Caller, callerOf, copyOf, headerValues } from '../http/request.ts'
 import { NAMESPACE } from '../project.ts'
 import { hashKey, isWellFormedKey, type KeyHash } from './api-keys.ts'
 import type { KeyLookup } from './key-lookup.ts'
@@ -80,7 +80,7 @@ export function keyHashOf(req: Request, token = bearerToken(req) ?? ''): KeyHash
   const last = lastKeys.get(req.socket)
   if (last?.token === token) return last.keyHash
   const keyHash = hashKey(token)
-  if (isWellFormedKey(token)) lastKeys.set(req.socket, { token, keyHash }) // other tokens may take kilobytes
+  if (isWellFormedKey(token)) lastKeys.set(req.socket, { token: copyOf(token), keyHash }) // others may be long
   return keyHash
 }
 

@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { describe, expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
 import { bearer, testWithSharedService as test } from '../support/harness.ts'
-import { sendRaw, statusesIn } from '../support/raw-http.ts'
+import { usedHeapBytes } from '../support/heap.ts'
+import { openSocket, sendRaw, statusesIn } from '../support/raw-http.ts'
 import { stopClock } from '../support/timeouts.ts'
 
 test('a request without a valid key is 401 in both APIs, before all else is validated [W4]', async ({ service }) => {
@@ -42,6 +44,21 @@ describe('a valid key', () => {
     const requests = keys.map((key) => `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`)
     const text = await sendRaw(service.port, `${requests.join('\r\n')}Connection: close\r\n\r\n`)
     expect(statusesIn(text)).toEqual([200, 403, 401, 200, 403, 401])
+  })
+
+  test('takes no memory of an idle connection beside itself, whatever its header has', async ({ service }) => {
+    const connections = 200
+    const measure = async (spaces: number) => {
+      const before = usedHeapBytes()
+      for (let n = 0; n < connections; n++) {
+        const header = `Authorization: Bearer${' '.repeat(spaces)}${mintKey()}`
+        await once(openSocket(service.port, `GET /v1/pets HTTP/1.1\r\nHost: x\r\n${header}\r\n\r\n`), 'data')
+      }
+      return (usedHeapBytes() - before) / connections
+    }
+    await measure(1) // compiles the code
+    const usual = await measure(1)
+    expect((await measure(15_000)) - usual).toBeLessThan(7_500)
   })
 
   test('is rejected by every instance within five seconds of its revocation', async ({ service }) => {

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import { executeSync, type GraphQLSchema, parse, print, visit } from 'graphql'
 import { LRUCache } from 'lru-cache'
+import { copyOf } from '../../http/request.ts'
 import type { Item, Resource } from '../../store/resource.ts'
 import type { Observe } from '../../telemetry/observation.ts'
 import type { RequestedOperation } from '../context.ts'
@@ -27,9 +28,6 @@ export function toSelection({ document, operation, variables }: RequestedOperati
   const used = Object.fromEntries([...ofDirectives].map((name) => [name, variables[name]]))
   return { text, options: JSON.stringify([operationName, used]), operationName, variables }
 }
-
-/** Copies a text: in V8, a part of a text keeps the whole text in memory. */
-export const copyOf = (text: string): string => Buffer.from(text).toString()
 
 /** @returns a function that formats events. It executes an event once for all streams with the same text, options and transport */
 export function createFormat(schema: GraphQLSchema, observe: Observe) {
