@@ -3,7 +3,7 @@ import { type TestService, testWithService } from '../support/harness.ts'
 import { AUDIENCE } from '../support/issuer.ts'
 import { waitUntil } from '../support/timeouts.ts'
 import { startIssuer } from './issuer.ts'
-import { add, liveClients, openList } from './live-list.ts'
+import { add, liveClients, openList, trusted } from './live-list.ts'
 
 const BOTH = { scope: 'pets:read pets:write', resource: AUDIENCE }
 
@@ -70,7 +70,7 @@ test.for(Object.entries(liveClients))(
   async ([, client], { service, issuer }) => {
     let time = Date.now()
     const now = () => new Date(time)
-    const peer = await service.startPeer({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE, now })
+    const peer = await service.startPeer({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE, now, trusted })
     const first = openList(client, peer.base, await issuer.token(BOTH))
     await add(service, 'before')
     await waitUntil(() => first.names.length)

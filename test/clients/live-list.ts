@@ -20,7 +20,10 @@ interface LiveClient {
 export const liveClients = { 'graphql-sse': graphqlSse, urql, 'Apollo Client': apollo, Relay: relay }
 
 /** Relay sends the hashes of its documents. */
-const trusted = { mode: 'allow' as const, byHash: await readManifest(pathOf('test/clients/generated/relay.json')) }
+export const trusted = {
+  mode: 'allow' as const,
+  byHash: await readManifest(pathOf('test/clients/generated/relay.json')),
+}
 
 /** A test with its own service and its own database. */
 export const test = testWithService.extend<{ service: TestService }>({
