@@ -120,7 +120,7 @@ function addCommonSteps(app: Express, operations: Operation[], { config, observe
   app.use((req, res, next) => {
     beginRequest(req, res, HANDLER_TIMEOUT_MS)
     req.routeTemplate = routeOf(req.path)
-    // Once: of a response that waits behind another one, Node 24 and newer emit it twice (ClientConnection).
+    // Once: ClientConnection emits it for a response that waits behind another one, and Node 24 and newer do so again.
     res.once('close', () => {
       const status = res.headersSent ? res.statusCode : CLIENT_CLOSED_REQUEST
       observe({ type: 'request', req, res, status })

@@ -38,7 +38,7 @@ function analyze(schema: GraphQLSchema, document: DocumentNode) {
   const executable = definitions.filter((definition) => 'selectionSet' in definition)
   const fragments = fragmentsOf(document)
   const known = new Map<ExecutableDefinitionNode, Totals>()
-  /** Of operations without variables. */
+  /** The costs of operations without variables, which never change. */
   const fixedCosts = new Map<OperationDefinitionNode, number>()
 
   /** Sums up a definition with its fragments expanded. Visits each fragment once. */

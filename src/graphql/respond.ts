@@ -30,7 +30,7 @@ const GRAPHQL_STATUSES = new Set([400, 403, 422])
 /** The negotiated type of a result, set when the parameters are read: later errors are those of a GraphQL request. */
 export type GraphQLLocals = { mediaType?: string }
 
-/** The types by `Accept`: to compare it takes up to a twentieth of a query's CPU time, and clients repeat it. */
+/** The types by `Accept`, which clients repeat. To compare it takes 2 to 10 µs (Node 20.20). */
 const mediaTypes = new LRUCache<string, string, Request>({
   max: 100,
   memoMethod(_accept, _stale, { context: req }) {

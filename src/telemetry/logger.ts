@@ -19,7 +19,7 @@ export function createLogger(level: Config['LOG_LEVEL'], stream: DestinationStre
   return pino({ level, base: { pid: process.pid, version }, timestamp: createTimestamp() }, stream)
 }
 
-/** The same as pino's isoTime, which formats the time for each line: for a thousand lines a second, 1 % of the CPU time. */
+/** The same as pino's isoTime, which formats the time of each line: 2 µs (Node 20.20), 1 % of the CPU time of a request. */
 function createTimestamp(): () => string {
   let atMs: number | undefined
   let timestamp = ''

@@ -6,8 +6,9 @@ import {
   Observable,
   RecordSource,
   type RequestParameters,
+  Store,
+  type Variables,
 } from 'relay-runtime'
-import { Store, type Variables } from 'relay-runtime'
 import { type PetStoreError, toPetStoreError } from '../errors.ts'
 import { createExecute } from '../execute.ts'
 import { toError } from '../live-graphql-sse.ts'
