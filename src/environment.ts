@@ -118,7 +118,7 @@ export const Environment = z.object({
     .default('info')
     .describe('Minimum log level. Requests are logged at `info`.'),
   HANDLER_TIMEOUT_MS: integerOr(5_000, 100, 600_000).describe(
-    'Maximum time from the headers of a request until it stops waiting for the database, without the time in which its body arrives; must be less than `REQUEST_TIMEOUT_MS`. A fifth of it is the limit for a lock and for a connection (four fifths for that of `totalCount`), two fifths for a statement, three for its response.',
+    'Maximum time from the headers of a request until it stops waiting for the database, without the time in which its body arrives; must be less than `REQUEST_TIMEOUT_MS`. The timeouts of the database are shares of it.',
   ),
   REQUEST_TIMEOUT_MS: timeout(15_000).describe('Maximum time in which a complete request must arrive, else 408.'),
   KEEP_ALIVE_TIMEOUT_MS: timeout(65_000).describe(

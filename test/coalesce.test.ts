@@ -20,18 +20,6 @@ function createStore() {
 }
 
 describe('reads with the same key', () => {
-  test('begin at once, and those that are requested meanwhile are one read after it', async () => {
-    const [coalesce, store] = [createCoalescer<number>(), createStore()]
-    const all = [1, 2, 3].map(() => coalesce('a', store.read))
-    const other = coalesce('b', store.read)
-    expect(store.reads).toHaveLength(2)
-    store.reads.forEach((read) => read.succeed())
-    await store.started(3)
-    store.reads[2]?.succeed()
-    expect(await Promise.all([...all, other])).toEqual([0, 0, 0, 0])
-    expect(store.reads).toHaveLength(3)
-  })
-
   test('are one read in the next turn of the event loop if the read before was shared', async () => {
     const [coalesce, store] = [createCoalescer<number>(), createStore()]
     const before = [1, 2, 3].map(() => coalesce('a', store.read))
@@ -58,21 +46,6 @@ describe('reads with the same key', () => {
     expect(await next).toBe(0)
     store.reads[0]?.succeed()
     await hanging
-  })
-
-  test('fail together, and the next request starts a new read', async () => {
-    const [coalesce, store] = [createCoalescer<number>(), createStore()]
-    const first = coalesce('a', store.read)
-    const both = [coalesce('a', store.read), coalesce('a', store.read)]
-    store.reads[0]?.succeed()
-    await first
-    await store.started(2)
-    const next = coalesce('a', store.read)
-    store.reads[1]?.fail()
-    expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-    await store.started(3)
-    store.reads[2]?.succeed()
-    expect(await next).toBe(0)
   })
 })
 

@@ -35,10 +35,6 @@ describe('timeouts are nested', () => {
   })
 })
 
-test('KEEP_ALIVE_TIMEOUT_MS is longer than that of common load balancers', () => {
-  expect(loadConfig({}).KEEP_ALIVE_TIMEOUT_MS).toBeGreaterThan(60_000)
-})
-
 test('a DATABASE_URL with several hosts is rejected with the reason, one with a comma in its password is not', () => {
   const url = 'postgresql://user:sec,ret@one:5432/pets'
   expect(loadConfig({ DATABASE_URL: url })).toMatchObject({ DATABASE_URL: url })

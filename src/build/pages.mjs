@@ -40,7 +40,7 @@ function graphiqlPage() {
     .replace(/<script>([^]*?)<\/script>/g, (_, js) => `<script src="${asset('graphiql.js', js)}"></script>`)
 }
 
-/** The initial tabs: every field of Query and Mutation has an example. */
+/** The initial tabs: every root field has an example. */
 function graphiqlExamples() {
   const files = readdirSync(join(root, 'src'), { recursive: true })
   const examples = files.filter((file) => /\bexamples\b.*\.graphql$/.test(file))

@@ -23,7 +23,7 @@ const NOT_EXECUTED_CODES = `NOT_CONNECTED P2034
   ECONNREFUSED ENOTFOUND EPIPE EAI_AGAIN
   55P03 25006 25P03 25P04 40001 40P01 28P01 28000 3D000 2200H`.split(/\s+/)
 
-/** Prisma and Node, then SQLSTATE: the connection_exception class and statement_completion_unknown. */
+/** Prisma and Node, then SQLSTATE: the connection_exceptions of an open connection, and statement_completion_unknown. */
 const CONNECTION_LOST_CODES = `P1008 P1017 ConnectionClosed SocketTimeout
   ECONNRESET ECONNABORTED ETIMEDOUT EHOSTDOWN EHOSTUNREACH ENETDOWN ENETUNREACH
   08000 08003 08006 08007 40003`.split(/\s+/)

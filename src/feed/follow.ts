@@ -7,7 +7,7 @@ import type { RecentItems } from './recent.ts'
 import { createRoundRobin } from './round-robin.ts'
 import { tooNewError } from './sequence.ts'
 
-const PAGE_ITEMS = PAGE_SIZE.max // the most that a list reads
+const PAGE_ITEMS = PAGE_SIZE.max // the most that a page of a list has
 
 /** Pause after a failed read, in milliseconds. */
 export const RETRY_MS = 500

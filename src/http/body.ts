@@ -6,9 +6,6 @@ import type { KeptBytes } from './kept-bytes.ts'
 
 export const MAX_BODY_BYTES = 64 * 1024
 
-/** A body of at most this size counts among the bytes that are kept only if it has not arrived in a turn of the event loop. */
-const SMALL_BODY_BYTES = 4 * 1024
-
 /** How many pieces (chunks, or reads from the socket) a body may have. Each takes the time of a small request. */
 const MAX_PIECES = 512
 /** What each piece takes in memory, beside its own bytes. */
@@ -16,7 +13,7 @@ const PIECE_BYTES = 512
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Receives a JSON body, for both APIs. Fails with 415, 413, 429 or 503, all before the end of the body, or with 400. */
+/** Receives a JSON body, for both APIs. Fails with 415, 413, 408, 429 or 503, all before the end of the body, or with 400. */
 export async function receiveBody(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buffer> {
   requireJsonType(req)
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE')
@@ -75,18 +72,13 @@ function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buf
     const onError = (cause: Error) => fail(new ApiError('INVALID_ARGUMENT', 'The body is incomplete.', { cause }))
     /** Listeners keep the body in memory as long as the request, which may wait behind a stream on its connection. */
     const stop = () => {
-      clearImmediate(counting)
       hold?.release()
       req.onBodyError = undefined
       req.off('data', onData).off('end', onEnd).off('error', onError)
     }
     req.onBodyError = fail
     req.on('data', onData).on('end', onEnd).on('error', onError)
-    let hold: ReturnType<KeptBytes['hold']> | undefined
-    let counting: NodeJS.Immediate | undefined
-    const count = () => void (hold = keptBytes.hold(res, size + pieces.length * PIECE_BYTES, fail))
-    // Most small bodies come whole with their head, in this turn of the event loop.
-    if (Number(req.headers['content-length']) <= SMALL_BODY_BYTES) counting = setImmediate(count)
-    else count()
+    let hold: ReturnType<KeptBytes['hold']> | undefined // is undefined if the call drops the request at once
+    hold = keptBytes.hold(res, 0, fail)
   })
 }

@@ -105,14 +105,13 @@ export class KeptBytes {
     entry.onDrop(error)
   }
 
-  #largestClient(): Client | undefined {
-    let largest: Client | undefined
-    for (const client of this.#clients.values()) if (client.bytes > (largest?.bytes ?? 0)) largest = client
-    return largest
+  /** Called above a bound, so there is a client. */
+  #largestClient(): Client {
+    return [...this.#clients.values()].reduce((largest, client) => (client.bytes > largest.bytes ? client : largest))
   }
 }
 
-function oldestOf(client: Client | undefined, onlyResponses = false): Entry | undefined {
-  for (const entry of client?.entries ?? []) if (entry.isResponse || !onlyResponses) return entry
+function oldestOf({ entries }: Client, onlyResponses = false): Entry | undefined {
+  for (const entry of entries) if (entry.isResponse || !onlyResponses) return entry
   return undefined
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Int64, text } from '../store/contract.ts'
 import { createCursors } from '../store/cursor.ts'
-import type { Resource, Stored } from '../store/resource.ts'
+import type { Item, Resource } from '../store/resource.ts'
 
 export const PetStatus = z
   .enum(['available', 'pending', 'sold'], { error: 'must be one of available, pending, sold' })
@@ -35,9 +35,6 @@ export const Animal = z
   .object({ id: Int64.meta({ description: 'Identifier, assigned by the service.', examples: [42] }), ...fields })
   .meta({ id: 'Animal', description: 'An animal offered in the store.' })
 
-/** An animal as it is stored: an absent optional member is null. */
-export type Animal = Stored<z.infer<typeof Animal>>
-
 export const animals = {
   name: 'animals',
   noun: 'animal',
@@ -48,5 +45,7 @@ export const animals = {
   filters: { status: '"public"."pet_status"', categoryId: 'bigint' },
   version1: true,
 } satisfies Resource
+
+export type Animal = Item<typeof animals>
 
 export const { filterKey, toCursor } = createCursors(animals)

@@ -29,7 +29,7 @@ const PRUNED_AT_ONCE = 10_000
 const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 
 /**
- * Claims keys and inserts their items, or reads the items of keys that were used.
+ * Claims keys and inserts their items, or reads the items of keys that were used. Numbers in the SQL refer to this list.
  * 1. It is one statement, so after a crash either both a key and its item exist, or neither of them.
  * 2. Of concurrent requests with the same key, on any instance, only the one that gets the advisory lock proceeds. Two
  *    batches do not wait for each other, so they cannot deadlock.
@@ -52,32 +52,32 @@ function claimAndInsert(resource: Resource): string {
   const absent = resource.references ? selectAbsent(resource.references) : ''
   return `
   WITH request AS MATERIALIZED (
-    SELECT request.*, pg_try_advisory_xact_lock(lock) AS locked${absent && `, ${absent} AS absent_members`}
+    SELECT request.*, pg_try_advisory_xact_lock(lock) AS locked${absent && `, ${absent} AS absent_members`} -- 2
     FROM json_to_recordset($1::json)
       AS request (n int, lock bigint, api_key_id bigint, key text, fingerprint text, item json)
     ${absent && `CROSS JOIN ${populated} AS input`}
   ), used AS (
     SELECT request.n AS request_n, existing.fingerprint AS used_fingerprint, item.*,
       CASE existing.fingerprint WHEN decode(request.fingerprint, 'hex')
-        THEN pg_logical_emit_message(true, '${NAMESPACE}', '') END
+        THEN pg_logical_emit_message(true, '${NAMESPACE}', '') END -- 6
     FROM request
     CROSS JOIN LATERAL (
       SELECT * FROM "public"."idempotency_key"
       WHERE api_key_id = request.api_key_id AND key = request.key
-      LIMIT 1
+      LIMIT 1 -- 5
     ) AS existing
     LEFT JOIN LATERAL (SELECT ${selectList} FROM ${name} AS item WHERE id = ${usedId} LIMIT 1) AS item ON true
     WHERE existing.${IS_KEPT}
   ), claimed AS (
     INSERT INTO "public"."idempotency_key" AS existing (api_key_id, key, fingerprint, resource, ${id})
-    SELECT api_key_id, key, decode(fingerprint, 'hex'), ${resourceName}, nextval('${sequence}')
+    SELECT api_key_id, key, decode(fingerprint, 'hex'), ${resourceName}, nextval('${sequence}') -- 7
     FROM request
     WHERE locked AND n NOT IN (SELECT request_n FROM used)${absent && " AND absent_members = '{}'"}
     ORDER BY n
-    ON CONFLICT (api_key_id, key) DO UPDATE
+    ON CONFLICT (api_key_id, key) DO UPDATE -- 3
       SET fingerprint = excluded.fingerprint, resource = excluded.resource, row_id = excluded.row_id,
         ${VERSION_1_ID} = excluded.${VERSION_1_ID}, created_at = excluded.created_at
-      WHERE NOT existing.${IS_KEPT}
+      WHERE NOT existing.${IS_KEPT} -- 4
     RETURNING api_key_id, key, ${id} AS id
   ), created AS (
     INSERT INTO ${name} AS item (id, ${insertColumns()})

@@ -16,19 +16,7 @@ const MAX_WAITING_BYTES = 1_048_576
 const EXIT_WAITS = 100
 
 export function createLogger(level: Config['LOG_LEVEL'], stream: DestinationStream = bufferedStdout()): Logger {
-  return pino({ level, base: { pid: process.pid, version }, timestamp: createTimestamp() }, stream)
-}
-
-/** The same as pino's isoTime, which formats the time of each line: 2 µs (Node 20.20), 1 % of the CPU time of a request. */
-function createTimestamp(): () => string {
-  let atMs: number | undefined
-  let timestamp = ''
-  return () => {
-    const nowMs = Date.now()
-    if (nowMs !== atMs) timestamp = `,"time":"${new Date(nowMs).toISOString()}"`
-    atMs = nowMs
-    return timestamp
-  }
+  return pino({ level, base: { pid: process.pid, version }, timestamp: pino.stdTimeFunctions.isoTime }, stream)
 }
 
 /** At most so many keys have lines of their own at a time, since clients choose some keys. Further keys share lines. */

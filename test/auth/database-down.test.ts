@@ -1,7 +1,6 @@
 import { expect } from 'vitest'
 import { mintKey } from '../../src/auth/api-keys.ts'
-import { createKeyLookup, createVerifyKey, KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
-import type { Statements } from '../../src/database/statements.ts'
+import { createVerifyKey, KEY_CACHE_MS } from '../../src/auth/key-lookup.ts'
 import { startBehindProxy } from '../support/behind-proxy.ts'
 import { bearer, testWithService as test } from '../support/harness.ts'
 import { whileLocked } from '../support/locks.ts'
@@ -26,21 +25,6 @@ test('while the database is down, an uncached key is 503, not 401, and a cached 
   expect(await sendWithKey(service.key)).toBe(503)
   await proxy.up()
   expect([await sendWithKey(service.key), await sendWithKey(mintKey())]).toEqual([400, 401])
-})
-
-test('a lookup that fails does not remove a later one of the same key from the cache', async () => {
-  const clock = stopClock()
-  const fail: ((error: Error) => void)[] = []
-  const query = () => new Promise((_resolve, reject) => fail.push(reject))
-  const keyLookup = createKeyLookup({ batch: () => query } as unknown as Statements, () => new Date()) // all that it uses
-  const first = keyLookup.find('hash')
-  clock.advance(KEY_CACHE_MS + 1)
-  void keyLookup.find('hash')
-  expect(fail).toHaveLength(2)
-  fail[0]?.(new Error('lost'))
-  await expect(first).rejects.toThrow('lost')
-  void keyLookup.find('hash')
-  expect(fail).toHaveLength(2)
 })
 
 test('while keys cannot be verified, the verifications leave connections to the readiness probe and the feed', async ({

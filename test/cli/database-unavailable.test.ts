@@ -54,11 +54,3 @@ describe('keys and migrate say in one line why they cannot use the database', ()
     expect(await reasonOf(emptyDatabase)).toBe(outdated)
   })
 })
-
-test('migrate names invalid arguments before an invalid configuration, and prints its usage', async () => {
-  const { code, stdout, stderr } = await runMigrateCommand(['deploy', 'b'], await unreachableDatabaseUrl(), {
-    PORT: 'wrong',
-  })
-  expect([code, stdout]).toEqual([1, ''])
-  expect(stderr).toMatch(/^There are too many arguments\.\n\nUsage: /)
-})

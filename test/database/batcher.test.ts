@@ -49,16 +49,6 @@ describe('inputs that wait', () => {
     expect(await succeed(2)).toEqual([2]) // while the first has not ended
     expect(await next).toBe('output 2')
   })
-
-  test('are split into batches of the maximum size, which wait for nothing but a connection', async () => {
-    const { batcher, statement, succeed } = createHarness()
-    for (let n = 0; n < 2 * MAX_BATCH_SIZE + 1; n++) void batcher.execute(n)
-    const [first, second] = [await statement(1), await statement(2)]
-    expect([first.send().length, second.send().length]).toEqual([MAX_BATCH_SIZE, MAX_BATCH_SIZE])
-    expect(batcher.waitingCount).toBe(1)
-    first.succeed()
-    expect(await succeed(3)).toEqual([2 * MAX_BATCH_SIZE])
-  })
 })
 
 describe('a failed statement', () => {

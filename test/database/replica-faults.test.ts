@@ -7,9 +7,8 @@ import { createPool, type Pool } from '../../src/database/pool.ts'
 import { createReplicas, type Replicas } from '../../src/database/replicas.ts'
 import { createStatements } from '../../src/database/statements.ts'
 import { limitsOf } from '../../src/limits.ts'
-import { startService, type TestService } from '../support/harness.ts'
+import { startService } from '../support/harness.ts'
 import { type Replication, startReplication } from '../support/standby.ts'
-import { recordStatements } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
 const LONG_MS = 1_000_000
@@ -130,21 +129,6 @@ test('a service stops while a replica does not respond', async () => {
   await sleep(1_000) // so that the replica is tried again
   await readAll()
   await service.stop(0, 0)
-})
-
-test('without a replica to read from, reads that wait for a connection share a statement', async () => {
-  const pool = openPool(replication.primaryUrl, 2)
-  const held = [await pool.connect(), await pool.connect()]
-  const sent = recordStatements({ database: { pool, countPool: pool } as TestService['database'] }) // all that it uses of a database
-  const read = createStatements(pool, { isAvailable: () => false, tryRead: async () => undefined }).batch(statement)
-  const results = [read(1)]
-  for (const n of [2, 3]) {
-    await sleep(200) // longer than a batch waits for the previous one
-    results.push(read(n))
-  }
-  held.forEach((client) => client.release())
-  expect(await Promise.all(results)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
-  expect(sent.map(({ values }) => values)).toEqual([[[1, 2, 3]]])
 })
 
 test('reads that neither a replica nor the primary can execute all fail as not executed', async () => {

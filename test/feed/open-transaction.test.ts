@@ -1,7 +1,6 @@
 import { expect } from 'vitest'
 import { openStream } from '../support/event-stream.ts'
 import { testWithService as test, withClient } from '../support/harness.ts'
-import { interceptStatements, type Statement } from '../support/statements.ts'
 import { stopClock, waitUntil } from '../support/timeouts.ts'
 
 const OPEN = "BEGIN; INSERT INTO animal (name, category_id) VALUES ('held', 1)"
@@ -21,20 +20,5 @@ test('an open transaction is named by a page with a liveCursor, and logged for a
       clock.advance(1_000) // again and again: the feed compares its clock with a moment that it has read before
       return service.log.lines.some(({ msg, resource }) => msg === WAITS && resource === 'animals')
     })
-  }, service.databaseUrl)
-})
-
-test('probes share a check that waits for an open transaction', async ({ service }) => {
-  await withClient(async (client) => {
-    await client.query(OPEN)
-    const peer = await service.startPeer() // which begins a check, too
-    const texts: string[] = []
-    const record = (statement: Statement, send: () => Promise<unknown>) => {
-      texts.push(statement.text)
-      return send()
-    }
-    interceptStatements(peer, record, [peer.database.backgroundPool])
-    for (let n = 0; n < 5; n++) expect((await peer.send('/readyz')).status).toBe(200)
-    expect(texts.filter((text) => text.includes('pg_sequence')).length).toBeLessThan(2)
   }, service.databaseUrl)
 })

@@ -54,14 +54,3 @@ test('what a probe is finding is not the result of a later caller, and does not 
   Object.assign(database, { newest: 120n, writers: ['3/2'] })
   expect(await findAfter(250)).toBe(110n)
 })
-
-test('a settled id that was being found when the earlier ones were forgotten is not remembered', async () => {
-  const { database, settled, findAfter } = createDatabase()
-  database.writers = ['3/1']
-  const before = settled.find()
-  settled.forget()
-  database.writers = []
-  expect(await before).toBe(100n)
-  Object.assign(database, { newest: 110n, writers: ['3/2'] })
-  await expect(findAfter(5_000)).rejects.toThrow('has not ended')
-})

@@ -175,15 +175,6 @@ async function run(schema: GraphQLSchema, text: string, { context } = createStor
   return createExecute(schema)({ document, operation, variables: {} }, context)
 }
 
-test('no item of a list is executed after one that makes the list null', async () => {
-  const store = createStore(INTACT)
-  let reads = 0
-  const damaged = Object.defineProperty(toAnimal(1n, INTACT), 'name', { get: () => (reads++, null) })
-  store.service.list = async () => ({ items: [damaged, damaged, damaged], hasMore: false })
-  const { data, errors } = await run(schema, '{ pets { nodes { name } edges { node { name } } } }', store)
-  expect({ data, errors: errors?.length, reads }).toEqual({ data: null, errors: 1, reads: 2 }) // one of each list
-})
-
 test('a resolver may return a promise of another class, as those of Prisma are', async () => {
   // oxlint-disable-next-line unicorn/no-thenable -- what the test is about
   const thenable = (promise: Promise<number>) => ({ then: promise.then.bind(promise) })

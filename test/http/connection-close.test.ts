@@ -2,13 +2,9 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import express from 'express'
 import { describe, expect, test, vi } from 'vitest'
-import { createHttpServer, type HttpServer } from '../../src/http/connection/server.ts'
-import { KeptBytes } from '../../src/http/kept-bytes.ts'
-import { usedHeapBytes } from '../support/heap.ts'
+import { type HttpServer } from '../../src/http/connection/server.ts'
 import { collect, openSocket, parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
-import { waitUntil } from '../support/timeouts.ts'
 import { get, head, NO_TIMEOUTS, startServerOfFile } from './test-server.ts'
 
 const { port, routes, createServer } = await startServerOfFile()
@@ -154,15 +150,3 @@ async function sendOn(socket: Socket): Promise<void> {
   }, 200)
   await once(socket, 'close').finally(() => clearInterval(sending))
 }
-
-test('a server that was closed is not kept in memory', async () => {
-  async function closedApp(): Promise<WeakRef<object>> {
-    const own = express()
-    const server = createHttpServer(own, NO_TIMEOUTS, new KeptBytes(), () => {})
-    await server.listen(0, '127.0.0.1')
-    await server.close(0, 0)
-    return new WeakRef(own)
-  }
-  const app = await closedApp()
-  await waitUntil(() => usedHeapBytes() && app.deref() === undefined)
-})

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { expect, onTestFinished, vi } from 'vitest'
+import { expect } from 'vitest'
 import { receiveBody } from '../../src/http/body.ts'
 import { Deadline } from '../../src/http/deadline.ts'
 import { KeptBytes } from '../../src/http/kept-bytes.ts'
@@ -77,24 +77,6 @@ test('a body is not kept in memory while its response waits behind another one',
   openSocket(port, `GET /never HTTP/1.1\r\nHost: x\r\n\r\n${rawPost({ path: '/received', key: '', body: pet })}`)
   const [body] = (await received) as [WeakRef<Buffer>]
   await waitUntil(() => usedHeapBytes() && body.deref() === undefined)
-})
-
-test('a small body that comes whole with its head does not count, which takes time; others do', async () => {
-  const hold = vi.spyOn(KeptBytes.prototype, 'hold')
-  onTestFinished(() => hold.mockRestore())
-  const small = rawPost({ path: '/received', body: pet })
-  for (const [bytes, rest, counts] of [
-    [small, '', 0],
-    [small.slice(0, -1), small.slice(-1), 1],
-    [rawPost({ path: '/received', body: body.slice(0, 5_000) }), '', 1],
-  ] as const) {
-    hold.mockClear()
-    const socket = openSocket(port, bytes)
-    if (rest) await waitUntil(() => hold.mock.calls.length === counts)
-    socket.write(rest)
-    await once(events, 'received')
-    expect(hold).toHaveBeenCalledTimes(counts)
-  }
 })
 
 test('neither a response to HEAD counts, with the length of a body, nor one to a client that has gone', async () => {

@@ -37,15 +37,3 @@ test.for(reads)(
     for (const body of await Promise.all(after)) expect(body).toContain('second')
   },
 )
-
-test('GraphQL: requests with different operations or variables share no response', async ({ service }) => {
-  await service.post({ name: 'x', categoryId: 1 })
-  const query = 'query A($n: Boolean = true) { pet(id: 1) { name @include(if: $n) id } } query B { pet(id: 1) { id } }'
-  const send = async (members: object) => (await service.postGraphQL({ query, ...members })).json()
-  const requests = [{ operationName: 'B' }, { operationName: 'A' }, { operationName: 'A', variables: { n: false } }]
-  const many = Array.from({ length: 10 }, () => requests).flat() // so that some wait together
-  const [id, withName] = [{ id: '1' }, { name: 'x', id: '1' }]
-  expect(await Promise.all(many.map(send))).toEqual(
-    many.map((_, n) => ({ data: { pet: n % 3 === 1 ? withName : id } })),
-  )
-})

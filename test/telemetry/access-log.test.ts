@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { describe, expect } from 'vitest'
 import { version } from '../../src/project.ts'
-import { openStream } from '../support/event-stream.ts'
 import { bearer, type TestService, testWithService, testWithSharedService } from '../support/harness.ts'
 import { connectTo, openSocket, parseResponse, rawPost, sendRaw } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -47,13 +46,6 @@ describe('each request is one line', () => {
     [{ 'graphql-client-name': 'x'.repeat(200) }, 'x'.repeat(100)],
   ])('the name and the version of the client: %j', async ([headers, app], { service }) => {
     expect(await lineOf(service, '/v1/pets', { headers: headers as Record<string, string> })).toMatchObject({ app })
-  })
-
-  test('the name and the version of the client of a stream that has ended', async ({ service }) => {
-    const headers = { 'graphql-client-name': 'shop', 'graphql-client-version': '1.2', 'X-Request-Id': 'stream-1' }
-    const stream = await openStream(service, { query: 'subscription { petCreated { cursor } }', headers })
-    stream.response.destroy()
-    expect(await service.log.line({ requestId: 'stream-1', ended: 'client' })).toMatchObject({ app: 'shop 1.2' })
   })
 
   test('a request that waits behind a stream when its client goes', async ({ service }) => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { collectLog } from '../support/output.ts'
 import { waitUntil } from '../support/timeouts.ts'
 import { keyPrefix, mintKey } from '../../src/auth/api-keys.ts'
@@ -36,24 +36,6 @@ test('of an API key that a line contains, only the prefix is printed', () => {
   const keys = [mintKey(), mintKey().toUpperCase()]
   const lines = run(keys.map((key) => `log.info('${key}')`).join('\n'))
   expect(messagesIn(lines)).toEqual(keys.map((key) => `${keyPrefix(key)}…`))
-})
-
-test('a line has the time at which it was logged, in ISO 8601', () => {
-  const { lines, ...log } = collectLog()
-  const logger = createLogger('info', log)
-  vi.useFakeTimers({ toFake: ['Date'] })
-  onTestFinished(() => void vi.useRealTimers())
-  const times = [
-    '2026-11-28T23:59:59.999Z',
-    '2026-11-28T23:59:59.999Z',
-    '2026-11-29T00:00:00.000Z',
-    '2026-11-28T23:59:59.998Z',
-  ]
-  for (const time of times) {
-    vi.setSystemTime(new Date(time))
-    logger.info('x')
-  }
-  expect(lines.map(({ time }) => time)).toEqual(times)
 })
 
 test('a line about repetitions has the message and the details of the same event', async () => {
