@@ -15,7 +15,9 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   if (set.DATABASE_URL_FILE) set.DATABASE_URL ??= readSecret(set.DATABASE_URL_FILE)
   const { success, data, error } = Environment.safeParse(set)
   if (!success) {
-    const problems = error.issues.map(({ path, message }) => `${String(path[0])} ${message}`)
+    const nameOf = (name: unknown) =>
+      name === 'DATABASE_URL' && !env[name] ? 'The content of DATABASE_URL_FILE' : String(name)
+    const problems = error.issues.map(({ path, message }) => `${nameOf(path[0])} ${message}`)
     throw invalidConfigError([...new Set(problems)].join('; ')) // each wrong element of a list has an issue of its own
   }
   if (data.NODE_ENV === 'production' && !data.DATABASE_URL) {
@@ -28,9 +30,8 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     throw invalidConfigError('OIDC_ISSUER and OIDC_AUDIENCE must be set together')
   }
   if (data.HANDLER_TIMEOUT_MS >= data.REQUEST_TIMEOUT_MS) {
-    throw invalidConfigError(
-      `REQUEST_TIMEOUT_MS must be more than HANDLER_TIMEOUT_MS, which is ${data.HANDLER_TIMEOUT_MS}`,
-    )
+    const { HANDLER_TIMEOUT_MS: handlerMs, REQUEST_TIMEOUT_MS: requestMs } = data
+    throw invalidConfigError(`HANDLER_TIMEOUT_MS (${handlerMs}) must be less than REQUEST_TIMEOUT_MS (${requestMs})`)
   }
   return {
     ...data,

@@ -18,6 +18,10 @@ const isPostgresUrl = (url: string) => /^postgres(ql)?:\/\//.test(url) && URL.ca
 
 const databaseUrl = z
   .string()
+  .refine((url) => !/^[^/]*\/\/[^/?#]*[/?#].*@/.test(url), {
+    error: 'must have special characters of the password, such as / and #, percent-encoded (%2F, %23)',
+    abort: true,
+  })
   .refine((url) => !/^[^/]*\/\/[^/]*,[^/@]*(\/|$)/.test(url), {
     error: 'must name one host: after a failover, a proxy or a virtual address leads to the new primary',
     abort: true,
@@ -112,7 +116,7 @@ export const Environment = z.object({
     .pipe(proxy.array())
     .optional()
     .describe(
-      'IP addresses or networks of proxies trusted to set `X-Forwarded-For`, such as `10.0.0.0/8, loopback`. Unset: the header is ignored.',
+      'IP addresses or networks of proxies trusted to set `X-Forwarded-For`, such as `10.0.0.0/8, loopback`; `uniquelocal` names all private networks. Unset: the header is ignored.',
     ),
   LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'silent')
     .default('info')

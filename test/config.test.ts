@@ -22,7 +22,7 @@ function errorOf(env: Record<string, string>): string {
 
 describe('timeouts are nested', () => {
   test('a HANDLER_TIMEOUT_MS that is not less than REQUEST_TIMEOUT_MS is rejected', () => {
-    const message = 'REQUEST_TIMEOUT_MS must be more than HANDLER_TIMEOUT_MS, which is 15000'
+    const message = 'HANDLER_TIMEOUT_MS (15000) must be less than REQUEST_TIMEOUT_MS (15000)'
     expect(errorOf({ HANDLER_TIMEOUT_MS: '15000' })).toBe(message)
   })
 
@@ -34,6 +34,15 @@ describe('timeouts are nested', () => {
     expect(errorOf({ HANDLER_TIMEOUT_MS: '99' })).toMatch(/^HANDLER_TIMEOUT_MS must be .* from 100 /)
   })
 })
+
+test.for(['12/b', 'p@ss/w', 'p@ss#w', 'a?b', ':x#'])(
+  'a password that is not percent-encoded is rejected: %s',
+  (password) => {
+    expect(errorOf({ DATABASE_URL: `postgresql://petstore:${password}@127.0.0.1:5432/pets` })).toBe(
+      'DATABASE_URL must have special characters of the password, such as / and #, percent-encoded (%2F, %23)',
+    )
+  },
+)
 
 test('a DATABASE_URL with several hosts is rejected with the reason, one with a comma in its password is not', () => {
   const url = 'postgresql://user:sec,ret@one:5432/pets'
@@ -119,7 +128,9 @@ test('DATABASE_URL_FILE is read without its line break; DATABASE_URL takes prece
   const other = 'postgresql://localhost/other'
   expect(loadConfig({ DATABASE_URL_FILE: file, DATABASE_URL: other }).DATABASE_URL).toBe(other)
   const DATABASE_URL_FILE = temporaryFile('topsecret, but no URL')
-  expect(errorOf({ DATABASE_URL_FILE })).toBe('DATABASE_URL must be a URL that begins with postgresql://')
+  expect(errorOf({ DATABASE_URL_FILE })).toBe(
+    'The content of DATABASE_URL_FILE must be a URL that begins with postgresql://',
+  )
 })
 
 describe('the program', { concurrent: true }, () => {

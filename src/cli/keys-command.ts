@@ -13,7 +13,7 @@ import { print } from './program.ts'
 const DEFAULT_SCOPES = clientScopes(RESOURCES.map(({ resource }) => resource))
 const SCOPES = [...DEFAULT_SCOPES, METRICS_SCOPE]
 
-export const USAGE = `Usage: npm run --silent keys -- COMMAND
+export const USAGE = `Usage: node dist/cli/keys.js COMMAND, or in the repository: npm run --silent keys -- COMMAND
   create --name NAME [--scopes ${SCOPES.join(',')}] [--expires 90d]
                   creates a key and prints it on stdout, only this once; NAME has up to 100 characters.
                   Default scopes: ${DEFAULT_SCOPES.join(',')}. Without --expires the key does not expire

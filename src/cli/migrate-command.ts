@@ -7,7 +7,7 @@ import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
 import { parseArguments, unknownCommandError } from './arguments.ts'
 
-export const USAGE = `Usage: npm run migrate -- COMMAND
+export const USAGE = `Usage: node dist/cli/migrate.js COMMAND, or in the repository: npm run migrate -- COMMAND
   deploy        applies all pending migrations; concurrent runs wait for each other
   status        lists the migrations; exit code 1 if any is pending
   create NAME   writes a migration from the last one to prisma/schema.prisma; NAME has a-z, 0-9 and _`

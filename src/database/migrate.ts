@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
-import { isSchemaOutdated } from './failures.ts'
+import { databaseFailure, isSchemaOutdated, reasonOf } from './failures.ts'
 import { KEEP_ALIVE } from './pool.ts'
 
 const PRISMA_DIR = fileURLToPath(new URL('prisma/', PROJECT))
@@ -41,12 +42,18 @@ export function listMigrations(): string[] {
  * Applies every pending migration, each in one transaction with its row in Prisma's history, so that it is atomic. An
  * index that a migration creates CONCURRENTLY is created before that transaction.
  * @returns the names of the migrations that it has applied, oldest first
+ * @throws OperatorError that names a migration which PostgreSQL has rejected
  */
 export function migrate(url: string, wait?: LockOptions): Promise<string[]> {
   const applyPending = async (client: pg.Client) => {
     await client.query(CREATE_HISTORY)
     const pending = await pendingMigrations(client)
-    for (const name of pending) await apply(client, name)
+    for (const name of pending) {
+      await apply(client, name).catch((cause: unknown) => {
+        if (databaseFailure(cause)) throw cause // it may be applied later
+        throw new OperatorError(`The migration ${name} failed: ${reasonOf(cause)}`, { cause })
+      })
+    }
     return pending
   }
   return withMigrationLock(url, applyPending, wait)

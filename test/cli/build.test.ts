@@ -151,7 +151,7 @@ describe('the build', { concurrent: true }, () => {
   })
 
   test.skipIf(process.getuid?.() !== 0)(
-    'of a dist/ of another user succeeds while it is current; otherwise one line names the file and the way out',
+    'of a dist/ of another user (needs root) succeeds while it is current; otherwise one line names the file and the way out',
     async ({ built: project }) => {
       fs.chmodSync(project.path('.'), 0o755)
       expect(await project.build({ uid: 65534 })).toEqual(success)

@@ -82,7 +82,7 @@ describe('a DATA_DIR that cannot be used is one line with the way out', { concur
     expect(message.endsWith(wayOut)).toBe(true)
   })
 
-  test.skipIf(!isRoot)("another user's", async ({ sandbox, onTestFinished }) => {
+  test.skipIf(!isRoot)("another user's (needs root)", async ({ sandbox, onTestFinished }) => {
     const dataDir = mkdtempSync(join(tmpdir(), 'pet-store-other-'))
     onTestFinished(() => rmSync(dataDir, { recursive: true }))
     mkdirSync(join(dataDir, 'postgres'))

@@ -85,9 +85,12 @@ describe('the service on its own PostgreSQL', { concurrent: true }, () => {
     }
   })
 
-  test.skipIf(process.getuid?.() !== 0)('root runs PostgreSQL as another user', async ({ first: { sandbox } }) => {
-    expect(await ownerOf(sandbox)).not.toBe(0)
-  })
+  test.skipIf(process.getuid?.() !== 0)(
+    'root runs PostgreSQL as another user (needs root)',
+    async ({ first: { sandbox } }) => {
+      expect(await ownerOf(sandbox)).not.toBe(0)
+    },
+  )
 
   test.skipIf(!hasCurl)(`the commands of the quick start work${whyNoCurl}`, async ({ first: { sandbox, service } }) => {
     const commands = codeIn('README.md').find((code) => code.startsWith('KEY=')) ?? ''

@@ -26,7 +26,9 @@ testAlone('an interrupted migration is rolled back, and is applied by the next r
   await pool.query('UPDATE _prisma_migrations SET finished_at = NULL') // as Prisma's CLI leaves it
   // The second migration fails: the first is applied, nothing of the second is.
   await pool.query('CREATE TABLE idempotency_key (id int)')
-  await expect(migrate(service.databaseUrl)).rejects.toThrow('already exists')
+  await expect(migrate(service.databaseUrl)).rejects.toThrow(
+    `The migration ${migrations[1]} failed: relation "idempotency_key" already exists`,
+  )
   expect(await pendingMigrations(pool)).toEqual(migrations.slice(1))
   await pool.query('DROP TABLE idempotency_key')
   expect(await migrate(service.databaseUrl)).toEqual(migrations.slice(1))

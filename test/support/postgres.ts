@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { chmodSync, cpSync, existsSync, readFileSync, statfsSync } from 'node:fs'
+import { accessSync, chmodSync, constants, cpSync, readFileSync, statfsSync } from 'node:fs'
 import { chown, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -82,10 +82,14 @@ export async function copyCluster(cluster: string, dataDir: string): Promise<voi
   await Promise.all(paths.map((path) => chown(join(copy, path), uid, gid)))
 }
 
-/** @returns a folder in memory, if it has enough space: a clone takes 10 ms there and 100 ms on a disk */
+/** @returns a folder in memory, if it can be used and has enough space: a clone takes 10 ms there and 100 ms on a disk */
 export function memoryFolder(): string | undefined {
   const folder = '/dev/shm'
-  if (!existsSync(folder)) return undefined
-  const { bavail, bsize } = statfsSync(folder)
-  return bavail * bsize > 2 ** 31 ? folder : undefined
+  try {
+    accessSync(folder, constants.W_OK)
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize > 2 ** 31 ? folder : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -23,7 +23,7 @@ const programs: Record<string, ProxyProgram> = {
     settings: 'haproxy.cfg',
     servers: /(?:^ +server i\d 127\.0\.0\.1:400\d\n)+/gm,
     toServers: (hosts) => hosts.map((host, n) => `  server i${n} ${host}\n`).join(''),
-    complete: (settings) => settings,
+    complete: (settings) => settings.replace(/^ +(user|group) .*$/gm, ''), // only root can change its user
     toArguments: (file) => ['-db', '-f', file],
   },
   nginx: {
