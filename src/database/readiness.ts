@@ -16,7 +16,7 @@ const MISSING_RIGHTS = `
     UNION SELECT name || suffix, privilege FROM unnest($1::text[]) AS name
       CROSS JOIN (VALUES ('', 'SELECT'), ('', 'INSERT'), ('_id_seq', 'SELECT'), ('_id_seq', 'USAGE')) AS of_resource (suffix, privilege)
   ) AS needed (relation, privilege)
-  JOIN pg_class ON relname = relation AND relnamespace = 'public'::regnamespace
+  JOIN pg_class ON relname = relation AND relnamespace = to_regnamespace('public')
   WHERE NOT has_schema_privilege(relnamespace, 'USAGE') OR NOT CASE relkind
     WHEN 'S' THEN has_sequence_privilege(pg_class.oid, privilege) ELSE has_table_privilege(pg_class.oid, privilege) END
   ORDER BY relation, privilege`
@@ -24,7 +24,7 @@ const MISSING_RIGHTS = `
 /** Selects the tables that no migration creates: a resource was added without its migration. */
 const MISSING_TABLES = `
   SELECT name FROM unnest($1::text[]) AS name
-  WHERE name NOT IN (SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace)`
+  WHERE name NOT IN (SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace('public'))`
 
 /** `readOnly` is true on a standby, and on a primary that an operator has set to read-only. */
 const READ_SETTINGS = `

@@ -106,3 +106,9 @@ test('limits of the role do not apply to migrations', async ({ service: { databa
   )
   expect(limits.rows).toEqual(names.map(() => ({ setting: '0' })))
 })
+
+test('while the schema public is missing, as in a restore, /readyz is 503', async ({ service }) => {
+  await service.database.pool.query('ALTER SCHEMA public RENAME TO lost')
+  const response = await service.send('/readyz')
+  expect([response.status, await response.text()]).toEqual([503, expect.stringContaining('The schema lacks')])
+})

@@ -36,16 +36,13 @@ export async function sendStream(
   // Behind earlier responses on the connection, Node would keep all that is written.
   if (!res.socket) await once(res, 'socket', { signal: stream.signal }).catch(() => {})
   if (res.destroyed) return
-  // Each write restarts this timeout, and so does each part of a write that the system takes. Heartbeats keep it from expiring.
-  if (res.socket) req.socket.setTimeout(limits.writeTimeoutMs)
+  if (res.socket) req.socket.setTimeout(0) // switches off the server's timeout, which a pause between events may exceed
+  res.write(transport.begin)
+  const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
   const cut = () => {
     stream.end('slow')
     res.destroy()
   }
-  res.once('timeout', cut)
-  res.write(transport.begin)
-  const heartbeatMs = Math.min(HEARTBEAT_MS, limits.writeTimeoutMs / 2)
-  const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), heartbeatMs)
   let failure: ApiError | undefined
   try {
     for (;;) {
@@ -53,8 +50,9 @@ export async function sendStream(
       stream.signal.throwIfAborted()
       stream.events += events
       if (res.write(data)) continue
+      const stop = closeWhenIdle(req, res, limits.writeTimeoutMs, cut)
       const hold = keptBytes.hold(res, Math.max(0, data.length - PART_BYTES), cut) // only one large event is larger
-      await once(res, 'drain', { signal: stream.signal }).finally(hold.release)
+      await once(res, 'drain', { signal: stream.signal }).finally(stop).finally(hold.release)
     }
   } catch (error) {
     if (!stream.signal.aborted) failure = toApiError(error)
@@ -63,6 +61,8 @@ export async function sendStream(
   clearInterval(heartbeat)
   if (failure && failure.code !== 'INVALID_ARGUMENT') recordError(observe, failure, req)
   if (res.destroyed) return
+  // A stream counts as open until the client has taken its end.
+  if (res.socket) closeWhenIdle(req, res, limits.writeTimeoutMs, () => res.destroy())
   // Clients reconnect unless they get `complete`. It is sent only to clients that cannot continue.
   const endWith = (error: ApiError, complete = transport.complete) =>
     res.end(transport.result(JSON.stringify({ errors: toErrors(error, observe, req) })) + complete)
@@ -90,4 +90,14 @@ function releaseRequest(req: Request): void {
   req.url = req.originalUrl = req.path
   Reflect.deleteProperty(req, '_parsedUrl') // Express's
   if (req.operation?.name) req.operation.name = copyOf(req.operation.name)
+}
+
+/** Closes the connection when its client takes nothing for too long. @returns a function that stops watching it */
+function closeWhenIdle(req: Request, res: Response, timeoutMs: number, close: () => void): () => void {
+  req.socket.setTimeout(timeoutMs) // each part of a write that the system takes restarts it
+  res.once('timeout', close)
+  return () => {
+    res.off('timeout', close)
+    req.socket.setTimeout(0)
+  }
 }
