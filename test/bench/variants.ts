@@ -17,7 +17,7 @@ export interface Variant {
   program?: string
 }
 
-const serviceOptions = ['--max-semi-space-size=16', '--heap-growing-percent=100', '--enable-source-maps']
+const serviceOptions = ['--max-semi-space-size=16', '--heap-growing-percent=50', '--enable-source-maps']
 const service = { args: [...serviceOptions, join(root, 'dist/main.js')], dialect: serviceDialect }
 const both: Api[] = ['rest', 'graphql']
 
