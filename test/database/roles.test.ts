@@ -78,6 +78,15 @@ test('the SQL of the page gives the rights for migrations, keys, operations and 
   await keys(urls.owner, 'revoke', key.slice(0, 13))
 })
 
+test('a member of the role has its rights, so that a new password needs no outage', async ({ urls }) => {
+  await query(urls.administrator, "CREATE ROLE petstore_2 LOGIN IN ROLE petstore PASSWORD 'secret'")
+  const key = await keys(urls.owner, 'create', '--name', 'roles')
+  const service = await startService(urls.service.replace('petstore', 'petstore_2'), { key })
+  expect((await fetch(`${service.base}/readyz`)).status).toBe(200)
+  for (const [title, create] of Object.entries(creations))
+    expect(await create(service, 'Rex'), title).toHaveProperty('id')
+})
+
 test('the role of the service can change neither tables nor animals nor keys', async ({ urls }) => {
   const denied = [
     'CREATE TABLE other (id int)',
