@@ -16,12 +16,13 @@ const list = z.string().transform((text) => text.split(',').map((element) => ele
 
 const isPostgresUrl = (url: string) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url)
 
-const databaseUrl = z
-  .string()
-  .refine((url) => !/^[^/]*\/\/[^/?#]*[/?#].*@/.test(url), {
-    error: 'must have special characters of the password, such as / and #, percent-encoded (%2F, %23)',
-    abort: true,
-  })
+/** Otherwise a part of the password could be taken for the host, which is logged. */
+const encodedUrl = z.string().refine((url) => !/^[^/]*\/\/[^/?#]*[/?#].*@/.test(url), {
+  error: 'must have special characters of the password, such as / and #, percent-encoded (%2F, %23)',
+  abort: true,
+})
+
+const databaseUrl = encodedUrl
   .refine((url) => !/^[^/]*\/\/[^/]*,[^/@]*(\/|$)/.test(url), {
     error: 'must name one host: after a failover, a proxy or a virtual address leads to the new primary',
     abort: true,
@@ -30,7 +31,7 @@ const databaseUrl = z
   .optional()
 
 const replicaUrls = list
-  .pipe(z.array(z.string().refine(isPostgresUrl, 'must be URLs that begin with postgresql://, separated by commas')))
+  .pipe(z.array(encodedUrl.refine(isPostgresUrl, 'must be URLs that begin with postgresql://, separated by commas')))
   .optional()
 
 /** A URL of this form. */

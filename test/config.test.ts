@@ -38,9 +38,10 @@ describe('timeouts are nested', () => {
 test.for(['12/b', 'p@ss/w', 'p@ss#w', 'a?b', ':x#'])(
   'a password that is not percent-encoded is rejected: %s',
   (password) => {
-    expect(errorOf({ DATABASE_URL: `postgresql://petstore:${password}@127.0.0.1:5432/pets` })).toBe(
-      'DATABASE_URL must have special characters of the password, such as / and #, percent-encoded (%2F, %23)',
-    )
+    for (const variable of ['DATABASE_URL', 'DATABASE_REPLICA_URLS'])
+      expect(errorOf({ [variable]: `postgresql://petstore:${password}@127.0.0.1:5432/pets` })).toBe(
+        `${variable} must have special characters of the password, such as / and #, percent-encoded (%2F, %23)`,
+      )
   },
 )
 

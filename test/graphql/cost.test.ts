@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { buildSchema, execute, type ExecutionResult, getOperationAST } from 'graphql'
-import { getVariableValues, type GraphQLSchema, parse, validate } from 'graphql'
+import { getVariableValues, parse, validate } from 'graphql'
 import { expect, test } from 'vitest'
 import type { Animal, animals, NewPet } from '../../src/pets/animal.ts'
 import { ApiError } from '../../src/errors.ts'
@@ -168,13 +168,6 @@ test(
   },
 )
 
-/** Executes a document without variables. */
-async function run(schema: GraphQLSchema, text: string, { context } = createStore(INTACT)): Promise<ExecutionResult> {
-  const document = parse(text)
-  const operation = getOperationAST(document) ?? expect.unreachable()
-  return createExecute(schema)({ document, operation, variables: {} }, context)
-}
-
 test('a resolver may return a promise of another class, as those of Prisma are', async () => {
   // oxlint-disable-next-line unicorn/no-thenable -- what the test is about
   const thenable = (promise: Promise<number>) => ({ then: promise.then.bind(promise) })
@@ -185,7 +178,10 @@ test('a resolver may return a promise of another class, as those of Prisma are',
   const built = buildSchema('type Query { one: Int! none: Int }')
   for (const [name, resolve] of Object.entries(resolvers))
     Object.assign(built.getQueryType()?.getFields()[name] ?? {}, { resolve })
-  const { data, errors } = await run(built, '{ one none }')
+  const document = parse('{ one none }')
+  const operation = getOperationAST(document) ?? expect.unreachable()
+  const { context } = createStore(INTACT)
+  const { data, errors } = await createExecute(built)({ document, operation, variables: {} }, context)
   expect({ data: { ...data }, errors: errors?.map(({ path, message }) => ({ path, message })) }).toEqual({
     data: { one: 1, none: null },
     errors: [{ path: ['none'], message: 'None.' }],
