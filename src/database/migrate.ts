@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
-import { databaseFailure, isSchemaOutdated, reasonOf } from './failures.ts'
+import { isSchemaOutdated, reasonOf } from './failures.ts'
 import { KEEP_ALIVE } from './pool.ts'
 
 const PRISMA_DIR = fileURLToPath(new URL('prisma/', PROJECT))
@@ -42,7 +42,7 @@ export function listMigrations(): string[] {
  * Applies every pending migration, each in one transaction with its row in Prisma's history, so that it is atomic. An
  * index that a migration creates CONCURRENTLY is created before that transaction.
  * @returns the names of the migrations that it has applied, oldest first
- * @throws OperatorError that names a migration which PostgreSQL has rejected
+ * @throws OperatorError that names the migration which failed
  */
 export function migrate(url: string, wait?: LockOptions): Promise<string[]> {
   const applyPending = async (client: pg.Client) => {
@@ -50,7 +50,6 @@ export function migrate(url: string, wait?: LockOptions): Promise<string[]> {
     const pending = await pendingMigrations(client)
     for (const name of pending) {
       await apply(client, name).catch((cause: unknown) => {
-        if (databaseFailure(cause)) throw cause // it may be applied later
         throw new OperatorError(`The migration ${name} failed: ${reasonOf(cause)}`, { cause })
       })
     }
@@ -63,7 +62,8 @@ async function apply(client: pg.Client, name: string): Promise<void> {
   const script = readFileSync(join(PRISMA_DIR, 'migrations', name, 'migration.sql'), 'utf8')
   const [, index] = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY ("\w+")/m.exec(script) ?? []
   if (index) await createIndex(client, index, script)
-  await client.query('BEGIN')
+  // While a statement waits for the lock of a table, requests that use the table wait behind it.
+  await client.query("BEGIN; SET LOCAL lock_timeout = '1s'")
   if (!index) await client.query(script)
   await client.query(
     `INSERT INTO "public"."_prisma_migrations" (id, checksum, migration_name, started_at, finished_at, applied_steps_count)

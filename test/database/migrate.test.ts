@@ -36,6 +36,19 @@ testAlone('an interrupted migration is rolled back, and is applied by the next r
   await pool.query('SELECT * FROM idempotency_key, animal, api_key')
 })
 
+testAlone('a migration that waits for the lock of a table gives way to requests', async ({ service }) => {
+  const { pool } = service.database
+  await pool.query('DELETE FROM _prisma_migrations WHERE migration_name = $1', [migrations.at(-1)])
+  await pool.query('ALTER TABLE idempotency_key DROP COLUMN resource, DROP COLUMN row_id')
+  await withClient(async (client) => {
+    await client.query('BEGIN; SELECT FROM idempotency_key') // as pg_dump
+    const failure = `The migration ${migrations.at(-1)} failed: canceling statement due to lock timeout`
+    await expect(migrate(service.databaseUrl)).rejects.toThrow(failure)
+    await client.query('COMMIT')
+  }, service.databaseUrl)
+  expect(await migrate(service.databaseUrl)).toEqual([migrations.at(-1)])
+})
+
 describe('an index', () => {
   const INDEX = 'animal_category_id_id_idx'
   const name = migrations.find((one) => scriptOf(one).includes(`CREATE INDEX CONCURRENTLY "${INDEX}"`)) ?? ''
