@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { pruneIdempotencyKeys } from './store/idempotency.ts'
 import { createApp, type ServedResource } from './app.ts'
@@ -28,6 +29,9 @@ import type { RecordSpan } from './telemetry/tracing.ts'
 
 /** Interval of a check, in milliseconds, that logs outages and wrong settings even where nothing probes `/readyz`. */
 const DATABASE_CHECK_MS = 60_000
+
+/** Time between two reads for `/readyz`, in milliseconds. Anyone may call it: a flood took 60 % of a core of PostgreSQL. */
+const PROBE_INTERVAL_MS = 100
 
 /** A request waits for open transactions for this part of its deadline, which leaves time to report that they are open. */
 const SETTLE_SHARE = 0.6
@@ -124,12 +128,12 @@ function createObserve(options: ServiceOptions, metrics: Metrics): Observe {
 
 /** Reads the state for `/readyz`, and logs each change of it. If there is no problem, the sequences of ids are checked. */
 function createHealth(pool: Pool, services: ResourceServices, isDraining: () => boolean, observe: Observe) {
-  const coalesce = createCoalescer<DatabaseState>() // callers that wait share a read
+  const coalesce = createCoalescer<string | undefined>() // callers that wait share a read
   const record = (found: DatabaseState) => isDraining() || observe({ type: 'database-checked', ...found })
+  let pause: Promise<unknown> = Promise.resolve()
 
-  /** @returns why the database cannot serve requests; undefined if it can. Rejects when it is not available */
-  async function databaseProblem(): Promise<string | undefined> {
-    const state = await coalesce('state', () => readDatabaseState(pool, services.tables)).catch((error: unknown) => {
+  async function read(): Promise<string | undefined> {
+    const state = await readDatabaseState(pool, services.tables).catch((error: unknown) => {
       record({ problem: reasonOf(error) })
       throw error
     })
@@ -137,7 +141,14 @@ function createHealth(pool: Pool, services: ResourceServices, isDraining: () => 
     if (!state.problem) services.checkFeeds()
     return state.problem
   }
-  const readinessProblem = async () => (isDraining() ? 'The service is shutting down.' : databaseProblem())
+  /** @returns why the database cannot serve requests; undefined if it can. Rejects when it is not available */
+  const databaseProblem = () => coalesce('state', read)
+  async function probe(): Promise<string | undefined> {
+    await pause
+    pause = sleep(PROBE_INTERVAL_MS, undefined, { ref: false })
+    return databaseProblem()
+  }
+  const readinessProblem = async () => (isDraining() ? 'The service is shutting down.' : coalesce('probe', probe))
   return { databaseProblem, readinessProblem }
 }
 

@@ -36,6 +36,14 @@ async function whileQueueFull(service: TestService, queueLength: number, work: (
   })
 }
 
+test('a client that asks for /readyz again and again has the database read at most every 100 ms', async ({
+  service,
+}) => {
+  const began = performance.now()
+  for (let n = 0; n < 5; n++) expect((await service.send('/readyz')).status).toBe(200)
+  expect(performance.now() - began).toBeGreaterThan(390) // the clock of timers is rounded
+})
+
 const neverShed = ['/livez', '/readyz', '/metrics']
 const pages = ['/graphql', '/docs', docsScript, '/openapi.json']
 const html = { Accept: 'text/html' }
