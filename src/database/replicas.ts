@@ -1,4 +1,4 @@
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { reasonOf } from './failures.ts'
 import { type Pool, toPreparedStatement } from './pool.ts'
@@ -80,7 +80,7 @@ interface Attempt {
 /** @returns false, one turn of the event loop after `ms`, so that a result that has arrived meanwhile wins */
 async function timeout(ms: number): Promise<false> {
   await sleep(ms, undefined, { ref: false })
-  return setImmediate(false, { ref: false })
+  return nextTurn(false, { ref: false })
 }
 
 /** Reads the primary's position. @param onFailure receives why the position is unknown */
@@ -139,7 +139,7 @@ export function createReplicas(
   const replicas = servers.map((one): Replica => ({ ...one, excludedUntilMs: 0, backoffMs: MIN_BACKOFF_MS }))
   const listAvailable = () => replicas.filter(({ excludedUntilMs }) => excludedUntilMs <= performance.now())
   const bypass = (reason: string) => observe({ type: 'replicas-bypassed', reason })
-  let turn = 0
+  let reads = 0
   const readPosition = createPositionReader(runOnPrimary, exclude)
 
   /** @param failed undefined for all of them, because of the primary */
@@ -174,7 +174,7 @@ export function createReplicas(
      */
     async tryRead<T extends object>(read: (client: pg.PoolClient) => Promise<T>): Promise<T | undefined> {
       const available = listAvailable()
-      const replica = available[turn++ % available.length] // they take turns
+      const replica = available[reads++ % available.length] // they take turns
       if (!replica) return undefined
       const attempt: Attempt = { isAbandoned: false }
       const result = readFrom(replica, read, attempt).catch((error: unknown): undefined => {
