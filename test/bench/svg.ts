@@ -12,13 +12,17 @@ const apis = [
   { name: 'GraphQL', prefix: 'graphql-' },
 ]
 
+/** The service with another part of its own, which decisions compare, is not in the picture. */
+const hidden = new Set(['without-executor', 'query-raw'])
+
 /**
  * The comparison as bars, one column an API. A thin line shows the least and the greatest round. Colours of its own for
  * light and for dark, on a ground of its own: it reads the same wherever it is shown.
  */
 export function draw(results: Result[], about: Record<string, string>): string {
+  const shown = results.filter(({ variant }) => !hidden.has(variant))
   const columns = apis
-    .map(({ name, prefix }) => ({ name, results: results.filter(({ workload }) => workload.startsWith(prefix)) }))
+    .map(({ name, prefix }) => ({ name, results: shown.filter(({ workload }) => workload.startsWith(prefix)) }))
     .filter(({ results }) => results.length)
     .map(({ name, results }, i) => drawApi(name, results, 20 + i * column))
   const height = Math.max(...columns.map(({ bottom }) => bottom)) + 62
@@ -66,7 +70,7 @@ function drawApi(name: string, results: Result[], x: number): { svg: string; bot
 }
 
 function drawBar({ variant, title, ratio }: Result, x: number, y: number): string {
-  const ours = variant.startsWith('service')
+  const ours = variant === 'service'
   const left = x + label
   const end = (value: number) => left + Math.min(longest, value * one)
   const colour = ours ? 'var(--ours)' : 'var(--peer)'
