@@ -131,17 +131,10 @@ function handleFailures(server: Server, connections: Map<Duplex, ClientConnectio
   })
 }
 
-/** Runs many actions in order, five in each millisecond, so that requests are served in between. */
+/** Runs many actions in order, one in each turn of the event loop, so that requests are served in between. */
 function createPacer(): (action: () => void) => void {
-  const waiting: (() => void)[] = []
-
-  function runSome(): void {
-    for (const action of waiting.splice(0, 5)) action()
-    if (waiting.length) setTimeout(runSome, 1)
-  }
-  return (action) => {
-    if (waiting.push(action) === 1) setTimeout(runSome, 1)
-  }
+  let last: Promise<unknown> = Promise.resolve()
+  return (action) => void (last = last.then(() => nextTurn()).then(action))
 }
 
 /**
