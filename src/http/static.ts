@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import type { IRouter, RequestHandler } from 'express'
-import { LRUCache } from 'lru-cache'
 import { OperatorError } from '../operator-error.ts'
 import { PROJECT } from '../project.ts'
 import { etagMatches } from './cacheable.ts'
@@ -68,16 +67,17 @@ export function addAssetRoutes(app: IRouter): void {
  * share one copy of it; to HEAD it writes the same headers and no body (RFC 9110 §9.3.2).
  */
 function serve(headers: object, codings: Coding[], read: (coding: Coding) => Promise<Buffer>): RequestHandler {
-  const variants = new LRUCache<Coding, { body: Buffer; etag: string }>({
-    max: codings.length,
-    async fetchMethod(coding) {
-      const body = await read(coding)
-      return { body, etag: `"${hash('sha256', body)}"` }
-    },
-  })
+  const variants = new Map<Coding, Promise<{ body: Buffer; etag: string }>>()
+  const readVariant = async (coding: Coding) => {
+    const body = await read(coding)
+    return { body, etag: `"${hash('sha256', body)}"` }
+  }
   return async (req, res) => {
     const coding = codings.find((one) => req.acceptsEncodings(one)) ?? 'identity'
-    const { body, etag } = await variants.forceFetch(coding) // reads again if the last read failed
+    const variant = variants.get(coding) ?? readVariant(coding)
+    variants.set(coding, variant)
+    variant.catch(() => variants.delete(coding)) // the next request reads it again
+    const { body, etag } = await variant
     res.set({ 'Cache-Control': 'no-cache', ETag: etag, ...headers }).vary('Accept-Encoding')
     if (coding !== 'identity') res.setHeader('Content-Encoding', coding)
     if (etagMatches(req.headers['if-none-match'], etag)) return void res.status(304).end()
