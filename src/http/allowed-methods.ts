@@ -15,11 +15,9 @@ export function addReadRoute(app: IRouter, path: string, handler: RequestHandler
 
 /** The last handler of a route. Responds 204 to OPTIONS and 405 to methods without a handler, both with `Allow`. */
 export function allowMethods(...methods: string[]): RequestHandler {
-  const allowed = allow(methods)
+  const headers = { Allow: allow(methods) }
   return (req, res) => {
-    if (req.method === 'OPTIONS') return void res.status(204).setHeader('Allow', allowed).end()
-    throw new ApiError('METHOD_NOT_ALLOWED', `Method not allowed. Allowed methods: ${allowed}.`, {
-      headers: { Allow: allowed },
-    })
+    if (req.method === 'OPTIONS') return void res.status(204).set(headers).end()
+    throw new ApiError('METHOD_NOT_ALLOWED', `Method not allowed. Allowed methods: ${headers.Allow}.`, { headers })
   }
 }

@@ -67,11 +67,8 @@ export function addAssetRoutes(app: IRouter): void {
  * share one copy of it; to HEAD it writes the same headers and no body (RFC 9110 §9.3.2).
  */
 function serve(headers: object, codings: Coding[], read: (coding: Coding) => Promise<Buffer>): RequestHandler {
-  const variants = new Map<Coding, Promise<{ body: Buffer; etag: string }>>()
-  const readVariant = async (coding: Coding) => {
-    const body = await read(coding)
-    return { body, etag: `"${hash('sha256', body)}"` }
-  }
+  const readVariant = (coding: Coding) => read(coding).then((body) => ({ body, etag: `"${hash('sha256', body)}"` }))
+  const variants = new Map<Coding, ReturnType<typeof readVariant>>()
   return async (req, res) => {
     const coding = codings.find((one) => req.acceptsEncodings(one)) ?? 'identity'
     const variant = variants.get(coding) ?? readVariant(coding)
