@@ -143,12 +143,11 @@ function createHealth(pool: Pool, services: ResourceServices, isDraining: () => 
   }
   /** @returns why the database cannot serve requests; undefined if it can. Rejects when it is not available */
   const databaseProblem = () => coalesce('state', read)
-  async function probe(): Promise<string | undefined> {
-    await pause
+  async function readinessProblem(): Promise<string | undefined> {
+    await pause // all that wait share a read
     pause = sleep(PROBE_INTERVAL_MS, undefined, { ref: false })
-    return databaseProblem()
+    return isDraining() ? 'The service is shutting down.' : databaseProblem()
   }
-  const readinessProblem = async () => (isDraining() ? 'The service is shutting down.' : coalesce('probe', probe))
   return { databaseProblem, readinessProblem }
 }
 
