@@ -62,8 +62,8 @@ async function apply(client: pg.Client, name: string): Promise<void> {
   const script = readFileSync(join(PRISMA_DIR, 'migrations', name, 'migration.sql'), 'utf8')
   const [, index] = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY ("\w+")/m.exec(script) ?? []
   if (index) await createIndex(client, index, script)
-  // While a statement waits for the lock of a table, requests that use the table wait behind it. PostgreSQL cancels an
-  // autovacuum that has the lock after deadlock_timeout, 1 s by default.
+  // While a statement waits for the lock of a table, requests that use the table wait behind it. The time is longer than
+  // deadlock_timeout, 1 s by default, after which PostgreSQL cancels an autovacuum that has the lock.
   await client.query("BEGIN; SET LOCAL lock_timeout = '1500ms'")
   if (!index) await client.query(script)
   await client.query(

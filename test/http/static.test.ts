@@ -1,8 +1,15 @@
 import { once } from 'node:events'
+import { rename } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
-import { expect } from 'vitest'
+import { pathToFileURL } from 'node:url'
+import express from 'express'
+import { expect, onTestFinished } from 'vitest'
+import { staticPage } from '../../src/http/static.ts'
 import { assets, largestAsset } from '../support/assets.ts'
+import { temporaryFile } from '../support/files.ts'
 import { testWithSharedService as test } from '../support/harness.ts'
+import { occupyPort } from '../support/processes.ts'
 import { openSocket, parseResponse, sendRaw } from '../support/raw-http.ts'
 
 const pages = ['/', '/graphql', '/docs', '/openapi.json', '/schema.graphql']
@@ -59,6 +66,18 @@ test('clients that read nothing share one copy of the largest asset', async ({ s
   const copyLength = Math.max(...lengths)
   expect(copyLength).toBeGreaterThan(2_000_000)
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(3 * copyLength)
+})
+
+test('a page that could not be read is read again for the next request', async () => {
+  const file = temporaryFile('page')
+  const page = staticPage(pathToFileURL(`${file}.html`).href, '')
+  const { server, port } = await occupyPort(createServer(express().get('/', page)))
+  onTestFinished(() => void server.close())
+  const get = () => fetch(`http://127.0.0.1:${port}/`, { headers: { 'Accept-Encoding': 'identity' } })
+  expect((await get()).status).toBe(500)
+  await rename(file, `${file}.html`)
+  const response = await get()
+  expect([response.status, await response.text()]).toEqual([200, 'page'])
 })
 
 /** Requests a path and reads no further than the first chunk. @returns the Content-Length */
