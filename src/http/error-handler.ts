@@ -24,5 +24,5 @@ export function sendError(res: Response, status: number, headers: object, json: 
 
 export function recordError(observe: Observe, error: ApiError, req: Request): void {
   req.errorCode ??= error.code
-  observe({ type: 'error', error, requestId: req.id })
+  observe({ type: 'error', error, req })
 }

@@ -31,11 +31,12 @@ export function createLogObserver(log: Logger, databaseUrl: string, recordSpan?:
   const logs: { [Type in Observation['type']]: (event: Observed<Type>) => void } = {
     request: createAccessLog(log, recordSpan),
     'request-rejected': ({ requestId, status, code }) => log.info({ requestId, status, code }, 'request rejected'),
-    /** Logs the cause of a 5xx, which no response shows. */
-    error({ error, requestId }) {
+    /** Logs a 5xx with its cause, which no response shows. A probe without a cause reports a state that has its own line. */
+    error({ error, req: { id: requestId, routeTemplate } }) {
       const { code, status, message, cause } = error
       if (status === 500) log.error({ requestId, err: cause }, 'unexpected error')
-      if (status > 500 && cause) warnOnceASecond(message, { requestId, code, reason: reasonOf(cause) })
+      else if (status > 500 && (cause || !PROBES.has(routeTemplate)))
+        warnOnceASecond(message, { requestId, code, reason: cause && reasonOf(cause) })
     },
     'deprecated-call': () => {}, // only a metric
     'token-rejected': ({ reason }) => informOnceAMinute('access token rejected', { reason }, reason),

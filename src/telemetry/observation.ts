@@ -9,7 +9,7 @@ export type Observation =
   | { type: 'request'; req: Request; res: Response; status: number }
   /** The HTTP server has rejected input that never became a request for the app. */
   | { type: 'request-rejected'; requestId: string; status: number; code: ErrorCode }
-  | { type: 'error'; error: ApiError; requestId: string }
+  | { type: 'error'; error: ApiError; req: Request }
   | { type: 'deprecated-call'; keyPrefix: string }
   | { type: 'token-rejected'; reason: string }
   /** The keys of OIDC_ISSUER were not read. */

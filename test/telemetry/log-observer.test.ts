@@ -1,5 +1,7 @@
+import type { Request } from 'express'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
+import { ApiError } from '../../src/errors.ts'
 import { createLogObserver } from '../../src/telemetry/log-observer.ts'
 import type { DatabaseState } from '../../src/database/readiness.ts'
 import type { Observation } from '../../src/telemetry/observation.ts'
@@ -35,6 +37,14 @@ test('settings that can lose an acknowledged write are one warning, also after a
   expect(lines.filter((line) => line.msg === msg)).toMatchObject([
     { level: 40, msg, reason: expect.stringMatching(/^fsync, synchronous_commit off:/) },
     { level: 40, msg, reason: expect.stringMatching(/^fsync off:/) },
+  ])
+})
+
+test('a 503 is a line with its message, except that of a probe which reports a state', () => {
+  const error = new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
+  const of = (routeTemplate: string): Observation => ({ type: 'error', error, req: { routeTemplate } as Request })
+  expect(logOfEvents([of('/graphql'), of('/readyz')])).toMatchObject([
+    { level: 40, msg: error.message, code: error.code },
   ])
 })
 
