@@ -6,7 +6,7 @@ import { createAnalyze } from './analysis.ts'
 import type { GraphQLDependencies, PipelineContext, Subscription } from './context.ts'
 import { useCost } from './plugins/cost.ts'
 import { useExecutor } from './plugins/executor.ts'
-import { useLimits } from './plugins/limits.ts'
+import { useValidation } from './plugins/validation.ts'
 import { useOperation } from './plugins/operation.ts'
 import type { RequestParams } from './params.ts'
 import { toRequestError } from './errors.ts'
@@ -24,10 +24,10 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     schema,
     logging: false,
     maskedErrors: false, // toGraphQLError maps them
-    parserAndValidationCache: false, // useLimits has its own
+    parserAndValidationCache: false, // useValidation has its own
     plugins: [
       useTrustedDocuments(trusted),
-      useLimits(schema, analyze),
+      useValidation(schema, analyze),
       useOperation(analyze),
       useCost(schema, analyze, clientLimiter),
       useExecutor(schema), // optional: without it Yoga's executor takes a fifth longer for pages that differ (decision 8)

@@ -11,7 +11,7 @@ const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
 const TOKEN_BYTES = 200
 
 /** Bounds what the parser, the validation and the execution of a document take. */
-export function useLimits(schema: GraphQLSchema, analyze: Analyze): Plugin {
+export function useValidation(schema: GraphQLSchema, analyze: Analyze): Plugin {
   function check(document: DocumentNode, rules = specifiedRules) {
     const rejected = validate(schema, document, FIRST_RULES, { maxErrors: 1 })
     if (rejected.length) return rejected
