@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { migrate } from '../../src/database/migrate.ts'
+import { version } from '../../src/project.ts'
 import { proxyPrograms } from '../support/proxies.ts'
 import { definePart, type Defer, info } from './assertions.ts'
 import { issueKey, startCluster } from './cluster.ts'
@@ -41,12 +42,15 @@ export const upgrade = definePart({ rounds: 4, instances: 2, rate: 200, streams:
   return [info('the last release', commit.slice(0, 7)), ...measurements, ...replays.audit(await readStored(url))]
 })
 
-/** Builds CHAOS_RELEASE, which git knows, or the last commit that has changed the version, in a temporary folder. */
+/** Builds CHAOS_RELEASE, which git knows, or the release before today's version, in a temporary folder. */
 async function buildRelease(defer: Defer): Promise<{ commit: string; build: string }> {
-  const lastRelease = ['log', '-1', '--format=%H', '-G"version":', '--', 'package.json']
+  const git = async (...args: string[]) => (await run('git', args, { cwd: today })).stdout.trim()
+  const lastCommit = (change: string, until = 'HEAD') =>
+    git('log', '-1', '--format=%H', change, until, '--', 'package.json')
   const { CHAOS_RELEASE } = process.env
-  const { stdout } = await run('git', CHAOS_RELEASE ? ['rev-parse', CHAOS_RELEASE] : lastRelease, { cwd: today })
-  const commit = stdout.trim()
+  const commit = CHAOS_RELEASE
+    ? await git('rev-parse', CHAOS_RELEASE)
+    : await lastCommit('-G"version":', `${await lastCommit(`-S"version": "${version}"`)}^`)
   const build = await mkdtemp(join(tmpdir(), 'pet-store-release-'))
   defer(() => rm(build, { recursive: true, force: true }))
   const script =
