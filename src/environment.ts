@@ -87,7 +87,7 @@ export const Environment = z.object({
   ),
   DATA_DIR: z.string().default('.data').describe('Directory of the embedded PostgreSQL and of the development key.'),
   DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe(
-    'Maximum number of database connections for the requests of one process. `totalCount` uses one more; the readiness probe, `liveCursor` and open subscriptions use three.',
+    'Maximum number of database connections for the requests of one process.',
   ),
   MIGRATE_ON_START: oneOf('true', 'false')
     .transform((text) => text === 'true')
@@ -105,7 +105,7 @@ export const Environment = z.object({
     ),
   TRUSTED_DOCUMENTS_FILE: text.describe('Manifest of the trusted documents, as graphql-codegen or Relay writes it.'),
   OIDC_ISSUER: issuer.describe(
-    'Issuer of access tokens that are accepted beside API keys, exactly as it calls itself (OpenID Connect Discovery). Unset: none are accepted.',
+    'Issuer of access tokens that are accepted in addition to API keys, exactly as it calls itself (OpenID Connect Discovery). Unset: none are accepted.',
   ),
   OIDC_AUDIENCE: text.describe(
     'Audience (`aud`) that access tokens must have: the name of this service at the issuer.',
