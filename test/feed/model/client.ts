@@ -5,7 +5,7 @@ import { type Animal, animals } from '../../../src/pets/animal.ts'
 import { createStatements } from '../../../src/database/statements.ts'
 import { ApiError } from '../../../src/errors.ts'
 import { createResourceServices } from '../../../src/resource-services.ts'
-import { createStreams, VERIFY_MS } from '../../../src/graphql/subscription/streams.ts'
+import { createStreams } from '../../../src/graphql/subscription/streams.ts'
 import { createSubscribe } from '../../../src/graphql/subscription/subscribe.ts'
 import { SSE } from '../../../src/graphql/subscription/transports.ts'
 import { Deadline } from '../../../src/http/deadline.ts'
@@ -22,7 +22,7 @@ const NEW_DOCUMENT = parse(`subscription New($status: PetStatus, $categoryId: ID
   petCreated(status: $status, categoryId: $categoryId, after: $after) { node { id name status categoryId } }
 }`)
 const NEW = { document: NEW_DOCUMENT, operation: NEW_DOCUMENT.definitions[0] as OperationDefinitionNode }
-const LAST: Session = { instance: 0, cutAfter: undefined, pauses: 0, byHeader: false, isRevoked: false }
+const LAST: Session = { instance: 0, cutAfter: undefined, pauses: 0 }
 const TIMEOUT_MS = 500
 
 export interface World {
@@ -30,26 +30,19 @@ export interface World {
   clock: Clock
   database: PostgresModel
   instances: Instance[]
-  /** When each key was revoked. */
-  revokedAtMs: Map<string, number>
   fail(message: string): void
 }
 
 type Instance = ReturnType<typeof startInstance>
 
 /** An instance of the service without HTTP. */
-export function startInstance({ clock, database: { pool }, revokedAtMs }: World) {
+export function startInstance({ database: { pool } }: World) {
   const statements = createStatements(pool)
   const ofFeed = { feedLoopStatements: statements, feedPageStatements: statements }
   const database = { statements, runCount: statements.run, ...ofFeed }
   const services = createResourceServices([animals], database, { maxWaitMs: TIMEOUT_MS, observe() {} })
   const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity, verifyTimeoutMs: TIMEOUT_MS }
-  const streams = createStreams(limits, async (_hash, { keyPrefix }) => !revokedAtMs.has(keyPrefix))
-  const verify = () => {
-    streams.verifyAll()
-    clock.add(verify, VERIFY_MS)
-  }
-  verify()
+  const streams = createStreams(limits, async () => true)
   const subscribe = createSubscribe(schema, { services, streams, observe() {} })
   return { ...services.of(animals), services, streams, subscribe }
 }
@@ -67,10 +60,10 @@ export class Client {
   /** The list contains what is above this id. */
   #start = 0n
   #cursor: string | undefined
-  #key: string
+  readonly #id: bigint
 
-  constructor(key: string, plan: ClientPlan, world: World) {
-    this.#key = key
+  constructor(id: bigint, plan: ClientPlan, world: World) {
+    this.#id = id
     this.#plan = plan
     this.#world = world
   }
@@ -101,13 +94,11 @@ export class Client {
     }
   }
 
-  async #connect({ instance: number, cutAfter, pauses, byHeader, isRevoked }: Session): Promise<void> {
-    const { instances, clock, revokedAtMs, fail, turn } = this.#world
+  async #connect({ instance: number, cutAfter, pauses }: Session): Promise<void> {
+    const { instances, turn } = this.#world
     const instance = instances[number % instances.length]
     if (!instance || (this.#cursor === undefined && !(await this.#readPage(instance)))) return
-    if (revokedAtMs.has(this.#key)) this.#key += "'" // another key of the same client
-    const [key, after] = [this.#key, this.#cursor]
-    const variables = byHeader ? this.#plan.filter : { ...this.#plan.filter, after }
+    const variables = { ...this.#plan.filter, after: this.#cursor }
     const response = Object.assign(new EventEmitter(), { destroyed: false, req: {} })
     const close = () => {
       response.destroyed = true
@@ -115,17 +106,14 @@ export class Client {
     }
     if (cutAfter !== undefined) void this.#wait(cutAfter).then(close)
     try {
-      const request = toRequest(key, byHeader ? after : undefined)
       const res = response as unknown as Response // all that the service uses of it
-      const { stream, nextPart } = await instance.subscribe({ ...NEW, variables }, SSE, request, res)
-      if (isRevoked) revokedAtMs.set(key, clock.nowMs)
+      const { stream, nextPart } = await instance.subscribe({ ...NEW, variables }, SSE, toRequest(this.#id), res)
       while (!response.destroyed) {
         await this.#wait(pauses)
         const part = await nextPart().catch((error: unknown) => {
           if (!stream.signal.aborted) throw error
         })
         if (!part || stream.signal.aborted) return // as sendStream does
-        if (clock.nowMs > (revokedAtMs.get(key) ?? Infinity) + VERIFY_MS) fail('A revoked key received more')
         this.isReceiving = true
         await turn('network')
         if (!response.destroyed) this.#receive(part.data.toString())
@@ -182,9 +170,7 @@ export class Client {
 }
 
 /** All that the service reads of a request after authentication. */
-function toRequest(key: string, lastEventId: string | undefined): Request {
-  const caller = { keyId: 1n, clientId: BigInt(key.length), keyPrefix: key, scopes: new Set(), expiresAt: null }
-  const headers = { 'last-event-id': lastEventId }
-  const rawHeaders = ['Authorization', `Bearer ${key}`]
-  return { headers, rawHeaders, caller, deadline: new Deadline(TIMEOUT_MS) } as unknown as Request
+function toRequest(clientId: bigint): Request {
+  const caller = { keyId: 1n, clientId, keyPrefix: '', scopes: new Set(), expiresAt: null }
+  return { headers: {}, rawHeaders: [], caller, deadline: new Deadline(TIMEOUT_MS) } as unknown as Request
 }

@@ -124,8 +124,7 @@ export function matches(filter: object): (animal: Animal) => boolean {
 
 export class Transaction {
   readonly #database: PostgresModel
-  #rows: Animal[] = []
-  #savepoint = { size: 0, holdsLock: false }
+  readonly #rows: Animal[] = []
   /** From the first INSERT until its rows are visible or gone. */
   holdsLock = false
   isPrepared = false
@@ -156,15 +155,6 @@ export class Transaction {
       ids.push(id)
     }
     return ids
-  }
-
-  savepoint(): void {
-    this.#savepoint = { size: this.#rows.length, holdsLock: this.holdsLock }
-  }
-
-  rollBackToSavepoint(): void {
-    this.#rows.length = this.#savepoint.size
-    this.holdsLock = this.#savepoint.holdsLock
   }
 
   async commit(): Promise<void> {

@@ -8,7 +8,6 @@ const instance = fc.nat(1)
 
 const step = fc.oneof(
   fc.record({ kind: fc.constant('insert' as const), count, status }),
-  fc.record({ kind: fc.constantFrom('savepoint' as const, 'rollback to' as const) }),
   // Shorter and longer than the waits for open transactions.
   fc.record({ kind: fc.constant('pause' as const), ms: fc.constantFrom(0, 20, 20, 300, 300, 700, 3_000) }),
 )
@@ -31,10 +30,6 @@ const session = fc.record({
   cutAfter: fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined, freq: 8 }),
   /** For how many turns it reads nothing. */
   pauses: fc.constantFrom(0, 0, 10),
-  /** Whether it resumes with `Last-Event-ID`. */
-  byHeader: fc.boolean(),
-  /** Whether its key is revoked as soon as it is open. */
-  isRevoked: fc.nat(5).map((n) => n === 5),
 })
 const client = fc.record({
   filter: fc.constantFrom({}, { status: 'available' }, { status: 'sold' }, { categoryId: '1' }),

@@ -24,9 +24,9 @@ export async function simulate(plan: Schedule, setClock: (clock: Clock) => void,
   const clock = new Clock(turn)
   setClock(clock)
   const database = new PostgresModel(turn, fault)
-  const world: World = { turn, clock, database, instances: [], revokedAtMs: new Map(), fail }
+  const world: World = { turn, clock, database, instances: [], fail }
   world.instances.push(startInstance(world), startInstance(world))
-  const clients = plan.clients.map((one, n) => new Client('k'.repeat(n + 1), one, world))
+  const clients = plan.clients.map((one, n) => new Client(BigInt(n), one, world))
   await scheduler.waitFor(Promise.race([run(plan, world, clients), failed]))
 }
 
@@ -85,9 +85,7 @@ function createWrite({ turn, clock, database, instances, fail }: World) {
         const toName = () => `inserted ${names++}${padding}`
         const toRow = () => ({ name: toName(), categoryId: BigInt(names % 2), status: step.status })
         await transaction.insert(Array.from({ length: step.count }, toRow))
-      } else if (step.kind === 'pause') await clock.sleep(step.ms)
-      else if (step.kind === 'savepoint') transaction.savepoint()
-      else transaction.rollBackToSavepoint()
+      } else await clock.sleep(step.ms)
     }
     await turn(end)
     if (!transaction.isOpen) return transaction
