@@ -6,76 +6,45 @@ import { OperatorError } from '../src/operator-error.ts'
 import { temporaryFile } from './support/files.ts'
 import { testWithProcess as test } from './support/processes.ts'
 
-const secret = 'postgresql://pets:topsecret@db.internal:5432/pets'
-
-/** @returns the one line that rejects an environment */
+/** @returns the one line that rejects an environment, which has no password */
 function errorOf(env: Record<string, string>): string {
   try {
     loadConfig(env)
   } catch (error) {
-    if (error instanceof OperatorError && !error.message.includes('\n'))
-      return error.message.replace(/^Configuration: /, '')
-    throw error
+    expect(error).toBeInstanceOf(OperatorError)
+    const { message } = error as OperatorError
+    expect(message).not.toMatch(/\n|topsecret/)
+    return message
   }
   throw new Error('the environment is valid')
 }
 
-describe('timeouts are nested', () => {
-  test('a HANDLER_TIMEOUT_MS that is not less than REQUEST_TIMEOUT_MS is rejected', () => {
-    const message = 'HANDLER_TIMEOUT_MS (15000) must be less than REQUEST_TIMEOUT_MS (15000)'
-    expect(errorOf({ HANDLER_TIMEOUT_MS: '15000' })).toBe(message)
-  })
-
-  test('for the database as shares of the least HANDLER_TIMEOUT_MS, none of which is 0', () => {
-    const { lockTimeoutMs, statementTimeoutMs, queryTimeoutMs, checkoutTimeoutMs } = limitsOf({
-      HANDLER_TIMEOUT_MS: 100,
-    })
-    expect([lockTimeoutMs, statementTimeoutMs, queryTimeoutMs, checkoutTimeoutMs]).toEqual([20, 40, 60, 20])
-    expect(errorOf({ HANDLER_TIMEOUT_MS: '99' })).toMatch(/^HANDLER_TIMEOUT_MS must be .* from 100 /)
-  })
+test('the timeouts of the database are shares of the least HANDLER_TIMEOUT_MS, none of which is 0', () => {
+  const { lockTimeoutMs, statementTimeoutMs, queryTimeoutMs, checkoutTimeoutMs } = limitsOf({ HANDLER_TIMEOUT_MS: 100 })
+  expect([lockTimeoutMs, statementTimeoutMs, queryTimeoutMs, checkoutTimeoutMs]).toEqual([20, 40, 60, 20])
 })
 
-test.for(['12/b', 'p@ss/w', 'p@ss#w', 'a?b', ':x#'])(
-  'a password that is not percent-encoded is rejected: %s',
-  (password) => {
-    for (const variable of ['DATABASE_URL', 'DATABASE_REPLICA_URLS'])
-      expect(errorOf({ [variable]: `postgresql://petstore:${password}@127.0.0.1:5432/pets` })).toBe(
-        `${variable} must have special characters of the password, such as / and #, percent-encoded (%2F, %23)`,
-      )
-  },
-)
-
-test('a DATABASE_URL with several hosts is rejected with the reason, one with a comma in its password is not', () => {
+test('a DATABASE_URL may have a comma in its password', () => {
   const url = 'postgresql://user:sec,ret@one:5432/pets'
   expect(loadConfig({ DATABASE_URL: url })).toMatchObject({ DATABASE_URL: url })
-  expect(errorOf({ DATABASE_URL: 'postgresql://user:secret@one:5432,two:5432/pets' })).toBe(
-    'DATABASE_URL must name one host: after a failover, a proxy or a virtual address leads to the new primary',
+})
+
+describe('an invalid value is reported in one line that names its variable, without a password', () => {
+  const valid = { OIDC_ISSUER: 'http://localhost:3000', OIDC_AUDIENCE: 'pets' }
+  /** Of each a part would be taken for the host. */
+  const unencoded = ['12/topsecret', 'p@topsecret#w', '12?topsecret'].map(
+    (password) => `postgresql://pets:${password}@127.0.0.1:5432/pets`,
   )
-})
-
-test('OIDC_ISSUER and OIDC_AUDIENCE are set together', () => {
-  const both = { OIDC_ISSUER: 'http://localhost:3000', OIDC_AUDIENCE: 'pets' }
-  expect(loadConfig(both)).toMatchObject(both)
-  for (const [name, value] of Object.entries(both)) {
-    expect(errorOf({ [name]: value })).toBe('OIDC_ISSUER and OIDC_AUDIENCE must be set together')
-  }
-})
-
-describe('an invalid value is reported in one line that names its variable', () => {
   const invalid: Record<string, string[]> = {
     NODE_ENV: ['prod'],
     OIDC_ISSUER: [
       ...['issuer.example', 'http://issuer.example', 'https://user@issuer.example', 'http://localhost.example'],
-      ...['https://issuer.example?a=b', 'https://issuer.example#a', 'http://127.0.0.1.example'],
+      ...['https://issuer.example?a=b', 'https://issuer.example#a', 'http://127.0.0.1.example', ''],
     ],
+    OIDC_AUDIENCE: [''], // without the issuer's
     RATE_LIMIT_POINTS: ['-1', '1e3'],
     TRUSTED_PROXIES: [
-      'everybody',
-      '10.0.0.0/33',
-      '10.0.0.0/8, 300.1.1.1',
-      'true',
-      '0.0.0.0/0',
-      '10.0.0.0/8, ::/0',
+      ...['everybody', '10.0.0.0/33', '10.0.0.0/8, 300.1.1.1', 'true', '0.0.0.0/0', '10.0.0.0/8, ::/0'],
       '64:ff9b::10.0.0.1',
     ],
     CORS_ORIGINS: [
@@ -83,9 +52,12 @@ describe('an invalid value is reported in one line that names its variable', () 
       ...['https://shop.example:443', 'https://*.shop.example', '*, https://shop.example', 'https://shop.example,'],
       ...['https://shop.example, null', 'https://user@shop.example'],
     ],
+    TRUSTED_DOCUMENTS: ['only'], // without a manifest
     STREAM_LIMIT: ['many'],
     LOG_LEVEL: ['verbose'],
-    DATABASE_URL: ['mysql://pets:topsecret@localhost/pets'],
+    HANDLER_TIMEOUT_MS: ['99', '15000'], // the default of REQUEST_TIMEOUT_MS
+    DATABASE_URL: ['mysql://pets:topsecret@localhost/pets', 'postgresql://pets:topsecret@one,two/pets', ...unencoded],
+    DATABASE_REPLICA_URLS: unencoded,
     DATABASE_URL_FILE: ['/nowhere/at/all', '/'],
     PRODUCTION_URL: ['https://[/v1', 'https://user:topsecret@pets.example/v1'],
     STAGING_URL: ['https://pets.example/v2'],
@@ -93,18 +65,20 @@ describe('an invalid value is reported in one line that names its variable', () 
   test.for(Object.entries(invalid).flatMap(([variable, values]) => values.map((value) => [variable, value] as const)))(
     '%s=%s',
     ([variable, value]) => {
-      const message = errorOf({ [variable]: value })
-      expect(message).toMatch(new RegExp(`^${variable} `))
-      expect(message).not.toContain('topsecret')
+      expect(errorOf({ ...valid, [variable]: value })).toMatch(new RegExp(`\\b${variable}\\b`))
     },
   )
 
+  test('the others of that environment are valid', () => {
+    expect(loadConfig(valid)).toMatchObject(valid)
+  })
+
   test('production requires DATABASE_URL', () => {
-    expect(errorOf({ NODE_ENV: 'production' })).toMatch(/^DATABASE_URL /)
+    expect(errorOf({ NODE_ENV: 'production' })).toMatch(/\bDATABASE_URL\b/)
   })
 
   test('all invalid variables are named', () => {
-    expect(errorOf({ PORT: 'x', HOST: '', STREAM_LIMIT: '-' })).toMatch(/^PORT .*; STREAM_LIMIT /)
+    expect(errorOf({ PORT: 'x', HOST: '', STREAM_LIMIT: '-' })).toMatch(/PORT .*; STREAM_LIMIT /)
   })
 })
 
@@ -124,14 +98,12 @@ test('CORS_ORIGINS takes * or exact origins; unset, it allows localhost without 
 })
 
 test('DATABASE_URL_FILE is read without its line break; DATABASE_URL takes precedence', () => {
-  const file = temporaryFile(`${secret}\n`)
-  expect(loadConfig({ NODE_ENV: 'production', DATABASE_URL_FILE: file }).DATABASE_URL).toBe(secret)
+  const url = 'postgresql://pets:topsecret@db.internal:5432/pets'
+  const file = temporaryFile(`${url}\n`)
+  expect(loadConfig({ NODE_ENV: 'production', DATABASE_URL_FILE: file }).DATABASE_URL).toBe(url)
   const other = 'postgresql://localhost/other'
   expect(loadConfig({ DATABASE_URL_FILE: file, DATABASE_URL: other }).DATABASE_URL).toBe(other)
-  const DATABASE_URL_FILE = temporaryFile('topsecret, but no URL')
-  expect(errorOf({ DATABASE_URL_FILE })).toBe(
-    'The content of DATABASE_URL_FILE must be a URL that begins with postgresql://',
-  )
+  expect(errorOf({ DATABASE_URL_FILE: temporaryFile('topsecret, but no URL') })).toContain('DATABASE_URL_FILE')
 })
 
 describe('the program', { concurrent: true }, () => {
@@ -145,9 +117,9 @@ describe('the program', { concurrent: true }, () => {
     expect(stdout).toContain('\n  PORT (4000)\n')
   })
 
-  test('reports invalid arguments before an invalid configuration', async ({ sandbox }) => {
-    const { code, stdout, stderr } = await sandbox.run('main.js', ['a', 'b', 'c'], { PORT: 'wrong' })
+  test('ends with exit code 1 and one line for an invalid value', async ({ sandbox }) => {
+    const { code, stdout, stderr } = await sandbox.run('main.js', [], { PORT: 'wrong' })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/^The service takes no arguments except --help/)
+    expect(stderr).toMatch(/^[^\n]*PORT[^\n]*\n$/)
   })
 })
