@@ -97,22 +97,22 @@ export function statusOf({ status, httpStatus = status, ofField }: Case, { body 
 }
 
 /**
- * @returns the only error of a response, in the form of the REST API, so without the `fields` of INVALID_ARGUMENT
- * @throws Error if a GraphQL response contains anything besides its errors, but for the data of an error of a field
+ * @returns the error of a response in the form of the REST API, so without the `fields` of INVALID_ARGUMENT, but with
+ *   what a GraphQL response has besides its errors, except the data of an error of a field
  */
 export function errorOf({ ofField = false }: Case, { body }: RawResponse): unknown {
   if (typeof body !== 'object' || body === null || !('errors' in body)) return body
   const { errors, ...others } = body as { errors: { message: string; extensions: Record<string, unknown> }[] } // GraphQL's shape
-  const [first] = errors
-  if (!first) throw new Error('No error in the response')
-  const unexpected = Object.keys(others).filter((name) => !(ofField && name === 'data'))
-  if (unexpected.length) throw new Error(`Members besides errors: ${unexpected.join()}`)
-  const { fields, ...extensions } = first.extensions
-  return { ...extensions, fields: extensions.code === 'INVALID_ARGUMENT' ? undefined : fields, message: first.message }
+  const { extensions = {}, message } = errors[0] ?? {}
+  const allowed = {
+    ...(ofField && { data: undefined }),
+    ...(extensions.code === 'INVALID_ARGUMENT' && { fields: undefined }),
+  }
+  return { ...others, ...extensions, ...allowed, message }
 }
 
 /** How messages of zod and of JSON.parse begin. */
-export const LIBRARY_SENTENCE = /Invalid |Unrecognized|Too (small|big)|[Ee]xpected|received|Unexpected|Required|JSON at/
+const LIBRARY_SENTENCE = /Invalid |Unrecognized|Too (small|big)|[Ee]xpected|received|Unexpected|Required|JSON at/
 
 /** Text that reveals the implementation of the service. */
 const internals = [

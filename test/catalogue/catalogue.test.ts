@@ -1,5 +1,6 @@
-import { describe, expect, test as base, vi } from 'vitest'
+import { describe, expect, test as base } from 'vitest'
 import { bearer, serviceFixture, type TestService } from '../support/harness.ts'
+import { stopClock } from '../support/timeouts.ts'
 import { addressCases } from './addresses.ts'
 import { bodyCases } from './bodies.ts'
 import { type Case, expectCase, expectNoInternals } from './case.ts'
@@ -27,8 +28,7 @@ describe('bad requests are rejected without the database, and the service is as 
     await whilePoolExhausted(service, async (key) => {
       for (const row of cases) {
         await expectCase(row, service.port, key).catch(({ message, diff = '' }: Error & { diff?: string }) =>
-          failures.push(`${row.title}: ${message}
-${diff}`),
+          failures.push(`${row.title}: ${message}\n${diff}`),
         )
       }
     })
@@ -59,7 +59,7 @@ ${diff}`),
 async function whilePoolExhausted(service: TestService, work: (key: string) => Promise<void>): Promise<void> {
   const { pool } = service.database
   const { max } = pool.options
-  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+  stopClock()
   const key = await service.keys.issue('cached')
   expect((await fetch(`${service.base}/v1/pets`, { headers: bearer(key) })).status).toBe(200)
   const connections = await Promise.all(Array.from({ length: max }, () => pool.connect()))
@@ -68,6 +68,5 @@ async function whilePoolExhausted(service: TestService, work: (key: string) => P
     expect(pool).toMatchObject({ totalCount: max, idleCount: 0, waitingCount: 0 })
   } finally {
     connections.forEach((client) => client.release())
-    clock.mockRestore()
   }
 }

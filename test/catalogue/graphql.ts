@@ -1,4 +1,4 @@
-import { type Case, json, postGraphQL, requestCase } from './case.ts'
+import { type Case, postGraphQL, requestCase } from './case.ts'
 
 const times = (n: number, part: (i: number) => string) => Array.from({ length: n }, (_, i) => part(i)).join(' ')
 const parsing = { status: 400, code: 'GRAPHQL_PARSE_FAILED' }
@@ -19,24 +19,17 @@ const cycles = times(
 /** Queries above a limit, which validation rejects, with the limit and the measured value in the message. */
 export const floods: [title: string, query: string, message: RegExp][] = [
   ['fields', `{ ${times(180, () => 'pets { totalCount }')} }`, /expanded is 360; the limit is 300/],
-  ['the same field', `{ ${times(700, () => '__typename')} }`, /expanded is 700; the limit is 300/],
   ['aliases', `{ ${times(101, (i) => `a${i}: __typename`)} }`, /aliases is 101; the limit is 100/],
-  [
-    'aliases of introspection',
-    `{ ${times(31, (i) => `a${i}: __schema { types { name } }`)} }`,
-    /introspection is 31; the limit is 30/,
-  ],
+  ['aliases of introspection', `{ ${times(31, (i) => `a${i}: __schema { types { name } }`)} }`, /introspection is 31/],
   [
     'aliases inside introspection',
     `{ __schema { ...f } } fragment f on __Schema { types { ${times(31, (i) => `a${i}: kind`)} } }`,
     /introspection is 31; the limit is 30/,
   ],
-  ['mutations', `mutation { ${times(301, (i) => `a${i}`)} }`, /expanded is 301; the limit is 300/],
   ['depth', `${times(250, () => '{ a')}${'}'.repeat(250)}`, /Cannot query field/],
   ['variables', `query (${times(51, (i) => `$v${i}: Int`)}) { __typename }`, /variables is 51; the limit is 50/],
   ['lines', `{ __typename ${'\n'.repeat(500)} }`, /lines is 501; the limit is 500/],
   ['directives', `{ pets { totalCount ${times(100, () => '@skip(if: false)')} } }`, /can only be used once/],
-  ['unknown directives', `{ __typename ${times(200, (i) => `@d${i}`)} }`, /Unknown directive/],
   ['pages', `{ ${times(11, (i) => `a${i}: pets(first: 100) { nodes { id } }`)} }`, /cost is 1100; the limit is 1000/],
   [
     'doubling fragments',
@@ -44,7 +37,6 @@ export const floods: [title: string, query: string, message: RegExp][] = [
     /expanded is \d+; the limit is 300/,
   ],
   ['a long alias', `{ ${'a'.repeat(256)}: __typename }`, /length of an alias is 256; the limit is 255/],
-  ['a fragment that spreads itself', '{ ...a } fragment a on Query { ...a }', /Cannot spread fragment/],
   ['a fragment cycle', '{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }', /Cannot spread fragment/],
   [
     'a cycle behind a fragment with its name',
@@ -65,18 +57,14 @@ const unselectedFloods: [query: string, message: RegExp][] = [
     `query B { pets { pageInfo { ...f0 } } } ${doubling(25, 'PageInfo', 'endCursor')}`,
     /expanded is \d+; the limit is 300/,
   ],
-  [`query B { ${times(101, (i) => `a${i}: __typename`)} }`, /aliases is 101; the limit is 100/],
   [`query B { ...f0 } ${cycles}`, /Cannot spread fragment/],
 ]
 
 /** Queries above the limit of tokens, which the parser rejects. */
 export const floodsOfTokens: [title: string, query: string][] = [
   ['tokens', `{ ${times(3_000, () => 'a')} }`],
-  ['variables', `query (${times(600, (i) => `$v${i}: Int`)}) { __typename }`],
   ['braces in an argument', `{ pet(id: ${'{a:'.repeat(660)}`],
   ['brackets of a type', `query ($a: ${'['.repeat(1_990)}`],
-  ['inline fragments', '{ ... '.repeat(500)],
-  ['list brackets', `{ pets(first: ${'['.repeat(3_000)}) { totalCount } }`],
   ['braces', '{a'.repeat(5_000)],
 ]
 
@@ -102,9 +90,7 @@ const invalidRequests: Record<string, object> = {
 const byId = 'query ($id: ID!) { pet(id: $id) { id } }'
 const invalidVariables: [title: string, query: string, variables: object][] = [
   ['a missing variable', byId, {}],
-  ['a variable that is null', byId, { id: null }],
   ['an id that is an object', byId, { id: {} }],
-  ['an id with a fraction', byId, { id: 1.5 }],
   ['a page size beyond int32', 'query ($n: Int) { pets(first: $n) { totalCount } }', { n: 2 ** 31 }],
 ]
 const get = (parameters: string) => ({ path: `/graphql?${parameters.replaceAll(' ', '%20')}` })
@@ -115,7 +101,6 @@ const invalidArguments: [args: string, message: RegExp][] = [
   ['first: 101', /^first: /],
   ['last: -1', /^last: /],
   ['after: ""', /^after: /],
-  ['after: "YWxsOjknIE9SIDE9MQ"', /^after: /],
   ['before: "YWxsOjE="', /^before: /],
   ['categoryId: "1e3"', /^categoryId: must be an integer/],
   ['before: "c29sZDox"', /^before: .*the same filter/],
@@ -159,12 +144,10 @@ export const graphqlCases: Case[] = [
     notPost,
   ),
   ...parameters.map((parameter) => requestCase(`?query=…&${parameter}`, get(`query=${query}&${parameter}`), invalid)),
-  ...[`${'['.repeat(10_000)}${']'.repeat(10_000)}`, `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`].map((deep) =>
-    postGraphQL(
-      `variables nested deeply as ${deep.slice(0, 10)}…`,
-      `{"query":"query ($id: ID!) { pet(id: $id) { id } }","variables":{"id":${deep}}}`,
-      invalid,
-    ),
+  postGraphQL(
+    'variables nested deeply',
+    `{"query":"${byId}","variables":{"id":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}}}`,
+    invalid,
   ),
   postGraphQL(
     'a subscription without an Accept that names a stream',
@@ -172,9 +155,4 @@ export const graphqlCases: Case[] = [
     notAcceptable,
   ),
   requestCase('GET without a query', { path: '/graphql' }, invalid),
-  requestCase(
-    'an Accept for images only',
-    { method: 'POST', path: '/graphql', headers: [json, ['Accept', 'image/png']], body: JSON.stringify({ query }) },
-    notAcceptable,
-  ),
 ]

@@ -12,33 +12,21 @@ const withoutToken: Record<string, [name: string, value: string][]> = {
   'no header': [],
   'an empty header': [['Authorization', '']],
   'a scheme only': [['Authorization', 'Bearer']],
-  'a scheme and a space': [['Authorization', 'Bearer ']],
   'a key without a scheme': [['Authorization', 'KEY']],
   Basic: [['Authorization', 'Basic KEY']],
-  Digest: [['Authorization', 'Digest username="KEY"']],
   'no space after the scheme': [['Authorization', 'BearerKEY']],
   'a tab after the scheme': [['Authorization', 'Bearer\tKEY']],
   'two tokens': bearer('KEY KEY'),
-  'two tokens with a comma': bearer('KEY, Bearer KEY'),
   'two headers, both valid': bearer('KEY', 'KEY'),
-  'two headers, the first valid': bearer('KEY', 'x'),
-  'two headers, the second valid': bearer('x', 'KEY'),
   'a cookie': [['Cookie', 'Authorization=Bearer KEY; access_token=KEY; token=KEY']],
-  'X-API-Key': [['X-API-Key', 'KEY']],
-  'Proxy-Authorization': [['Proxy-Authorization', 'Bearer KEY']],
-  'two tokens that are not UTF-8': bearer('\x80\xff \xfe'),
 }
 
 const invalidTokens: Record<string, string> = {
   'a token of 8 KB': 'x'.repeat(8_192),
   '8 KB with the prefix of a key': `pets_${'0'.repeat(8_192)}`,
   'bytes that are not ASCII': 'cl\xe9',
-  'bytes that are not UTF-8': '\xff\xfe',
-  SQL: "'OR'1'='1",
   'a truncated key': `pets_${'0'.repeat(56)}`,
   'the key and one more character': 'KEY0',
-  'the key in quotes': '"KEY"',
-  'the word undefined': 'undefined',
 }
 
 const misplacedKeys: { title: string; path: string; body?: string }[] = [
