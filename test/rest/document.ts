@@ -1,5 +1,5 @@
 import { fullFormats } from 'ajv-formats/dist/formats.js'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { createRouteOf } from '../../src/http/route-templates.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { openapi } from '../../src/rest/openapi/document.ts'
@@ -11,14 +11,13 @@ export const document = openapi(
 
 interface Header {
   required?: boolean
-  schema: { type: string; pattern: string }
+  schema: { pattern: string }
 }
 export interface Schema {
   $ref?: string
   type?: string
   enum?: string[]
   format?: string
-  pattern?: string
   minimum?: number
   maximum?: number
   minLength?: number
@@ -74,30 +73,19 @@ const TRANSPORT_HEADERS = [
   ...['access-control-allow-origin', 'access-control-expose-headers'],
 ]
 
-const text = (pattern: string, required = true): Header => ({ required, schema: { type: 'string', pattern } })
-
-/** One object for each, since Ajv compiles a schema once for each object. */
-const HEADERS = {
-  'X-Request-Id': text('^[\\w.:-]{1,128}$'),
-  'X-Content-Type-Options': text('^nosniff$'),
-}
-const CACHED = { 'Cache-Control': text('^private, no-cache$') }
-const NOT_STORED = { 'Cache-Control': text('^no-store$') }
-const CHALLENGE = { 'WWW-Authenticate': text('^Bearer realm="petstore"') }
-const RETRY = { 'Retry-After': text('^\\d{1,5}$') }
-const ACCEPTED = { 'Accept-Post': text('^application/json$'), 'Accept-Encoding': text('^identity$', false) }
-const RATE_LIMIT = { RateLimit: text('^"', false), 'RateLimit-Policy': text('^"', false) }
+const text = (pattern: string, required = true): Header => ({ required, schema: { pattern } })
 
 /** The headers that docs/rest-api.md promises for every operation. */
 function commonHeaders(method: string, status: number): Record<string, Header> {
   const isBeforeRateLimit = [401, 417, 431].includes(status) || (status === 408 && method !== 'POST')
   return {
-    ...HEADERS,
-    ...(status < 400 && method !== 'POST' ? CACHED : NOT_STORED),
-    ...([401, 403].includes(status) && CHALLENGE),
-    ...([409, 429, 503].includes(status) && RETRY),
-    ...(status === 415 && ACCEPTED),
-    ...(!isBeforeRateLimit && RATE_LIMIT),
+    'X-Request-Id': text('^[\\w.:-]{1,128}$'),
+    'X-Content-Type-Options': text('^nosniff$'),
+    'Cache-Control': text(status < 400 && method !== 'POST' ? '^private, no-cache$' : '^no-store$'),
+    ...([401, 403].includes(status) && { 'WWW-Authenticate': text('^Bearer realm="petstore"') }),
+    ...([409, 429, 503].includes(status) && { 'Retry-After': text('^\\d{1,5}$') }),
+    ...(status === 415 && { 'Accept-Post': text('^application/json$'), 'Accept-Encoding': text('^identity$', false) }),
+    ...(!isBeforeRateLimit && { RateLimit: text('^"', false), 'RateLimit-Policy': text('^"', false) }),
   }
 }
 
@@ -109,25 +97,18 @@ function deprecationHeaders({ deprecated, responses }: Operation, status: number
   return Object.fromEntries(Object.entries(headers).map(([name, header]) => [name, { ...header, required: false }]))
 }
 
-const ajv = new Ajv2020({
+export const ajv = new Ajv2020({
   strict: false,
   formats: { int32: true, int64: Number.isInteger, date: fullFormats.date, 'date-time': fullFormats['date-time'] },
 })
-const validators = new Map<string, ValidateFunction>()
-
-/** @returns a validator of a schema of the document, which rejects undocumented members */
-export function validatorOf(name: string): ValidateFunction {
-  let validate = validators.get(name)
-  if (!validate) {
-    const components = structuredClone(document['components']) as { schemas: Record<string, { properties?: object }> }
-    for (const schema of Object.values(components.schemas)) {
-      if (schema.properties) Object.assign(schema, { additionalProperties: false })
-    }
-    validate = ajv.compile({ $ref: `#/components/schemas/${name}`, components })
-    validators.set(name, validate)
-  }
-  return validate
+/** The document, but without undocumented members. */
+const strict = structuredClone({ $id: 'strict', components: document['components'] }) as {
+  components: { schemas: Record<string, object> }
 }
+for (const schema of Object.values(strict.components.schemas)) {
+  if ('properties' in schema) Object.assign(schema, { additionalProperties: false })
+}
+ajv.addSchema(strict)
 
 /**
  * Compares a REST response with the OpenAPI document, and its headers also with the promises of docs/rest-api.md.
@@ -152,8 +133,7 @@ export function deviations(method: string, path: string, response: Response, bod
   if (!content || method === 'HEAD') return body ? [...problems, `${label}: an undocumented body`] : problems
   if (!response.headers.get('content-type')?.startsWith('application/json'))
     problems.push(`${label}: Content-Type is not application/json`)
-  const validate = validatorOf(content.schema.$ref.split('/').at(-1) ?? '')
-  if (!validate(JSON.parse(body))) problems.push(`${label}: ${ajv.errorsText(validate.errors)}`)
+  if (!ajv.validate(`strict${content.schema.$ref}`, JSON.parse(body))) problems.push(`${label}: ${ajv.errorsText()}`)
   return problems
 }
 
@@ -164,7 +144,7 @@ function headerDeviations(documented: Record<string, Header>, received: Headers)
   const invalid = Object.entries(documented).flatMap(([name, { required, schema }]) => {
     const value = received.get(name)
     if (value === null) return required ? [`required header ${name} is missing`] : []
-    return ajv.validate(schema, value) ? [] : [`header ${name}: ${ajv.errorsText()}`]
+    return new RegExp(schema.pattern).test(value) ? [] : [`header ${name} is ${value}`]
   })
   return [...undocumented.map((name) => `header ${name} is not documented`), ...invalid]
 }
