@@ -18,38 +18,23 @@ export interface RequestOptions {
 }
 
 /** Sends requests to one environment, as a black box. */
-export interface Client {
-  /** Whether it sends nothing but GET. */
-  readOnly: boolean
-  send(path: string, options?: RequestOptions): Promise<ReceivedResponse>
-  /** POST /pets with a body of type application/json. */
-  create(body: string | Uint8Array, headers?: Record<string, string>): Promise<ReceivedResponse>
-}
+export type Client = ReturnType<typeof createClient>
 
 /** A case wanted to write in a run that is read-only. */
 export class ReadOnlyError extends Error {}
 
-/** @returns why there was no response at all; undefined if the error has another cause */
-export function noResponse(error: Error): string | undefined {
-  if (error.name === 'TimeoutError') return 'timeout'
-  if (error.message !== 'fetch failed') return undefined // the message of Node's fetch
-  const { cause } = error
-  const causes: unknown[] = cause instanceof AggregateError ? cause.errors : [cause]
-  return causes.map((reason) => (reason instanceof Error ? reason.message : String(reason))).join(', ')
-}
-
 /**
  * @param baseUrl the environment's base address, which ends in `/v1` (specification §9)
- * @param options.readOnly throws ReadOnlyError instead of sending anything but GET
+ * @param readOnly throws ReadOnlyError instead of sending anything but GET
  */
-export function createClient(baseUrl: string, key: string, { readOnly = false }: { readOnly?: boolean } = {}): Client {
+export function createClient(baseUrl: string, key: string, readOnly = false) {
   async function send(
     path: string,
     { method = 'GET', headers = {}, body, authorization }: RequestOptions = {},
   ): Promise<ReceivedResponse> {
-    if (readOnly && method !== 'GET') throw new ReadOnlyError()
+    if (readOnly && method !== 'GET') throw new ReadOnlyError('it writes')
     const auth = authorization === undefined ? `Bearer ${key}` : authorization
-    const response = await fetch(baseUrl.replace(/\/$/, '') + path, {
+    const response = await fetch(baseUrl + path, {
       method,
       headers: { ...headers, ...(auth !== null && { Authorization: auth }) },
       body: (body ?? null) as NonNullable<RequestInit['body']>, // text or bytes: Node's type excludes bytes in a SharedArrayBuffer
@@ -59,9 +44,7 @@ export function createClient(baseUrl: string, key: string, { readOnly = false }:
     const { url, status, headers: received } = response
     return { url, status, headers: received, text: await response.text() }
   }
-  const create = (body: string | Uint8Array, headers = {}) =>
-    send('/pets', { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } })
-  return { readOnly, send, create }
+  return { readOnly, send }
 }
 
 /** An animal with its integers as strings of digits, since JSON.parse would round them. */

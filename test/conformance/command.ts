@@ -10,13 +10,13 @@ export async function runCommand(usage: string, run: Run): Promise<never> {
 
 /** @param run returns the exit code; of an OperatorError only the message is printed. @returns the exit code */
 export async function execute(usage: string, run: Run, args: string[]): Promise<number> {
-  if (!args.includes('--help')) return run(args).catch(explain)
-  console.log(usage)
-  return 0
-}
-
-function explain(error: unknown): number {
-  if (!(error instanceof OperatorError)) throw error
-  console.error(error.message)
-  return 1
+  try {
+    if (!args.includes('--help')) return await run(args)
+    console.log(usage)
+    return 0
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error
+    console.error(error.message)
+    return 1
+  }
 }

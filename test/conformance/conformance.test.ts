@@ -11,16 +11,10 @@ import { freePort, launch } from '../support/processes.ts'
 /** Runs the command in this process. */
 const conformance = (...args: string[]) => withOutput(() => execute(USAGE, runSuite, args))
 
-const caseLines = (stdout: string) => stdout.match(/^(ok {2}|skip|FAIL) {2}(§|design)/gm) ?? []
-
 test('the conformance suite fails every case against a service that rejects every request', async ({ service }) => {
   const client = createClient(`${service.base}/v1`, 'not-a-key')
-  const passed: string[] = []
-  for (const { title, run } of cases)
-    await run(client).then(
-      () => passed.push(title),
-      () => {},
-    )
+  const outcomes = await Promise.allSettled(cases.map(({ run }) => run(client)))
+  const passed = cases.map(({ title }) => title).filter((_, n) => outcomes[n]?.status === 'fulfilled')
   // Cases that still pass: 401 itself, and the headers that every response of getPet has.
   expect(passed.filter((title) => !/401|Deprecation/.test(title))).toEqual([])
 })
@@ -42,7 +36,7 @@ describe('npm run conformance', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).not.toContain('This run adds')
     expect(stdout).toMatch(/\n\n\d+ passed, 0 failed, \d+ skipped\n$/)
-    expect(caseLines(stdout).filter((line) => line.startsWith('ok')).length).toBeGreaterThan(30)
+    expect(stdout.match(/^ok {4}/gm)?.length).toBeGreaterThan(30)
     await service.post({ name: 'Rex', categoryId: 1 })
     expect((await conformance('--base-url', `${service.base}/v1/`, ...args.slice(2))).code).toBe(0)
     expect(await (await service.send('/v1/pets')).json()).toHaveLength(1)
@@ -51,8 +45,7 @@ describe('npm run conformance', () => {
   test('reports once that there is no response, or that the key is not valid', async ({ service }) => {
     const port = await freePort()
     const nothing = await conformance('--base-url', `http://127.0.0.1:${port}`, '--key', service.key)
-    const reason = `connect ECONNREFUSED 127.0.0.1:${port}`
-    const message = `No response from http://127.0.0.1:${port}/v1/pets: ${reason}\n`
+    const message = `No response from http://127.0.0.1:${port}/v1/pets: ECONNREFUSED\n`
     expect(nothing).toEqual({ code: 1, stdout: '', stderr: message })
     const unauthorized = await conformance('--base-url', service.base, '--key', 'wrong')
     const stderr = `${service.base}/v1/pets responds 401: the key is not valid there.\n`

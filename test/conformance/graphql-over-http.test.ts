@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from 'node:http'
+import { createServer } from 'node:http'
 import { expect } from 'vitest'
 import { pathOf } from '../support/files.ts'
 import { testWithService as test } from '../support/harness.ts'
@@ -22,15 +22,13 @@ test('the service follows GraphQL over HTTP, edition September 2026', async ({ s
 
 test('no sentence is followed both by a server that accepts everything and by one that rejects everything', async () => {
   const followed = async (status: number, type: string, body: string) => {
-    const respond: RequestListener = (_req, res) => {
+    const server = createServer({ maxHeaderSize: 500_000 }, (_req, res) => {
       res.writeHead(status, { 'Content-Type': type }).end(body)
-    }
-    const server = createServer({ maxHeaderSize: 500_000 }, respond)
+    })
     const { port } = await occupyPort(server)
     const target = { url: `http://127.0.0.1:${port}/`, headers: { Authorization: 'Bearer x' }, partial: '{ x }' }
     const outcomes = await Promise.allSettled(requests.map(({ run }) => run(target)))
-    server.closeAllConnections()
-    server.close()
+    server.close().closeAllConnections()
     return requests.filter((_, n) => outcomes[n]?.status === 'fulfilled').map(({ title }) => title)
   }
   const type = 'application/graphql-response+json; charset=utf-8'

@@ -22,10 +22,7 @@ async function run(target: Target): Promise<number> {
   for (const { level, sentence, requests } of sentences) {
     console.log(sentence)
     for (const [request, run] of Object.entries(requests)) {
-      const error = await run(target).then(
-        () => undefined,
-        (reason: Error) => reason,
-      )
+      const error = await run(target).catch((reason: Error) => reason)
       const outcome = error instanceof SkipError ? 'skip' : error ? level : 'ok'
       count[outcome]++
       console.log(`  ${outcome.padEnd(6)}  ${request}${error ? `: ${error.message}` : ''}`)
