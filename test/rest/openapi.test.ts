@@ -2,9 +2,9 @@ import { describe, expect } from 'vitest'
 import { toSchema } from '../../src/rest/openapi/components.ts'
 import { Int64 } from '../../src/store/contract.ts'
 import { RESOURCES } from '../../src/resources.ts'
+import { expectCase } from '../catalogue/case.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'
-import { parseResponse, sendRaw } from '../support/raw-http.ts'
-import { deviations, exampleOf, paths } from './document.ts'
+import { exampleOf, paths } from './document.ts'
 
 test('an int64 is documented as one with rules of its own, too', () => {
   const rules = Int64.refine((n) => n > 0n).meta({ description: 'A number.' })
@@ -54,24 +54,17 @@ async function createExamples({ database, send }: TestService): Promise<void> {
 }
 
 // Others are in test/catalogue/.
-describe('the OpenAPI document describes the responses', () => {
-  const operations = ['GET /v1/pets', 'POST /v1/pets', 'GET /v1/pets/1']
-
-  /** Sends a request as raw text, and expects that the response conforms to the document. @returns its status */
-  async function send(service: TestService, operation: string, remainder: string) {
-    const [method = '', path = ''] = operation.split(' ')
-    const sent = sendRaw(service.port, `${operation} HTTP/1.1\r\nHost: x\r\n${remainder}`)
-    const { status, headers, text } = parseResponse(await sent)
-    const body = text.slice(text.indexOf('\r\n\r\n') + 4)
-    expect(deviations(method, path, new Response(null, { status, headers }), body)).toEqual([])
-    return status
-  }
-
-  test.for(operations)('from before the operation %s', async (operation, { service }) => {
-    const strict = await service.startPeer({ REQUEST_TIMEOUT_MS: 1_000, limits: { failedAuthentications: 1 } })
+test.for(['GET /v1/pets', 'POST /v1/pets', 'GET /v1/pets/1'])(
+  'the OpenAPI document describes the responses from before the operation %s',
+  async (operation, { service }) => {
+    const { port, key } = await service.startPeer({ REQUEST_TIMEOUT_MS: 1_000, limits: { failedAuthentications: 1 } })
+    const send = (head: string, status: number, code: string) => {
+      const bytes = () => Buffer.from(`${operation} HTTP/1.1\r\nHost: x\r\n${head}`)
+      return expectCase({ title: operation, bytes, status, code }, port, key)
+    }
     const wrong = 'Authorization: Bearer wrong\r\nConnection: close\r\n\r\n'
-    expect(await send(strict, operation, wrong)).toBe(401)
-    expect(await send(strict, operation, wrong)).toBe(429)
-    expect(await send(strict, operation, 'Late: ')).toBe(408)
-  })
-})
+    await send(wrong, 401, 'UNAUTHENTICATED')
+    await send(wrong, 429, 'RESOURCE_EXHAUSTED')
+    await send('Late: ', 408, 'REQUEST_TIMEOUT')
+  },
+)
