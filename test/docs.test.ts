@@ -51,10 +51,9 @@ function exists(path: string): boolean {
 }
 
 function targetExists(from: string, link: string): boolean {
-  const [path = '', anchor] = link.split('#')
+  const [path, anchor] = link.split('#')
   const target = path ? join(dirname(from), path) : from
-  if (!exists(target)) return false
-  return anchor === undefined || anchorsOf(pages.get(target) ?? '').includes(anchor)
+  return exists(target) && (anchor === undefined || anchorsOf(pages.get(target) ?? '').includes(anchor))
 }
 
 /** The anchors that GitHub gives to headings. */
