@@ -1,7 +1,6 @@
 import { expect } from 'vitest'
 import { printedSchema } from '../../src/graphql/schema/index.ts'
 import { schema } from '../support/schema.ts'
-import { docsScript } from '../support/assets.ts'
 import { testWithSharedService as test } from '../support/harness.ts'
 
 const BROWSER = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
@@ -21,28 +20,14 @@ test('/ is a page for browsers with relative links to everything, and 404 for pr
 
 test.for([
   ['/docs/', '../docs'],
-  ['/graphql/', '../graphql'],
   ['/graphql/?query=%7B__typename%7D', '../graphql?query=%7B__typename%7D'],
   ['/v1/pets/?limit=1', '../pets?limit=1'],
-  ['/openapi.json/', '../openapi.json'],
-  ['/livez/', '../livez'],
 ] as const)('a slash at the end is redirected with the method: %s to %s', async ([path, location], { service }) => {
   for (const method of ['GET', 'POST', 'HEAD']) {
     const response = await fetch(service.base + path, { method, redirect: 'manual' })
     expect([method, response.status, response.headers.get('location')]).toEqual([method, 308, location])
   }
   expect((await service.send(path, { headers: BROWSER })).status).toBe(200)
-})
-
-test('a path below one that needs a key is 404 without a key', async ({ service }) => {
-  expect((await fetch(`${service.base}/metrics/x`)).status).toBe(404)
-  expect((await fetch(`${service.base}/metrics`)).status).toBe(401)
-})
-
-test('Range and If-Match are ignored where nothing supports them', async ({ service }) => {
-  for (const path of ['/livez', '/readyz', '/docs', '/openapi.json', docsScript])
-    for (const headers of [{ Range: 'bytes=99999999-' }, { 'If-Match': '"x"' }])
-      expect((await fetch(service.base + path, { headers })).status, path).toBe(200)
 })
 
 test('/schema.graphql is the whole schema, without a key', async ({ service }) => {

@@ -10,17 +10,14 @@ const test = testWithSharedService.extend<{ listed: TestService }>({
   listed: [async ({ service }, use) => use(await service.startPeer({ CORS_ORIGINS: LISTED })), { scope: 'file' }],
 })
 
-const EXPOSED = [
-  ...['Link', 'ETag', 'Location', 'Retry-After', 'RateLimit', 'RateLimit-Policy', 'Deprecation', 'Sunset'],
-  ...['X-Request-Id', 'Idempotent-Replayed', 'WWW-Authenticate', 'Allow'],
-]
+const EXPOSED =
+  'Link, ETag, Location, Retry-After, RateLimit, RateLimit-Policy, Deprecation, Sunset, X-Request-Id, ' +
+  'Idempotent-Replayed, WWW-Authenticate, Allow'
 
-const ALLOWED = [
-  ...['Authorization', 'Content-Type', 'Accept', 'Idempotency-Key', 'If-None-Match', 'X-Request-Id'],
-  ...['traceparent', 'tracestate', 'GraphQL-Cost', 'Last-Event-ID'],
-  ...['apollographql-client-name', 'apollographql-client-version', 'Apollo-Require-Preflight'],
-  ...['graphql-client-name', 'graphql-client-version'],
-]
+const ALLOWED =
+  'Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, X-Request-Id, traceparent, tracestate, ' +
+  'GraphQL-Cost, Last-Event-ID, apollographql-client-name, apollographql-client-version, Apollo-Require-Preflight, ' +
+  'graphql-client-name, graphql-client-version'
 
 /** The headers of the CORS protocol, and Vary. */
 function corsHeaders({ headers }: Response): Record<string, string> {
@@ -32,12 +29,8 @@ function preflight(service: TestService, path: string, origin = SHOP): Promise<R
   return fetch(service.base + path, { method: 'OPTIONS', headers })
 }
 
-const addresses = ['/v1/pets', '/v1/pets/1', '/graphql', '/openapi.json', '/docs', '/livez']
-/** Also for addresses whose slash a redirect removes: browsers follow it after the preflight. */
-const preflightAddresses = [...addresses, '/graphql/', '/v1/pets/']
-
 test('without CORS_ORIGINS no response has a CORS header, and preflights are as other OPTIONS', async ({ service }) => {
-  for (const path of addresses) {
+  for (const path of ['/v1/pets', '/graphql', '/docs']) {
     const response = await service.send(path, { headers: { Origin: SHOP } })
     expect(Object.keys(corsHeaders(response)).join(), path).not.toContain('access-control')
     expect(response.headers.get('vary') ?? '', path).not.toContain('Origin')
@@ -47,66 +40,53 @@ test('without CORS_ORIGINS no response has a CORS header, and preflights are as 
 })
 
 describe('with listed origins', () => {
-  test('a preflight of a listed origin needs no key, and names what clients may send', async ({ listed: peer }) => {
-    for (const path of preflightAddresses) {
-      const response = await preflight(peer, path)
-      expect([path, response.status, await response.text()]).toEqual([path, 204, ''])
+  // Browsers follow the redirect of a slash after the preflight.
+  test.for(['/v1/pets', '/v1/pets/1', '/graphql', '/graphql/', '/openapi.json'])(
+    'a preflight for %s needs no key, and names what clients may send',
+    async (path, { listed }) => {
+      const response = await preflight(listed, path)
+      expect([response.status, await response.text()]).toEqual([204, ''])
       expect(corsHeaders(response)).toEqual({
         'access-control-allow-origin': SHOP,
         'access-control-allow-methods': 'GET, HEAD, POST',
-        'access-control-allow-headers': ALLOWED.join(', '),
+        'access-control-allow-headers': ALLOWED,
         'access-control-max-age': '7200',
         vary: 'Origin',
       })
-    }
-  })
+    },
+  )
 
-  test('OPTIONS that is no preflight, or for an unknown address, is as without CORS', async ({ listed: peer }) => {
+  test('OPTIONS that is no preflight, or for an unknown address, is as without CORS', async ({ listed }) => {
     const cases: [string, Record<string, string>, number][] = [
       ['/v1/pets', { Origin: SHOP }, 401],
       ['/v1/pets', { 'Access-Control-Request-Method': 'POST' }, 401],
       ['/nowhere', { Origin: SHOP, 'Access-Control-Request-Method': 'POST' }, 404],
-      ['/v1/nowhere', { Origin: SHOP, 'Access-Control-Request-Method': 'POST' }, 401],
     ]
     for (const [path, headers, status] of cases) {
-      const response = await fetch(peer.base + path, { method: 'OPTIONS', headers })
+      const response = await fetch(listed.base + path, { method: 'OPTIONS', headers })
       expect([path, headers, response.status]).toEqual([path, headers, status])
       expect(response.headers.get('access-control-max-age')).toBeNull()
     }
-    const options = await peer.send('/v1/pets', { method: 'OPTIONS', headers: { Origin: SHOP } })
+    const options = await listed.send('/v1/pets', { method: 'OPTIONS', headers: { Origin: SHOP } })
     expect([options.status, options.headers.get('allow')]).toEqual([204, 'GET, HEAD, POST, OPTIONS'])
   })
 
-  test('a page sees status and headers of each response, errors too; caches see Vary', async ({ listed: peer }) => {
-    await peer.post({ name: 'Rex', categoryId: 1 })
-    const etag = (await peer.send('/v1/pets')).headers.get('etag') ?? ''
-    const json = { 'Content-Type': 'application/json' }
-    const cases: [number, string, RequestInit][] = [
-      [200, '/v1/pets', {}],
-      [304, '/v1/pets', { headers: { 'If-None-Match': etag } }],
-      [401, '/v1/pets', { headers: { Authorization: '' } }],
-      [404, '/v1/pets/0', {}],
-      [405, '/v1/pets', { method: 'DELETE' }],
-      [413, '/v1/pets', { method: 'POST', headers: json, body: 'x'.repeat(70_000) }],
-      [415, '/v1/pets', { method: 'POST', body: '{}' }],
-      [200, '/graphql', { method: 'POST', headers: json, body: '{"query":"{ pets { nodes { id } } }"}' }],
-      [200, '/docs', {}],
-      [200, '/graphql', { headers: { Accept: 'text/html' } }],
-    ]
-    for (const [status, path, init] of cases) {
-      const sendFrom = (Origin: string) => peer.send(path, { ...init, headers: { ...init.headers, Origin } })
-      const [allowed, refused] = [await sendFrom(SHOP), await sendFrom('https://evil.example')]
-      const label = `${status} ${path}`
-      expect([label, allowed.status, refused.status]).toEqual([label, status, status])
-      const headers = corsHeaders(allowed)
-      expect(headers['access-control-allow-origin'], label).toBe(SHOP)
-      expect(headers['access-control-expose-headers']?.split(', '), label).toEqual(EXPOSED)
-      expect(headers, label).not.toHaveProperty('access-control-allow-credentials')
-      expect(refused.headers.get('access-control-allow-origin'), label).toBeNull()
-      for (const response of [allowed, refused, await peer.send(path, init)]) {
-        expect(response.headers.get('vary')?.split(', '), label).toContain('Origin')
-      }
-    }
+  test.for<[status: number, path: string, init: RequestInit]>([
+    [200, '/v1/pets', {}],
+    [304, '/v1/pets', { headers: { 'If-None-Match': '*' } }],
+    [401, '/v1/pets', { headers: { Authorization: '' } }],
+    [413, '/v1/pets', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: 'x'.repeat(70_000) }],
+    [200, '/graphql?query={__typename}', {}],
+    [200, '/graphql', { headers: { Accept: 'text/html' } }],
+  ])('a page of a listed origin reads the %i of %s, and caches see Vary', async ([status, path, init], { listed }) => {
+    const sendFrom = (Origin: string) => listed.send(path, { ...init, headers: { ...init.headers, Origin } })
+    const [allowed, refused] = [await sendFrom(SHOP), await sendFrom('https://evil.example')]
+    expect([allowed.status, refused.status]).toEqual([status, status])
+    const headers = { 'access-control-allow-origin': SHOP, 'access-control-expose-headers': EXPOSED }
+    expect(corsHeaders(allowed)).toEqual({ ...headers, vary: expect.any(String) })
+    expect(refused.headers.get('access-control-allow-origin')).toBeNull()
+    for (const response of [allowed, refused, await listed.send(path, init)])
+      expect(response.headers.get('vary')?.split(', ')).toContain('Origin')
   })
 })
 
@@ -126,9 +106,8 @@ test.for([
     origins: ['http://localhost:5173', 'https://localhost', 'http://127.0.0.1:3000', 'http://[::1]:8080'],
     others: ['http://localhost.evil.example', 'http://evil.example', 'null', 'http://localhost:80@evil.example'],
   },
-])('a preflight permits $title; of another origin it is 204 without permission', async (row, { service, listed }) => {
-  const { CORS_ORIGINS } = row
-  const peer = CORS_ORIGINS === LISTED ? listed : await service.startPeer({ CORS_ORIGINS })
+])('a preflight permits $title; of another origin it is 204 without permission', async (row, { service }) => {
+  const peer = await service.startPeer({ CORS_ORIGINS: row.CORS_ORIGINS })
   for (const origin of row.origins)
     expect(corsHeaders(await preflight(peer, '/graphql', origin))['access-control-allow-origin']).toBe(origin)
   for (const origin of row.others) {
@@ -139,11 +118,11 @@ test.for([
 
 test('with CORS_ORIGINS=* every response is for every origin, and the same for all', async ({ service }) => {
   const peer = await service.startPeer({ CORS_ORIGINS: '*' })
-  for (const headers of [{ Origin: SHOP }, { Origin: 'null' }, {}]) {
+  for (const headers of [{ Origin: SHOP }, {}]) {
     const response = await peer.send('/v1/pets', { headers })
     expect(corsHeaders(response)).toEqual({
       'access-control-allow-origin': '*',
-      'access-control-expose-headers': EXPOSED.join(', '),
+      'access-control-expose-headers': EXPOSED,
     })
   }
   expect(corsHeaders(await preflight(peer, '/graphql'))['access-control-allow-origin']).toBe('*')
