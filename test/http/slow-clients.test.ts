@@ -1,30 +1,22 @@
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { limitsOf } from '../../src/limits.ts'
 import { type ConnectionGroup, openConnections } from '../chaos/connections.ts'
 import { parseResponse, sendRaw, statusesIn } from '../support/raw-http.ts'
 import { get, head, SHORT_TIMEOUTS, startServerOfFile } from './test-server.ts'
 
 const { port, events, createServer } = await startServerOfFile()
 
-const withClose = (head: string) => head.replace('\r\n', '\r\nConnection: close\r\n')
 const timedOut = { status: 408, code: 'REQUEST_TIMEOUT', message: expect.stringMatching(/\S/) }
 const invalid = { status: 400, code: 'INVALID_ARGUMENT', message: expect.stringMatching(/\S/) }
 
 describe.concurrent('408 as JSON is sent, and the connection is closed, for a slow client [W1]', () => {
-  const chunkedHead = head.replace('Content-Length: 9', 'Transfer-Encoding: chunked')
-  const slow: { title: string; bytes: string }[] = [
+  test.for([
     { title: 'nothing', bytes: '' },
-    { title: 'a part of the request line', bytes: 'GET /v1' },
     { title: 'headers without an end', bytes: 'GET / HTTP/1.1\r\nHost: x\r\nX-A: b\r\n' },
     { title: 'a part of its body', bytes: `${head}{"a"` },
-    { title: 'no body after its Content-Length', bytes: head },
-    { title: 'a part of a chunk', bytes: `${chunkedHead}9\r\n{"a"` },
-  ]
-  test.for(slow)('that sends $title', async ({ bytes }, { expect }) => {
+  ])('that sends $title', async ({ bytes }, { expect }) => {
     const response = parseResponse(await sendRaw(port, bytes))
-    const headers = { connection: 'close', date: expect.stringMatching(/GMT$/) }
-    expect(response).toMatchObject({ status: 408, body: timedOut, headers })
+    expect(response).toMatchObject({ status: 408, body: timedOut, headers: { connection: 'close' } })
   })
 
   test('that sends a part of a body after a valid request, which gets both responses in order', async ({ expect }) => {
@@ -33,31 +25,28 @@ describe.concurrent('408 as JSON is sent, and the connection is closed, for a sl
 })
 
 test('hundreds of slow clients, which may send a byte each second, are all sent 408 and closed, while others are served', async () => {
-  const kinds = [
-    { send: '' },
-    { send: 'GET / HTTP/1.1\r\nHost: x\r\nX: ', drip: 'x' },
-    { send: `${head}{"a"` },
-    { send: head.replace('9', '99'), drip: ' ' },
-  ]
-  // The spare time of the service: a busy machine needs more than that of the other tests to respond to hundreds of clients.
-  const { responseSpareMs } = limitsOf({ HANDLER_TIMEOUT_MS: 5_000 })
   let [rejectedInTurn, mostInTurn] = [0, 0]
-  const server = createServer({ ...SHORT_TIMEOUTS, responseSpareMs }, () => {
+  // The service's spare time: a busy machine needs more than that of the other tests to respond to hundreds of clients.
+  const server = createServer({ ...SHORT_TIMEOUTS, responseSpareMs: 5_000 }, () => {
     if (rejectedInTurn++ === 0) setImmediate(() => (rejectedInTurn = 0))
     mostInTurn = Math.max(mostInTurn, rejectedInTurn)
   })
   onTestFinished(() => server.close(0, 0))
   const port = await server.listen(0, '127.0.0.1')
   const groups: ConnectionGroup[] = []
-  for (const kind of kinds) groups.push(await openConnections(port, 100, kind))
-  for (let n = 0; n < 20; n++) {
-    const requests = [withClose(get), `${withClose(head)}{"a":123}`]
-    const responses = await Promise.all(requests.map((bytes) => sendRaw(port, bytes)))
-    expect(responses.flatMap(statusesIn)).toEqual([200, 201])
+  for (const kind of [
+    { send: '' },
+    { send: 'GET / HTTP/1.1\r\nHost: x\r\nX: ', drip: 'x' },
+    { send: `${head}{"a"` },
+    { send: head.replace('9', '99'), drip: ' ' },
+  ])
+    groups.push(await openConnections(port, 100, kind))
+  const served = await sendRaw(port, `${get}${head.replace('\r\n', '\r\nConnection: close\r\n')}{"a":123}`)
+  expect(statusesIn(served)).toEqual([200, 201])
+  for (const { closed, countByStatus } of groups) {
+    expect(await closed(120_000)).toBeLessThan(Infinity)
+    expect(countByStatus).toEqual(new Map([[408, 100]]))
   }
-  await Promise.all(groups.map((group) => group.closed(120_000)))
-  for (const { left, countByStatus } of groups)
-    expect({ left, countByStatus }).toEqual({ left: 0, countByStatus: new Map([[408, 100]]) })
   expect(mostInTurn).toBeLessThan(50) // of 100 that time out together, so that requests are served in between
 })
 
