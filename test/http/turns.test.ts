@@ -25,11 +25,9 @@ const connectAll = ({ port }: TestService, count: number) =>
   Promise.all(Array.from({ length: count }, () => connectTo(port)))
 
 /** A GET if there is no body. */
-function request(socket: Socket | undefined, path: string, key: string, body: unknown): Promise<string> {
-  const lines = ['Connection: close']
-  const post = rawPost({ path, key, body, lines })
-  const get = [`GET ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${key}`, ...lines, '', ''].join('\r\n')
-  socket?.write(body === undefined ? get : post)
+function request(socket: Socket | undefined, path: string, key: string, body?: object): Promise<string> {
+  const post = rawPost({ path, key, body, lines: ['Connection: close'] })
+  socket?.write(body ? post : post.replace('POST', 'GET'))
   return text(socket as Socket) // it was connected
 }
 
@@ -88,22 +86,20 @@ test('long executions that begin later than their requests begin in a turn each'
 /** A read that takes a millisecond to parse. */
 const manyParameters = Array.from({ length: 3500 }, (_, n) => n.toString(36)).join('&')
 
-test.for([
-  { title: 'documents', path: () => '/graphql', body: slowDocument, served: 422 },
-  { title: 'reads', path: (n: number) => `/v1/pets?${n}&${manyParameters}`, body: () => undefined, served: 200 },
-])('$title of a key that waited too long are 503, others are served', async ({ path, body, served }, { service }) => {
+test('reads of a key that waited too long are 503, others are served', async ({ service }) => {
   const bounded = await service.startPeer({ limits: { turnWaitMs: 0 } })
   const otherKey = await service.keys.issue('other')
   const [last, ...sockets] = await connectAll(bounded, 5 * CONNECTIONS + 1)
   for (const key of [bounded.key, otherKey]) await bounded.send('/v1/pets', { headers: bearer(key) }) // caches it
   let completed = 0
-  const sent = sockets.map((socket, n) => request(socket, path(n), bounded.key, body(n)).finally(() => completed++))
+  const read = (n: number) => `/v1/pets?${n}&${manyParameters}`
+  const sent = sockets.map((socket, n) => request(socket, read(n), bounded.key).finally(() => completed++))
   const other = await request(last, '/graphql', otherKey, { query: '{ __typename }' })
   expect(statusesIn(other)).toEqual([200])
   expect(completed).toBeLessThan(sent.length / 2)
   const statuses = (await Promise.all(sent)).flatMap(statusesIn)
+  expect(new Set(statuses)).toEqual(new Set([200, 503]))
   const rejected = statuses.filter((status) => status === 503).length
-  expect(new Set(statuses)).toEqual(new Set([served, 503]))
   expect(await bounded.metric('petstore_shed_total{reason="client"}')).toBe(rejected)
 })
 
@@ -111,15 +107,14 @@ test.for([
 function openTurns() {
   const turns = new Turns(new KeptBytes(), { turnWaitMs: 60_000 })
   turns.charge(1n, 3) // all of this turn
-  const run = (work: () => void, { bodyBytes = 0, isLate = false, res = new EventEmitter() } = {}) => {
+  return (work: () => void, { bodyBytes = 0, isLate = false, res = new EventEmitter() } = {}) => {
     const req = { caller: { clientId: 1n }, deadline: { hasPassed: isLate }, rawHeaders: [] } as unknown as Request
     return turns.run(req, Object.assign(res, { req }) as unknown as Response, async () => void work(), bodyBytes)
   }
-  return { turns, run }
 }
 
-test('of the requests that have waited too long, each turn rejects and counts some, and begins those behind them in time', async () => {
-  const { turns, run } = openTurns()
+test('of the requests that have waited too long, each turn rejects some, and begins those behind them in time', async () => {
+  const run = openTurns()
   let [rejected, begun] = [0, 0]
   for (let n = 0; n < 100; n++)
     run(expect.unreachable, { isLate: true }).catch(({ code }) => (rejected += Number(code === 'UNAVAILABLE')))
@@ -129,14 +124,13 @@ test('of the requests that have waited too long, each turn rejects and counts so
   expect(rejected).toBeGreaterThan(0)
   expect(rejected).toBeLessThan(20) // a client may repeat them at once
   await waitUntil(() => rejected === 100)
-  expect(turns.counts.client).toBe(100)
 })
 
 test.for([
   { title: 'a stream that has waited for its turn does not keep its body', bodyBytes: 0 },
   { title: 'a request that is rejected instead of waiting does not keep its body', bodyBytes: 2 ** 24 },
 ])('$title', async ({ bodyBytes }) => {
-  const { run } = openTurns()
+  const run = openTurns()
   const res = new EventEmitter()
   const begin = () => {
     const body = Array.from({ length: 1000 }, Number)
@@ -146,15 +140,4 @@ test.for([
   await ended.catch(({ code }) => expect(code).toBe('RESOURCE_EXHAUSTED'))
   await waitUntil(() => usedHeapBytes() && body.deref() === undefined)
   expect(res.listenerCount('close')).toBe(0)
-})
-
-test('a write that waits until its deadline is 503, and not executed', async ({ service }) => {
-  const hurried = await service.startPeer({ HANDLER_TIMEOUT_MS: 100 })
-  const [last, ...sockets] = await connectAll(hurried, 5 * CONNECTIONS + 1) // more than the deadline takes
-  await hurried.send('/v1/pets') // caches the key for two seconds
-  const sent = sockets.map((socket, n) => request(socket, '/graphql', hurried.key, slowDocument(n)))
-  const write = await request(last, '/v1/pets', hurried.key, { name: 'Rex', categoryId: 1 })
-  expect(statusesIn(write)).toEqual([503])
-  expect(await service.database.prisma.animal.count()).toBe(0)
-  await Promise.all(sent)
 })
