@@ -10,10 +10,12 @@ async function authenticate({ send }: TestService, key: string, forwardedFor: st
   return (await send('/v1/pets', { headers: { ...bearer(key), 'X-Forwarded-For': forwardedFor } })).status
 }
 
+/** Sends keys of which every second one has a character that its checksum is not of. */
 const sendInvalid = async (service: TestService, times: number, forwardedFor: string) => {
+  const mistyped = () => mintKey().replace(/(?<=_)./, (first) => (first === '0' ? '1' : '0'))
   const statuses = []
   for (let n = 0; n < times; n++)
-    statuses.push(await authenticate(service, n % 2 ? mintKey().replace(/.$/, '_') : mintKey(), forwardedFor))
+    statuses.push(await authenticate(service, n % 2 ? mistyped() : mintKey(), forwardedFor))
   return statuses
 }
 
