@@ -1,44 +1,33 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { useEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { withMigrationLock } from '../../src/database/migrate.ts'
-import { OperatorError } from '../../src/operator-error.ts'
-import { bearer } from '../support/harness.ts'
 import { kill, testWithProcess as test } from '../support/processes.ts'
 
-const isRoot = process.getuid?.() === 0
-
 describe('the embedded PostgreSQL', { concurrent: true }, () => {
-  test('that dies is named in the log with what to do, and loses nothing', async ({ sandbox }) => {
+  test('that dies is named in the log with what to do', async ({ sandbox }) => {
     const service = await sandbox.start()
-    const key = readFileSync(join(sandbox.dataDir, 'dev-key'), 'utf8').trim()
     expect(kill((await sandbox.postgresPid()) ?? 0, 'SIGKILL')).toBe(true)
     await service.until((text) => text.includes('the embedded PostgreSQL has stopped: start the service again'))
     expect((await fetch(`${service.base}/readyz`)).status).toBe(503)
     expect((await service.signal('SIGTERM')).code).toBe(0)
-
-    const { base } = await sandbox.start()
-    expect((await fetch(`${base}/v1/pets`, { headers: bearer(key) })).status).toBe(200)
   })
 
-  test.for(['SIGTERM', 'SIGHUP'] as const)(
-    'is stopped with the service on %s, also if that arrives twice, and the log has the begin and the end',
-    async (signal, { sandbox }) => {
-      const service = await sandbox.start()
-      void service.signal(signal)
-      await service.until((printed) => printed.includes('shutting down'))
-      const { code, stdout } = await service.signal(signal)
-      expect([code, await sandbox.postgresPid()]).toEqual([0, undefined])
-      const lines = stdout.trim().split('\n').slice(-2)
-      expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
-        { msg: 'shutting down', signal },
-        { msg: 'stopped' },
-      ])
-    },
-  )
+  test('stops with the service on SIGHUP and SIGTERM, and the log has the begin and the end', async ({ sandbox }) => {
+    const service = await sandbox.start()
+    void service.signal('SIGHUP')
+    await service.until((printed) => printed.includes('shutting down'))
+    const { code, stdout } = await service.signal('SIGTERM')
+    expect([code, await sandbox.postgresPid()]).toEqual([0, undefined])
+    const lines = stdout.trim().split('\n').slice(-2)
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { msg: 'shutting down', signal: 'SIGHUP' },
+      { msg: 'stopped' },
+    ])
+  })
 
   test('whose migration waits for that of another process says so, and ends with SIGTERM', async ({ sandbox }) => {
     await sandbox.initialise()
@@ -53,42 +42,31 @@ describe('the embedded PostgreSQL', { concurrent: true }, () => {
 
   test('removes what a start that was killed has left, not what another start is making', async ({ sandbox }) => {
     await sandbox.initialise()
-    const own = `postgres.new-${process.pid}`
-    const ofRunning = `postgres.new-${process.ppid}`
-    const ofKilled = `postgres.new-${spawnSync('true').pid}`
-    for (const folder of [own, ofRunning, ofKilled].map((name) => join(sandbox.dataDir, name))) {
+    const namesOf = (pid: number) => [`postgres.new-${pid}`, `postgres.new-${pid}.password`]
+    for (const pid of [process.pid, process.ppid, spawnSync('true').pid]) {
+      const [folder = '', password = ''] = namesOf(pid).map((name) => join(sandbox.dataDir, name))
       mkdirSync(folder)
-      writeFileSync(`${folder}.password`, '')
-      writeFileSync(join(folder, 'PG_VERSION'), '')
+      writeFileSync(password, '')
     }
     await (await useEmbeddedPostgres(sandbox.dataDir)).release()
-    const left = readdirSync(sandbox.dataDir).filter((name) => name.includes('.new-'))
-    expect(left).toEqual([ofRunning, `${ofRunning}.password`])
+    expect(readdirSync(sandbox.dataDir).filter((name) => name.includes('.new-'))).toEqual(namesOf(process.ppid))
   })
 })
 
 describe('a DATA_DIR that cannot be used is one line with the way out', { concurrent: true }, () => {
-  const wayOut = 'Set DATA_DIR to another folder, or DATABASE_URL.'
-
   test.for(['file', 'file/below', '"', '$HOME', '`id`'])('%s', async (name, { sandbox }) => {
     writeFileSync(join(sandbox.dataDir, 'file'), '')
-    const dataDir = join(sandbox.dataDir, name)
-    const why = name.startsWith('file') ? '' : 'a shell reads' // and would change the path
-    const failure: unknown = await useEmbeddedPostgres(dataDir).catch((error: unknown) => error)
-    expect(failure).toBeInstanceOf(OperatorError)
-    const { message } = failure as OperatorError
-    expect(message).toMatch(/^[^\n]+$/) // one line
-    expect(message).toContain(`DATA_DIR ${dataDir} cannot be used: ${why}`)
-    expect(message.endsWith(wayOut)).toBe(true)
+    const line = /^DATA_DIR \S+ cannot be used: [^\n]+\. Set DATA_DIR to another folder, or DATABASE_URL\.$/
+    await expect(useEmbeddedPostgres(join(sandbox.dataDir, name))).rejects.toThrow(line)
   })
 
-  test.skipIf(!isRoot)("another user's (needs root)", async ({ sandbox, onTestFinished }) => {
+  test.skipIf(process.getuid?.() !== 0)("another user's (needs root)", async ({ sandbox, onTestFinished }) => {
     const dataDir = mkdtempSync(join(tmpdir(), 'pet-store-other-'))
     onTestFinished(() => rmSync(dataDir, { recursive: true }))
     mkdirSync(join(dataDir, 'postgres'))
     chmodSync(dataDir, 0o755)
     const { code, stderr } = await sandbox.run('main.js', [], { DATA_DIR: dataDir }, { uid: 65534 })
     expect(code).toBe(1)
-    expect(stderr).toBe(`DATA_DIR ${dataDir} cannot be used: it belongs to another user (uid 0). ${wayOut}\n`)
+    expect(stderr).toMatch(/^DATA_DIR \S+ cannot be used: it belongs to another user \(uid 0\)\. Set DATA_DIR [^\n]+\n/)
   })
 })

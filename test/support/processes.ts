@@ -48,7 +48,7 @@ export const testWithProcess = test.extend<{ sandbox: Sandbox; emptyDatabase: st
 })
 
 /** `close` ends its processes and removes its folder. */
-export async function createSandbox() {
+async function createSandbox() {
   const dataDir = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'pet-store-cli-'))
   const programs: ReturnType<typeof launch>[] = []
   let closed = false
