@@ -1,12 +1,11 @@
 import fc from 'fast-check'
-import { buildSchema, execute, type ExecutionResult, getOperationAST } from 'graphql'
-import { getVariableValues, parse, validate } from 'graphql'
+import { execute, type ExecutionResult, getOperationAST, getVariableValues, parse, validate } from 'graphql'
 import { expect, test } from 'vitest'
 import type { Animal, animals, NewPet } from '../../src/pets/animal.ts'
 import { ApiError } from '../../src/errors.ts'
 import { createAnalyze } from '../../src/graphql/analysis.ts'
 import { createExecute } from '../../src/graphql/execution.ts'
-import { exceededLimits, MAX_TOKENS, ERROR_OPTIONS } from '../../src/graphql/document-limits.ts'
+import { exceededLimits, MAX_TOKENS } from '../../src/graphql/document-limits.ts'
 import type { PageRequest } from '../../src/store/lists.ts'
 import { Deadline } from '../../src/http/deadline.ts'
 import { fragments, RULES, schema, selectionSetOf } from './random-document.ts'
@@ -15,26 +14,19 @@ import { fragments, RULES, schema, selectionSetOf } from './random-document.ts'
 const documents = Number(process.env.FUZZ_DOCUMENTS ?? 500)
 const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
 
-const NEW_PET = { name: 'c', categoryId: '3', status: 'sold' }
-
 /** Variables of the documents: how an operation declares them, and the values that requests send. */
-const VARIABLES: Record<string, { declarations: string[]; valid: unknown[]; invalid: unknown[] }> = {
-  w: { declarations: ['Boolean!', 'Boolean! = true'], valid: [true, false], invalid: [null, 0] },
-  y: { declarations: ['Boolean! = false'], valid: [true, false, undefined], invalid: [null, 'true'] },
-  n: { declarations: ['Int', 'Int = 2'], valid: [1, 3, 100, 0, null, undefined], invalid: [2.5, 'x', 2 ** 31, 1e20] },
-  constructor: { declarations: ['Int', 'Int = 100', 'Int! = 3'], valid: [4, 5, undefined], invalid: ['x'] },
-  ['__proto__']: { declarations: ['Int', 'Int = 3'], valid: [1, null, undefined], invalid: [{}] },
-  i: { declarations: ['ID!', 'ID! = "2"'], valid: ['1', 2, '999', 'x'], invalid: [null, 1.5, 2n ** 60n, Number.NaN] },
-  s: { declarations: ['PetStatus', 'PetStatus = sold'], valid: ['sold', null, undefined], invalid: ['lost'] },
-  c: { declarations: ['String'], valid: ['YWxsOjM', 'bm9uc2Vuc2U', null, undefined], invalid: [5] },
+const VARIABLES: Record<string, { declarations: string[]; values: unknown[] }> = {
+  w: { declarations: ['Boolean!', 'Boolean! = true'], values: [true, false] },
+  y: { declarations: ['Boolean! = false'], values: [true, false, undefined] },
+  n: { declarations: ['Int', 'Int = 2'], values: [1, 3, 100, 0, null, undefined] },
+  constructor: { declarations: ['Int', 'Int = 100', 'Int! = 3'], values: [4, 5, undefined] },
+  ['__proto__']: { declarations: ['Int', 'Int = 3'], values: [1, null, undefined] },
+  i: { declarations: ['ID!', 'ID! = "2"'], values: ['1', 2, '999', 'x'] },
+  s: { declarations: ['PetStatus', 'PetStatus = sold'], values: ['sold', null, undefined] },
+  c: { declarations: ['String'], values: ['YWxsOjM', 'bm9uc2Vuc2U', null, undefined] },
   p: {
     declarations: ['NewPet!'],
-    valid: [NEW_PET],
-    invalid: [
-      { name: '', categoryId: '2' },
-      { categoryId: 'x', status: null },
-      { ...NEW_PET, unknown: 1 },
-    ],
+    values: ['c', 'c', 'c', ''].map((name) => ({ name, categoryId: '3', status: 'sold' })),
   },
 }
 
@@ -43,11 +35,7 @@ const declarations = fc
   .map((types) => types.map((type, n) => `$${Object.keys(VARIABLES)[n]}: ${type}`).join(', '))
 
 const variables = fc
-  .tuple(
-    ...Object.values(VARIABLES).map(({ valid, invalid }) =>
-      fc.oneof({ weight: 30, arbitrary: fc.constantFrom(...valid) }, fc.constantFrom(...invalid)),
-    ),
-  )
+  .tuple(...Object.values(VARIABLES).map(({ values }) => fc.constantFrom(...values)))
   .map((values) => Object.keys(VARIABLES).map((name, n) => [name, values[n]] as const))
   .map((entries): Record<string, unknown> => Object.fromEntries(entries.filter(([, value]) => value !== undefined)))
 
@@ -89,12 +77,11 @@ function createStore(last: { [Member in keyof NewPet]: unknown }) {
       counts.rows += 1
       return { item: animal, replayed: false }
     },
+    feed: { settledId: async () => 7n, requireAssigned: async () => {} },
   }
   const caller = { keyId: 1n, clientId: 1n, keyPrefix: '', scopes: new Set<string>(), expiresAt: null }
-  const follow = () => expect.unreachable('subscriptions are not executed here')
-  const feed = { settledId: async () => 7n, requireAssigned: async () => {}, follow }
-  const services = { of: () => ({ ...service, feed }) as never } // all that the resolvers use of a service
-  return { context: { services, caller, deadline: new Deadline(60_000) }, counts, service }
+  const services = { of: () => service as never } // all that the resolvers use of a service
+  return { context: { services, caller, deadline: new Deadline(60_000) }, counts }
 }
 
 /** Of several errors that make the same value null, one suffices, as the GraphQL specification says. */
@@ -125,7 +112,7 @@ test(
   async () => {
     const analyze = createAnalyze(schema)
     const executeRequest = createExecute(schema)
-    const counted = { executed: 0, rejected: 0, unconditional: 0 }
+    let executed = 0
     const request = fc.record({ operationName: fc.constantFrom('Q', 'M'), variables })
     await fc.assert(
       fc.asyncProperty(
@@ -143,13 +130,9 @@ test(
             if (!operation) continue
             const analysis = analyze(parsed)
             if (exceededLimits(analysis).length) continue
-            const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], variables, ERROR_OPTIONS)
-            if (!coerced) {
-              counted.rejected++
-              continue
-            }
-            counted.executed++
-            if (!/^mutation|@/m.test(query)) counted.unconditional++
+            executed++
+            const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], variables)
+            if (!coerced) return expect.unreachable()
             const before = counts.rows
             const request = { document: parsed, operation, variables: coerced }
             const result = await executeRequest(request, context)
@@ -162,28 +145,6 @@ test(
       ),
       { numRuns: documents, seed },
     )
-    expect(counted.executed).toBeGreaterThan(documents)
-    expect(counted.unconditional).toBeGreaterThan(documents / 10)
-    expect(counted.rejected).toBeGreaterThan(documents / 10)
+    expect(executed).toBeGreaterThan(documents)
   },
 )
-
-test('a resolver may return a promise of another class, as those of Prisma are', async () => {
-  // oxlint-disable-next-line unicorn/no-thenable -- what the test is about
-  const thenable = (promise: Promise<number>) => ({ then: promise.then.bind(promise) })
-  const resolvers = {
-    one: () => thenable(Promise.resolve(1)),
-    none: () => thenable(Promise.reject(new Error('None.'))),
-  }
-  const built = buildSchema('type Query { one: Int! none: Int }')
-  for (const [name, resolve] of Object.entries(resolvers))
-    Object.assign(built.getQueryType()?.getFields()[name] ?? {}, { resolve })
-  const document = parse('{ one none }')
-  const operation = getOperationAST(document) ?? expect.unreachable()
-  const { context } = createStore(INTACT)
-  const { data, errors } = await createExecute(built)({ document, operation, variables: {} }, context)
-  expect({ data: { ...data }, errors: errors?.map(({ path, message }) => ({ path, message })) }).toEqual({
-    data: { one: 1, none: null },
-    errors: [{ path: ['none'], message: 'None.' }],
-  })
-})
