@@ -32,8 +32,3 @@ test('a stored value that this release does not know is INTERNAL, logged and cou
     expect(await service.metric('petstore_errors_total{route="/graphql",code="INTERNAL"}')).toBe(2)
   })
 })
-
-test('an empty operationName of a POST counts as none', async ({ service }) => {
-  const response = await service.postGraphQL({ query: '{ __typename }', operationName: '' })
-  expect(await response.json()).toEqual({ data: { __typename: 'Query' } })
-})
