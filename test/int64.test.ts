@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { VALID_CATEGORY_IDS } from './support/cases/new-pet.ts'
-import { type TestService, testWithSharedService as test } from './support/harness.ts'
+import { testWithSharedService as test } from './support/harness.ts'
 
 const fields = '{ id categoryId }'
 const createPet = (categoryId: string) => `createPet(input: { name: "x", categoryId: ${categoryId} }) ${fields}`
@@ -11,10 +11,11 @@ test('GraphQL takes integers without rounding, and rejects numbers beyond 2^53 i
     const inDocument = `mutation { number: ${createPet(digits)} text: ${createPet(`"${digits}"`)} }`
     const { data } = await service.graphql(inDocument)
     expect(data).toMatchObject({ number: { categoryId: digits }, text: { categoryId: digits } })
-    const inVariable = await sendGraphQL(service, `mutation ($c: ID!) { ${createPet('$c')} }`, `{"c":${digits}}`)
+    const query = JSON.stringify(`mutation ($c: ID!) { ${createPet('$c')} }`)
+    const inVariable = await service.postGraphQL(`{"query":${query},"variables":{"c":${digits}}}`)
     const isSafe = Number.isSafeInteger(Number(digits))
-    const expected = isSafe ? `"categoryId":"${digits}"` : /"code":"INVALID_ARGUMENT","status":400/
-    expect(inVariable, digits).toMatch(expected)
+    const expected = isSafe ? `"categoryId":"${digits}"` : '"code":"INVALID_ARGUMENT","status":400'
+    expect(await inVariable.text(), digits).toContain(expected)
   }
 })
 
@@ -32,32 +33,19 @@ test('every read returns ids and categoryIds without rounding, and cursors work 
   expect(data).toMatchObject({ pets: { nodes: all }, last: { edges: all.map((node) => ({ node })) } })
   const edges: { cursor: string }[] = data?.['pets']?.['edges'] ?? []
   for (const [n, pet] of all.entries()) {
-    const reads = [
-      `{ pet(id: ${pet.id}) ${fields} }`,
-      `{ pet(id: "${pet.id}") ${fields} }`,
-      `query ($i: ID!) { pet(id: $i) ${fields} }`,
-    ]
+    const reads = [`{ pet(id: ${pet.id}) ${fields} }`, `query ($i: ID!) { pet(id: $i) ${fields} }`]
     for (const read of reads) expect(await service.graphql(read, { i: pet.id }), read).toEqual({ data: { pet } })
     const next = await service.graphql(`{ pets(first: 1, after: "${edges[n]?.cursor}") { nodes ${fields} } }`)
     expect(next).toEqual({ data: { pets: { nodes: all.slice(n + 1, n + 2) } } })
   }
 })
 
-/** @param variables JSON text, so that numbers are sent unchanged. @returns the text of the response */
-async function sendGraphQL({ postGraphQL }: TestService, query: string, variables: string): Promise<string> {
-  return (await postGraphQL(`{"query":${JSON.stringify(query)},"variables":${variables}}`)).text()
-}
-
 test('of the long numbers of a body, those after the first 256 are rejected where used', async ({ service }) => {
   const digits = '9223372036854775807'
-  const unknown = (count: number) => `"unknown":[${Array(count).fill('1e18').join()}]`
-  const create = async (others: number) =>
-    (await service.post(`{${unknown(others)},"categoryId":${digits}.0,"name":"x"}`)).text()
+  const create = async (others: number) => {
+    const unknown = Array(others).fill('1e18').join()
+    return (await service.post(`{"unknown":[${unknown}],"categoryId":${digits}.0,"name":"x"}`)).text()
+  }
   expect(await create(255)).toContain(`"categoryId":${digits}`)
   expect(await create(256)).toContain('"code":"INVALID_ARGUMENT"')
-
-  const query = 'query ($n: Int) { pets(first: $n) { nodes { id } } }'
-  const list = (others: number) => sendGraphQL(service, query, `{${unknown(others)},"n":1.00000000000000000}`)
-  expect(await list(255)).toMatch(/^\{"data"/)
-  expect(await list(256)).toContain('"code":"INVALID_ARGUMENT"')
 })
