@@ -27,7 +27,6 @@ export async function startReplication({ initialise = false } = {}) {
   })
   return {
     primaryUrl: server.url,
-    onPrimary: (sql: string) => query(server.url, sql),
     standby,
     addStandby,
     async stop() {
