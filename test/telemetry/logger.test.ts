@@ -1,41 +1,18 @@
-import { spawnSync } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { rmSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { rolldown } from 'rolldown'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { collectLog } from '../support/output.ts'
-import { waitUntil } from '../support/timeouts.ts'
+import { expect, test } from 'vitest'
 import { keyPrefix, mintKey } from '../../src/auth/api-keys.ts'
 import { createLogger, createThrottledLog } from '../../src/telemetry/logger.ts'
+import { collectLog } from '../support/output.ts'
+import { testWithProcess, unreachableDatabaseUrl } from '../support/processes.ts'
+import { waitUntil } from '../support/timeouts.ts'
 
-/** The logger as a module for other programs, below dist/, which git ignores. */
-const module = new URL(`../../dist/test-logger-${randomUUID()}.mjs`, import.meta.url)
-
-beforeAll(async () => {
-  const logger = await rolldown({ input: 'src/telemetry/logger.ts', platform: 'node' })
-  await logger.write({ file: fileURLToPath(module) })
-  await logger.close()
-})
-
-afterAll(() => rmSync(module))
-
-/** Runs a program in which `log` writes to stdout. @returns what it wrote */
-function run(program: string): string {
-  const text = `import { createLogger } from '${module.href}'\nconst log = createLogger('info')\n${program}`
-  return spawnSync(process.execPath, ['--input-type=module', '-e', text], { encoding: 'utf8', timeout: 30_000 }).stdout
-}
-
-const messagesIn = (text: string) => [...text.matchAll(/"msg":"(.*)"/g)].map(([, message]) => message)
-
-test.for(['process.exit(0)', "throw new Error('x')", ''])('no line is lost when the process ends: %s', (end) => {
-  expect(messagesIn(run(`for (const text of '123') log.info(text); ${end}`))).toEqual(['1', '2', '3'])
-})
-
-test('of an API key that a line contains, only the prefix is printed', () => {
+testWithProcess('of a key in a line only the prefix is printed, and an exit loses no line', async ({ sandbox }) => {
+  const service = await sandbox.start({ DATABASE_URL: await unreachableDatabaseUrl() })
   const keys = [mintKey(), mintKey().toUpperCase()]
-  const lines = run(keys.map((key) => `log.info('${key}')`).join('\n'))
-  expect(messagesIn(lines)).toEqual(keys.map((key) => `${keyPrefix(key)}…`))
+  for (const key of keys) await fetch(`${service.base}/nothing`, { headers: { 'X-Request-Id': key } })
+  const { stdout } = await service.signal('SIGTERM')
+  const ids = [...stdout.matchAll(/"requestId":"(.*?)"/g)].map(([, id]) => id)
+  expect(ids).toEqual(keys.map((key) => `${keyPrefix(key)}…`))
+  expect(stdout).toMatch(/"msg":"stopped"}\n$/)
 })
 
 test('a line about repetitions has the message and the details of the same event', async () => {

@@ -30,18 +30,13 @@ function startClient() {
   }
 }
 
-/** `traced` is a service that the tests of the file share. */
 const test = testWithSharedService.extend<{ traced: TestService }>({
-  traced: [
-    async ({ service }, use) => use(await service.startPeer({ recordSpan, DATABASE_POOL_SIZE: 1 })),
-    { scope: 'file' },
-  ],
+  traced: [async ({ service }, use) => use(await service.startPeer({ recordSpan })), { scope: 'file' }],
 })
 
 const number = expect.any(Number)
 
 describe('each request has one span, a child of the client', () => {
-  const pet = JSON.stringify({ name: 'Rex', categoryId: 1 })
   const query = JSON.stringify({ query: 'query Mine { pet(id: 12345) { id } pets { totalCount nodes { id } } }' })
   const notFound = { 'http.response.status_code': 404, 'error.type': 'NOT_FOUND' }
   const mine = { 'graphql.operation.type': 'query', 'graphql.operation.name': 'Mine', 'error.type': 'NOT_FOUND' }
@@ -49,7 +44,6 @@ describe('each request has one span, a child of the client', () => {
   test.for([
     ['/v1/pets?limit=3', undefined, 'GET /v1/pets', { 'http.route': '/v1/pets', ...ok }],
     ['/v1/pets/77?a=b', undefined, 'GET /v1/pets/{petId}', { 'http.route': '/v1/pets/{petId}', ...notFound }],
-    ['/v1/pets', pet, 'POST /v1/pets', { 'http.route': '/v1/pets', 'http.response.status_code': 201 }],
     ['/nothing', undefined, 'GET', notFound],
     ['/graphql', query, 'POST /graphql', { 'http.route': '/graphql', ...ok, ...mine }],
   ] as const)('%s %s: %s', async ([path, body, name, attributes], { traced }) => {
@@ -64,7 +58,6 @@ describe('each request has one span, a child of the client', () => {
     expect(span?.attributes).toEqual({ 'http.request.method': method, ...attributes, 'petstore.database_ms': number })
     const line = await traced.log.line({ requestId: response.headers.get('x-request-id') })
     expect(span?.attributes['petstore.database_ms']).toBeCloseTo(Number(line.databaseMs), 2)
-    expect(path === '/nothing' || Number(line.databaseMs) > 0).toBe(true)
     const [seconds = 0, nanoseconds = 0] = span?.duration ?? []
     expect(seconds * 1e3 + nanoseconds / 1e6).toBeGreaterThan(Number(line.databaseMs) - 1)
   })
@@ -83,13 +76,10 @@ describe('each request has one span, a child of the client', () => {
   })
 
   test('none has a probe or /metrics', async ({ traced }) => {
-    const { headers } = startClient()
-    const before = exporter.getFinishedSpans().length
-    for (const path of ['/livez', '/readyz', '/metrics']) await traced.send(path, { headers })
-    const after = startClient()
-    await traced.send('/v1/pets', { headers: after.headers })
-    await after.spans(1)
-    expect(exporter.getFinishedSpans()).toHaveLength(before + 1)
+    const client = startClient()
+    for (const path of ['/livez', '/readyz', '/metrics', '/v1/pets'])
+      await traced.send(path, { headers: client.headers })
+    expect(await client.spans(1)).toMatchObject([{ name: 'GET /v1/pets' }])
   })
 })
 
