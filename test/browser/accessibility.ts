@@ -12,18 +12,12 @@ const RUN_OPTIONS: RunOptions = {
   resultTypes: ['violations'],
 }
 
-interface AccessibilityOptions {
-  /** Matches known violations in a library's own markup, as "rule of axe-core: selector". */
-  except?: RegExp
-  /** What the page looks like, for the message of a failure. */
-  variant?: string
-}
-
 /**
- * Expects that the page, in its current state, has no violations of WCAG A and AA that axe-core finds, except known
- * ones. DevTools injects axe-core, so the page's Content-Security-Policy stays in force.
+ * Expects that the page, in its current state, has no violations of WCAG A and AA that axe-core finds. DevTools injects
+ * axe-core, so the page's Content-Security-Policy stays in force.
+ * @param except matches known violations in a library's own markup, as "rule of axe-core: selector"
  */
-export async function expectAccessible(page: Page, { except, variant = '' }: AccessibilityOptions = {}): Promise<void> {
+export async function expectAccessible(page: Page, except?: RegExp): Promise<void> {
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(AXE)
   const run = `axe.run(document, ${JSON.stringify(RUN_OPTIONS)})`
   const { violations } = (await page.evaluate(run)) as AxeResults // what axe.run returns
@@ -32,7 +26,7 @@ export async function expectAccessible(page: Page, { except, variant = '' }: Acc
       .filter(({ target }) => !except?.test(`${id}: ${target.join(' ')}`))
       .map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary?.replace(/\s+/g, ' ')}`),
   )
-  expect(unknown, variant).toEqual([])
+  expect(unknown).toEqual([])
 }
 
 /** Presses Tab until an element has the focus. */

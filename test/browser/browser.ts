@@ -14,23 +14,9 @@ export const chromiumPath = process.env.CHROMIUM_PATH || installed.find((path) =
 /** A suffix for the titles of browser tests: the reason if they are skipped. */
 export const whySkipped = chromiumPath ? '' : ' (no Chromium here; CHROMIUM_PATH can name one)'
 
-const ARGUMENTS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  // No requests of its own:
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
+const executablePath = chromiumPath ?? ''
 
-export const launch = (): Promise<Browser> => chromium.launch(launchOptions())
-
-function launchOptions() {
-  if (!chromiumPath) throw new Error('There is no Chromium to launch.')
-  return { executablePath: chromiumPath, args: ARGUMENTS }
-}
+export const launch = (): Promise<Browser> => chromium.launch({ executablePath })
 
 /**
  * A test with a page, and with a service and a profile of Chromium that all tests of the file share. Only with a profile
@@ -43,7 +29,7 @@ export const testInBrowser = testWithSharedService
       // Vitest parses the fixture's source text, and requires a destructuring pattern as first parameter.
       async ({}, use) => {
         const permissions = ['clipboard-read', 'clipboard-write']
-        const options = { ...launchOptions(), permissions, viewport: { width: 1280, height: 900 } }
+        const options = { executablePath, permissions, viewport: { width: 1280, height: 900 } }
         const profile = await chromium.launchPersistentContext('', options) // in a temporary folder
         await use(profile)
         await profile.close()

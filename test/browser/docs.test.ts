@@ -4,15 +4,6 @@ import { chromiumPath, testInBrowser as test, whySkipped } from './browser.ts'
 import { authorize, execute, open, openOperation, operation, OPERATIONS } from './docs-page.ts'
 
 describe.skipIf(!chromiumPath)(`the API reference in a browser${whySkipped}`, () => {
-  test('shows every operation, and which of them is deprecated', async ({ page, service }) => {
-    await open(page, service.base)
-    const ids = await page.locator('.opblock').evaluateAll((all) => all.map((one) => one.id.split('-').at(-1)))
-    expect(ids).toEqual(OPERATIONS)
-    const struck = page.locator('.opblock-summary-path__deprecated')
-    expect(await struck.allInnerTexts()).toEqual(['/pets/{petId}'])
-    expect(await struck.evaluate((one) => getComputedStyle(one).textDecorationLine)).toBe('line-through')
-  })
-
   test('lists the servers, and sends requests only to its own', async ({ page, service }) => {
     const production = 'https://production.example/v1'
     const known = await service.startPeer({ PRODUCTION_URL: production })

@@ -17,6 +17,7 @@ describe.skipIf(!chromiumPath)(`the home page${whySkipped}`, () => {
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(PHONE.width)
     }
   })
+
   test('says why the service is not ready', async ({ page, problems }) => {
     const databaseUrl = await cloneDatabase()
     const { base } = await startService(databaseUrl)
