@@ -58,19 +58,16 @@ testPartitioned('a migration that creates an index finds the one of a partitione
   expect(await migrate(partitioned.databaseUrl)).toEqual(rows.map(({ name }) => name))
 })
 
-testPartitioned.for(['animal', 'animal_0'])(
-  'on partitions an open insert into %s holds a lock that subscriptions wait for',
-  async (table, { partitioned }) => {
-    await withClient(async (client) => {
-      await client.query(`BEGIN; INSERT INTO ${table} (name, category_id) VALUES ('Rex', 1)`)
-      const wait = await createBeginWait(animals, partitioned.database.statements.run)()
-      expect(wait.isOver).toBe(false)
-      await client.query('COMMIT')
-      await wait.update()
-      expect(wait.isOver).toBe(true)
-    }, partitioned.databaseUrl)
-  },
-)
+testPartitioned('an open insert into a partition holds a lock that subscriptions wait for', async ({ partitioned }) => {
+  await withClient(async (client) => {
+    await client.query("BEGIN; INSERT INTO animal_0 (name, category_id) VALUES ('Rex', 1)")
+    const wait = await createBeginWait(animals, partitioned.database.statements.run)()
+    expect(wait.isOver).toBe(false)
+    await client.query('COMMIT')
+    await wait.update()
+    expect(wait.isOver).toBe(true)
+  }, partitioned.databaseUrl)
+})
 
 testPartitioned('subscriptions notice that partitions were truncated, as a restore does', async ({ partitioned }) => {
   const { pool, statements } = partitioned.database
