@@ -11,7 +11,7 @@ beforeEach(() => void vi.stubEnv('TMPDIR', memoryFolder() ?? tmpdir()))
 afterEach(() => void vi.unstubAllEnvs())
 
 test('SIGKILL of the service loses no acknowledged animal and stores none twice', async () => {
-  expectBoundsHold(await kills.run(defer, { kills: 2, databaseKills: 0, acknowledgements: 200, concurrency: 8 }))
+  expectBoundsHold(await kills.run(defer, { kills: 2, databaseKills: 0, acknowledgements: 60, concurrency: 8 }))
 })
 
 test('the service survives SIGKILL and restarts of PostgreSQL and terminated connections, with no status but 2xx, 503 and 504, and loses no acknowledged animal', async () => {

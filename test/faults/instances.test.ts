@@ -10,7 +10,7 @@ import { cloneTestDatabase, defer, expectBoundsHold } from './chaos-slices.ts'
 // Short versions of `npm run chaos -- consistency firststart`. The part `rolling` needs a machine of its own.
 
 test('two instances: each returns what the other acknowledged, and one Idempotency-Key creates one animal', async () => {
-  expectBoundsHold(await acrossInstances(defer, await cloneTestDatabase(), { creations: 60, keys: 15 }))
+  expectBoundsHold(await acrossInstances(defer, await cloneTestDatabase(), { creations: 30, keys: 8 }))
 })
 
 test('three instances that start concurrently on an empty database: one migrates it, all serve', async () => {
