@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { Batcher, MAX_BATCH_SIZE } from '../../src/database/batcher.ts'
@@ -39,13 +40,15 @@ function createHarness() {
 const rejected = Object.assign(new pg.DatabaseError('violates check constraint', 0, 'error'), { code: '23514' })
 const terminated = Object.assign(new pg.DatabaseError('terminating connection', 0, 'error'), { code: '57P01' })
 
-test('inputs wait for a statement that hangs for a tenth of a second [W10]', async () => {
-  const { batcher, statement, succeed } = createHarness()
-  void batcher.execute(1)
-  ;(await statement(1)).send()
-  const next = batcher.execute(2)
-  expect(await succeed(2)).toEqual([2]) // while the first has not ended
-  expect(await next).toBe('output 2')
+describe('inputs that wait', () => {
+  test('wait for a statement that hangs for a tenth of a second [W10]', async () => {
+    const { batcher, statement, succeed } = createHarness()
+    void batcher.execute(1)
+    ;(await statement(1)).send()
+    const next = batcher.execute(2)
+    expect(await succeed(2)).toEqual([2]) // while the first has not ended
+    expect(await next).toBe('output 2')
+  })
 })
 
 describe('a failed statement', () => {
@@ -86,26 +89,36 @@ describe('a failed statement', () => {
     failing.send()
     failing.fail(new TypeError('not a row'))
     expect((await outputs).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    await sleep(10)
     expect(statements).toHaveLength(1)
   })
 })
 
-test('every input is sent exactly once, gets its own output, and no batch is too large, whenever it arrives [W10]', async () => {
-  const sent: number[] = []
-  const batcher = new Batcher<number, number>(async (take) => {
-    await sleep(1) // for a connection
-    const inputs = take()
-    expect(inputs.length).toBeLessThanOrEqual(MAX_BATCH_SIZE)
-    sent.push(...inputs)
-    await sleep(1)
-    return inputs.map((input) => -input)
-  })
-  const outputs: Promise<number>[] = []
-  for (const count of [1, 2, 26, 1, 150, 25, 1, 1, 60]) {
-    for (let n = 0; n < count; n++) outputs.push(batcher.execute(outputs.length))
-    await sleep(count % 3) // so that the next ones arrive in another phase of a statement
-  }
-  expect(await Promise.all(outputs)).toEqual(outputs.map((_output, input) => -input))
-  expect(sent.toSorted((a, b) => a - b)).toEqual(outputs.map((_output, input) => input))
-  expect(batcher.waitingCount).toBe(0)
+test('every input is sent exactly once, gets its own output, and no batch is too large, in any interleaving [W10]', async () => {
+  const step = fc.record({ count: fc.integer({ min: 1, max: 150 }), pauseMs: fc.nat(2) })
+  const durations = fc.array(fc.nat(5), { minLength: 1 })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 12 }), durations, async (steps, durationsMs) => {
+      const sent: number[] = []
+      let statements = 0
+      const batcher = new Batcher<number, number>(async (take) => {
+        const ms = durationsMs[statements++ % durationsMs.length] ?? 0
+        await sleep(ms) // for a connection
+        const inputs = take()
+        expect(inputs.length).toBeLessThanOrEqual(MAX_BATCH_SIZE)
+        sent.push(...inputs)
+        await sleep(ms)
+        return inputs.map((input) => -input)
+      })
+      const outputs: Promise<number>[] = []
+      for (const { count, pauseMs } of steps) {
+        for (let n = 0; n < count; n++) outputs.push(batcher.execute(outputs.length))
+        if (pauseMs) await sleep(pauseMs - 1)
+      }
+      expect(await Promise.all(outputs)).toEqual(outputs.map((_output, input) => -input))
+      expect(sent.toSorted((a, b) => a - b)).toEqual(outputs.map((_output, input) => input))
+      expect(batcher.waitingCount).toBe(0)
+    }),
+    { numRuns: 40 },
+  )
 })

@@ -101,13 +101,19 @@ test('the history equals what Prisma records', async ({ service }) => {
 })
 
 test('limits of the role do not apply to migrations', async ({ service }) => {
-  const role = `ALTER ROLE ${new URL(service.databaseUrl).username} IN DATABASE ${databaseOf(service)}`
-  const names = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']
-  for (const name of names) await service.database.pool.query(`${role} SET ${name} = '1s'`)
-  const { rows } = await withMigrationLock(service.databaseUrl, (migrating) =>
+  const { database, databaseUrl } = service
+  const role = `ALTER ROLE ${new URL(databaseUrl).username} IN DATABASE ${databaseOf(service)}`
+  // PostgreSQL 17 and newer have transaction_timeout, too.
+  const { rows } = await database.pool.query<{ name: string }>(
+    "SELECT name FROM pg_settings WHERE name ~ '^(lock|statement|transaction|idle_in_transaction_session)_timeout$'",
+  )
+  const names = rows.map(({ name }) => name)
+  expect(names).toContain('statement_timeout')
+  for (const name of names) await database.pool.query(`${role} SET ${name} = '1s'`)
+  const limits = await withMigrationLock(databaseUrl, (migrating) =>
     migrating.query('SELECT setting FROM pg_settings WHERE name = ANY($1)', [names]),
   )
-  expect(rows).toEqual(names.map(() => ({ setting: '0' })))
+  expect(limits.rows).toEqual(names.map(() => ({ setting: '0' })))
 })
 
 test('while the schema public is missing, as in a restore, /readyz is 503', async ({ service }) => {
