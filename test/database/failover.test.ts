@@ -1,4 +1,5 @@
-import { expect, onTestFinished } from 'vitest'
+import { Socket } from 'node:net'
+import { expect, onTestFinished, vi } from 'vitest'
 import { creations } from '../support/creations.ts'
 import { databaseOf, startService, type TestService, testWithService as test, withClient } from '../support/harness.ts'
 import { startOwnServer } from '../support/own-server.ts'
@@ -64,4 +65,16 @@ test('a read-only database is not ready, and its writes are 503, until it accept
   await waitUntil(() => peer.database.pool.totalCount === 0) // no connection of before is left
   await waitUntil(async () => (await fetch(`${peer.base}/readyz`)).status === 200)
   await peer.create()
+})
+
+test('every connection to PostgreSQL is probed by TCP after 10 idle seconds', async ({ service }) => {
+  const probe = vi.spyOn(Socket.prototype, 'setKeepAlive')
+  const peer = await service.startPeer()
+  expect((await peer.send('/v1/pets')).status).toBe(200)
+  const port = Number(new URL(service.databaseUrl).port)
+  const sockets = probe.mock.contexts as Socket[] // it is a method of Socket
+  const calls = probe.mock.calls.filter((_, n) => sockets[n]?.remotePort === port)
+  expect(calls.length).toBeGreaterThan(0)
+  for (const call of calls) expect(call).toEqual([true, 10_000])
+  probe.mockRestore()
 })
