@@ -33,3 +33,10 @@ test.skipIf(!installed)(`haproxy.cfg is valid, without a warning, with and witho
     expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: 'Configuration file is valid\n' })
   }
 })
+
+test('haproxy.cfg keeps subscriptions open, which send a comment every 12 seconds', () => {
+  for (const side of ['client', 'server'])
+    expect(Number(new RegExp(`^ +timeout ${side} (\\d+)s`, 'm').exec(read('deploy/haproxy.cfg'))?.[1])).toBeGreaterThan(
+      15,
+    )
+})
