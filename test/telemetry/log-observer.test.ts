@@ -15,9 +15,16 @@ function logOf(events: Observation[]): Record<string, unknown>[] {
 }
 
 test('a 503 is a line with its message, except that of a probe which reports a state', () => {
-  const error = new ApiError('UNAVAILABLE', 'Too many subscriptions are open.')
-  const of = (routeTemplate: string): Observation => ({ type: 'error', error, req: { routeTemplate } as Request })
-  expect(logOf([of('/graphql'), of('/readyz')])).toMatchObject([{ level: 40, msg: error.message, code: error.code }])
+  const of = (routeTemplate: string, message: string): Observation => ({
+    type: 'error',
+    error: new ApiError('UNAVAILABLE', message),
+    req: { routeTemplate } as Request,
+  })
+  const lines = logOf([
+    of('/graphql', 'Too many subscriptions are open.'),
+    of('/readyz', 'The service is shutting down.'),
+  ])
+  expect(lines).toMatchObject([{ level: 40, msg: 'Too many subscriptions are open.', code: 'UNAVAILABLE' }])
 })
 
 test('what happens to the feeds of two resources at the same time is a line for each of them', () => {
