@@ -86,9 +86,7 @@ export const Environment = z.object({
     'URLs of standbys of the same PostgreSQL, separated by commas. They execute lists and lookups, whose results are never older than on the primary.',
   ),
   DATA_DIR: z.string().default('.data').describe('Directory of the embedded PostgreSQL and of the development key.'),
-  DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe(
-    'Maximum number of database connections for the requests of one process.',
-  ),
+  DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe('Maximum size of the connection pool for requests, per process.'),
   MIGRATE_ON_START: oneOf('true', 'false')
     .transform((text) => text === 'true')
     .optional()

@@ -10,7 +10,7 @@ import { ERROR_OPTIONS, exceededLimits, MAX_TOKENS } from '../document-limits.ts
 const DOCUMENT_CACHE_MAX_BYTES = 4_000_000
 const TOKEN_BYTES = 200
 
-/** Bounds what the parser, the validation and the execution of a document take. */
+/** Parses and validates documents, and bounds what this and their execution take. */
 export function useValidation(schema: GraphQLSchema, analyze: Analyze): Plugin {
   function check(document: DocumentNode, rules = specifiedRules) {
     const rejected = validate(schema, document, FIRST_RULES, { maxErrors: 1 })
