@@ -101,7 +101,7 @@ async function createSandbox() {
       const pid = await postgresPid()
       if (pid && kill(pid, 'SIGQUIT')) {
         // The folder can only be removed when PostgreSQL no longer writes to it.
-        const exited = async () => (await postgresPid()) === undefined
+        const exited = async () => (await postgresPid()) === undefined || !kill(pid, 0) // killed: the file stays
         await waitUntil(exited).catch(() => kill(pid, 'SIGKILL'))
       }
       await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
