@@ -38,7 +38,7 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
     const findByToken = ACCESS_TOKEN.test(token) ? keyLookup.findByToken : undefined
     if (!findByToken && !isWellFormedKey(token)) return undefined // costs no query
     if (!keyLookup.wasRecentlyValid(keyHash)) failedAuthLimiter.requirePoint(clientNetwork(req))
-    if (!findByToken) return req.deadline.run(() => keyLookup.find(keyHash))
+    if (!findByToken) return req.deadline.waitFor(() => keyLookup.find(keyHash))
     return findByToken(keyHash, token).catch((error: unknown) => {
       failedAuthLimiter.consume(clientNetwork(req), 1) // a client can name any number of keys that are unknown
       throw error

@@ -42,7 +42,7 @@ export function addGraphQLRoute(app: IRouter, admit: RequestHandler, schema: Gra
       req.body = undefined // parsed, it may take a megabyte while the execution waits
       return await execute(params, req, res)
     }
-    const outcome = await turns.run(req, res, work, bytes?.length)
+    const outcome = await turns.inTurn(req, res, work, bytes?.length)
     if ('stream' in outcome) return sendStream(req, res, outcome, deps)
     const beganAtMs = performance.now()
     send(outcome, req, res, mediaType)

@@ -45,7 +45,7 @@ export class Deadline {
    * Awaits a database operation. Does not start it after the deadline.
    * @throws ApiError UNAVAILABLE at the deadline, or DEADLINE_EXCEEDED where the operation may have written something
    */
-  async run<T>(operation: () => Promise<T>, { mayHaveExecuted = false } = {}): Promise<T> {
+  async waitFor<T>(operation: () => Promise<T>, { mayHaveExecuted = false } = {}): Promise<T> {
     if (this.#waiting++ === 0) this.#waitingSinceMs = performance.now()
     try {
       return await this.#withTimeout(operation, mayHaveExecuted ? outcomeUnknownError : noAnswerError)
@@ -55,7 +55,7 @@ export class Deadline {
   }
 
   /** Awaits work that requests share. Adds the database time that the work reports or, if it fails, the whole wait. */
-  async runShared<T extends { databaseMs: number }>(work: () => Promise<T>): Promise<T> {
+  async waitForShared<T extends { databaseMs: number }>(work: () => Promise<T>): Promise<T> {
     const beganAtMs = performance.now()
     try {
       const result = await this.#withTimeout(work, noAnswerError)

@@ -30,10 +30,11 @@ interface Client {
 }
 
 /**
- * Shares the event loop between clients. The work before the cost of a request is known, such as parsing JSON and
- * validating a document, may take milliseconds. Node would do this work in the order in which bodies arrive, so one client
- * with many connections would delay all others. Therefore each client has TURN_MS of each turn of the event loop. Its
- * further requests wait for the next turn, which begins at least one of each client, unless all have waited too long.
+ * Shares the event loop between clients (decision 30). The work before the cost of a request is known, such as parsing
+ * JSON and validating a document, may take milliseconds. Node would do this work in the order in which bodies arrive, so
+ * one client with many connections would delay all others. Therefore each client has TURN_MS of each turn of the event
+ * loop. Its further requests wait for the next turn, which begins at least one of each client, unless all have waited too
+ * long.
  */
 export class Turns {
   /** Requests that were rejected because they have waited too long. */
@@ -55,7 +56,7 @@ export class Turns {
    * @throws ApiError before the work begins: UNAVAILABLE if the request has waited too long, or its deadline has passed;
    * RESOURCE_EXHAUSTED or UNAVAILABLE if too many bytes are kept
    */
-  run<T>(req: Request, res: Response, work: () => Promise<T>, bodyBytes = 0): Promise<T> {
+  inTurn<T>(req: Request, res: Response, work: () => Promise<T>, bodyBytes = 0): Promise<T> {
     const client = this.#clientOf(callerOf(req).clientId)
     if (client.usedMs < TURN_MS && client.waiters.size === 0) return this.#measure(client, work)
     return new Promise((resolve, reject) => {

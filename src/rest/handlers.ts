@@ -69,7 +69,8 @@ export function handleList<R extends Resource>(resource: R, path: string, Query:
     }
 
     return async (req, res) => {
-      sendCacheable(req, res, await req.deadline.run(() => coalesce(req.url, () => read(req.query))))
+      const { url, query } = req // parsed here, in the turn of its client: the read may begin later
+      sendCacheable(req, res, await req.deadline.waitFor(() => coalesce(url, () => read(query))))
     }
   }
 }
@@ -102,7 +103,7 @@ export function handleCreate<R extends Resource>(resource: R, path: string): Han
       const idempotency = key === undefined ? undefined : { clientId: callerOf(req).clientId, key: String(key) }
       const input = resource.input.parse(req.body) as Input<R> // the schema is that of the input
       req.body = undefined // parsed, it may take a megabyte while the statement waits
-      const { item, replayed } = await req.deadline.run(() => create(input, idempotency), { mayHaveExecuted: true })
+      const { item, replayed } = await req.deadline.waitFor(() => create(input, idempotency), { mayHaveExecuted: true })
       if (replayed) res.setHeader('Idempotent-Replayed', 'true')
       res.status(201).setHeader('Location', `${base}${path}/${item.id}`)
       sendJson(res, toJson(item))
@@ -115,7 +116,7 @@ export function handleGet<R extends Resource>(resource: R, parameter: string): H
     const { get } = services.of(resource)
     return async (req, res) => {
       const id = String(req.params[parameter])
-      sendCacheable(req, res, toCacheable(toJson(await req.deadline.run(() => get(id)))))
+      sendCacheable(req, res, toCacheable(toJson(await req.deadline.waitFor(() => get(id)))))
     }
   }
 }

@@ -35,7 +35,7 @@ export function addRestRoutes(
           bytes = undefined // a request that waits for the database does not keep them
           await handler(req, res)
         }
-        await deps.turns.run(req, res, work, bytes?.length)
+        await deps.turns.inTurn(req, res, work, bytes?.length)
       })
     }
     route.all(allowMethods(...ofPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))

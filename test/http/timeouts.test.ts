@@ -75,14 +75,14 @@ test('all waits of a request share its deadline, and no operation starts after i
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const deadline = new Deadline(1_000)
-  const first = deadline.run(() => new Promise((resolve) => void setTimeout(resolve, 600)))
+  const first = deadline.waitFor(() => new Promise((resolve) => void setTimeout(resolve, 600)))
   await vi.advanceTimersByTimeAsync(600)
   await first
-  const second = deadline.run(() => new Promise(() => {}), { mayHaveExecuted: true })
+  const second = deadline.waitFor(() => new Promise(() => {}), { mayHaveExecuted: true })
   const rejected = expect(second).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' })
   await vi.advanceTimersByTimeAsync(400)
   await rejected
   const operation = vi.fn<() => Promise<void>>()
-  await expect(deadline.run(operation, { mayHaveExecuted: true })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  await expect(deadline.waitFor(operation, { mayHaveExecuted: true })).rejects.toMatchObject({ code: 'UNAVAILABLE' })
   expect(operation).not.toHaveBeenCalled()
 })

@@ -7,6 +7,7 @@ import { expect } from 'vitest'
 import type { Builder } from '../../src/graphql/schema/builder.ts'
 import { KeptBytes } from '../../src/http/kept-bytes.ts'
 import { Turns } from '../../src/http/turns.ts'
+import { petsApi } from '../../src/pets/rest.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { bearer, type TestService, testWithSharedService as test } from '../support/harness.ts'
 import { usedHeapBytes } from '../support/heap.ts'
@@ -103,13 +104,30 @@ test('reads of a key that waited too long are 503, others are served', async ({ 
   expect(await bounded.metric('petstore_shed_total{reason="client"}')).toBe(rejected)
 })
 
+test('a read that waits for an equal one has parsed its URL in the turn of its client', () => {
+  const services = { of: () => ({ list: () => new Promise(() => {}) }) }
+  const [listPets] = petsApi.operations
+  const respond = listPets?.toHandler({ services } as never, '/v1/')
+  let parsed = 0
+  const waitFor = (read: () => unknown) => read()
+  const req = {
+    url: '/pets',
+    deadline: { waitFor },
+    get query() {
+      return { limit: String(++parsed) }
+    },
+  }
+  for (const _ of 'ab') void respond?.(req as unknown as Request, {} as Response)
+  expect(parsed).toBe(2)
+})
+
 /** Turns alone: which turn a request begins in, and what it leaves in memory, is not seen over HTTP. */
 function openTurns() {
   const turns = new Turns(new KeptBytes(), { turnWaitMs: 60_000 })
   turns.charge(1n, 3) // all of this turn
   return (work: () => void, { bodyBytes = 0, isLate = false, res = new EventEmitter() } = {}) => {
     const req = { caller: { clientId: 1n }, deadline: { hasPassed: isLate }, rawHeaders: [] } as unknown as Request
-    return turns.run(req, Object.assign(res, { req }) as unknown as Response, async () => void work(), bodyBytes)
+    return turns.inTurn(req, Object.assign(res, { req }) as unknown as Response, async () => void work(), bodyBytes)
   }
 }
 

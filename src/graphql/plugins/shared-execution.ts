@@ -17,7 +17,7 @@ const LONG_EXECUTION_MS = 1
 export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin {
   /** Of a document: its executions, and how long the last one took before it waited for the database, in milliseconds. */
   const executionsOf = lazyFor((_document: DocumentNode) => ({ coalesce: createCoalescer<SharedOutcome>(), lastMs: 0 }))
-  /** Long executions that begin later than their requests, when a statement ends, wait here: one begins in each turn. */
+  /** Long executions that begin after the turn of their request queue here: one begins in each turn of the event loop. */
   let lastTurn: Promise<void> = Promise.resolve()
 
   return {
@@ -44,7 +44,7 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
         let isInTurn = true // the turn of its client, which ends with the synchronous part
         const { coalesce } = executionsOf(given.document) // another plugin may have replaced the fragments
         const key = JSON.stringify([operation.name?.value, variables])
-        const outcome = req.deadline.runShared(() => coalesce(key, () => execute(given, isInTurn)))
+        const outcome = req.deadline.waitForShared(() => coalesce(key, () => execute(given, isInTurn)))
         isInTurn = false
         const shared = await outcome
         extendContext({ shared })

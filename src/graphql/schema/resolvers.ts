@@ -15,22 +15,23 @@ export function resolveList<R extends Resource>(resource: R) {
     const filter = filterKey(query)
     const { services, deadline } = context
     const { list, count, feed } = services.of(resource)
-    const settledId = lazy(() => deadline.run(() => feed.settledId()))
+    const settledId = lazy(() => deadline.waitFor(() => feed.settledId()))
     return {
       page: lazy(async () => {
         // `liveCursor` is read before the page, so that no item is between them. The field itself reports its error.
         const onPrimary = selectsField(info, 'liveCursor')
         if (onPrimary) await settledId().catch(() => {})
-        const { items, hasMore } = await deadline.run(() => list({ ...query, onPrimary }))
+        const { items, hasMore } = await deadline.waitFor(() => list({ ...query, onPrimary }))
         // A page after a too new cursor begins at the newest item. One before it would miss items after a restore.
-        if (newerThan && !items.length) await deadline.run(() => feed.requireAssigned(newerThan, 'before', 'highest'))
+        if (newerThan && !items.length)
+          await deadline.waitFor(() => feed.requireAssigned(newerThan, 'before', 'highest'))
         return {
           edges: items.map((node) => ({ node, cursor: () => toCursor(node.id, filter) })),
           hasNextPage: backward ? newerThan !== undefined : hasMore,
           hasPreviousPage: backward ? hasMore : olderThan !== undefined,
         }
       }),
-      count: lazy(() => deadline.run(() => count(query))),
+      count: lazy(() => deadline.waitFor(() => count(query))),
       liveCursor: async () => toCursor(await settledId(), filter),
     }
   }
@@ -46,7 +47,7 @@ function selectsField({ schema, fragments, variableValues, returnType, fieldNode
 /** @returns a resolver of one item by its id, which throws ApiError NOT_FOUND */
 export function resolveItem<R extends Resource>(resource: R) {
   return (_root: unknown, { id }: { id: string }, { services, deadline }: GraphQLContext): Promise<Item<R>> =>
-    deadline.run(() => services.of(resource).get(id))
+    deadline.waitFor(() => services.of(resource).get(id))
 }
 
 interface CreateArgs {
@@ -64,7 +65,7 @@ export function resolveCreate<R extends Resource>(resource: R) {
     const key = args.idempotencyKey
     const idempotency = key == null ? undefined : { clientId: caller.clientId, key }
     const { create } = services.of(resource)
-    return (await deadline.run(() => create(input, idempotency, ['input']), { mayHaveExecuted: true })).item
+    return (await deadline.waitFor(() => create(input, idempotency, ['input']), { mayHaveExecuted: true })).item
   }
 }
 
@@ -88,8 +89,8 @@ export function subscribeToCreated<R extends Resource>(resource: R) {
     // Parsed even if the header takes precedence: the stream keeps its variables, so `after` must be short.
     const ofBody = after == null ? undefined : parseCursor(after, key, 'after')
     const position = lastEventId === undefined ? ofBody : parseCursor(lastEventId, key, argument)
-    if (position === undefined) return deadline.run(() => feed.settledId())
-    await deadline.run(() => feed.requireAssigned(position, argument, 'last'))
+    if (position === undefined) return deadline.waitFor(() => feed.settledId())
+    await deadline.waitFor(() => feed.requireAssigned(position, argument, 'last'))
     return position
   }
 
