@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { OperatorError } from '../operator-error.ts'
@@ -23,7 +23,6 @@ export async function useEmbeddedPostgres(dataDir: string, settings: string[] = 
   const cluster = join(resolve(dataDir), 'postgres')
   if (/["$`]/.test(cluster)) throw unusableError(cluster, 'a shell reads ", $ and ` in its path') // the one of pg_ctl
   const bin = findBinaries()
-  await removeUnfinished(cluster)
   if (!existsSync(cluster)) await initialise(cluster)
   // PostgreSQL runs only as the owner of its folder. Root can run it as any user.
   const [{ uid }, own] = [await stat(cluster), process.getuid?.() ?? 0]
@@ -50,30 +49,13 @@ function unusableError(cluster: string, why: string): OperatorError {
   )
 }
 
-/** Removes what processes that were killed in `initialise` have left. This process may have the id of one of them. */
-async function removeUnfinished(cluster: string): Promise<void> {
-  const names = await readdir(dirname(cluster)).catch(() => [])
-  for (const name of names) {
-    if (!name.startsWith(`${basename(cluster)}.new-`)) continue
-    const pid = Number.parseInt(name.slice(basename(cluster).length + '.new-'.length), 10)
-    if (pid === process.pid || !isRunning(pid)) await rm(join(dirname(cluster), name), { recursive: true, force: true })
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' // it belongs to another user
-  }
-}
-
 /** Initialises the folder of a server under another name, so that crashes and races cannot leave a partial one. */
 async function initialise(cluster: string): Promise<void> {
   const fresh = `${cluster}.new-${process.pid}`
   const password = `${fresh}.password`
   try {
     await mkdir(dirname(cluster), { recursive: true })
+    await rm(fresh, { recursive: true, force: true }) // a killed process may have had the same id
     await writeFile(password, randomBytes(24).toString('hex'), { mode: 0o600 })
     const auth = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${password}`]
     const args = [`--pgdata=${fresh}`, '--encoding=UTF8', '--locale=C', ...auth]

@@ -1,5 +1,4 @@
-import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
@@ -38,18 +37,6 @@ describe('the embedded PostgreSQL', { concurrent: true }, () => {
       expect(await service.signal('SIGTERM')).toMatchObject({ code: 0, stderr: '' })
     })
     await release()
-  })
-
-  test('removes what a start that was killed has left, not what another start is making', async ({ sandbox }) => {
-    await sandbox.initialise()
-    const namesOf = (pid: number) => [`postgres.new-${pid}`, `postgres.new-${pid}.password`]
-    for (const pid of [process.pid, process.ppid, spawnSync('true').pid]) {
-      const [folder = '', password = ''] = namesOf(pid).map((name) => join(sandbox.dataDir, name))
-      mkdirSync(folder)
-      writeFileSync(password, '')
-    }
-    await (await useEmbeddedPostgres(sandbox.dataDir)).release()
-    expect(readdirSync(sandbox.dataDir).filter((name) => name.includes('.new-'))).toEqual(namesOf(process.ppid))
   })
 })
 
