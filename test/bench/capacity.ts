@@ -15,7 +15,10 @@ import {
 
 const DAY = 86_400
 
-const RATES = [1_000, 100_000, 1_000_000]
+const RATES = [1_000, 100_000]
+
+/** Limits that are reached above this rate are not listed: the inputs are not exact enough. */
+const MAX_RATE = 100_000
 
 /** What a limit is, what it has room for, and what a request takes of it. */
 interface Limit {
@@ -192,10 +195,11 @@ function machineTable(): string {
 }
 
 function limitTable(): string {
-  const sorted = limits.map((limit) => ({ ...limit, rate: limit.room / limit.ofRequest }))
+  const rated = limits.map((limit) => ({ ...limit, rate: limit.room / limit.ofRequest }))
+  const listed = rated.filter(({ rate }) => rate <= MAX_RATE).sort((a, b) => a.rate - b.rate)
   return table([
     ['requests a second', 'what is used up', 'what to add'],
-    ...sorted.sort((a, b) => a.rate - b.rate).map(({ rate, limit, add }) => [round(rate), limit, add]),
+    ...listed.map(({ rate, limit, add }) => [round(rate), limit, add]),
   ])
 }
 
