@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
-/** How long a read or a batch waits for the one before it, in milliseconds: one that hangs delays others no longer. */
+/** How long a read or a batch waits for the one before it, in milliseconds: one that hangs delays the next by no more. */
 export const MAX_WAIT_MS = 100
 
 /**
- * Coalesces concurrent reads with the same key (single-flight with a fresh read). A caller never shares a read that has
- * started, since it may predate a write that the caller knows of: callers that arrive meanwhile share the *next* read. So a
- * result is never older than its request, on any number of instances. Nothing is cached, not even an error.
+ * Coalesces concurrent reads with the same key: single-flight with a fresh read (decision 5). A caller never shares a read
+ * that has started, since it may predate a write that the caller knows of: callers that arrive meanwhile share the *next*
+ * read. So a result is never older than its request, on any number of instances. Nothing is cached, not even an error.
  */
 export function createCoalescer<T>() {
   /** The read of each key that has not started. */

@@ -16,7 +16,7 @@ const list = z.string().transform((text) => text.split(',').map((element) => ele
 
 const isPostgresUrl = (url: string) => /^postgres(ql)?:\/\//.test(url) && URL.canParse(url)
 
-/** Otherwise a part of the password could be taken for the host, which is logged. */
+/** With a bare `/`, `?` or `#` in the password, a part of it could be taken for the host, which is logged. */
 const encodedUrl = z.string().refine((url) => !/^[^/]*\/\/[^/?#]*[/?#].*@/.test(url), {
   error: 'must have special characters of the password, such as / and #, percent-encoded (%2F, %23)',
   abort: true,

@@ -93,7 +93,7 @@ function startupBanner(port: number, devKey: string | undefined, { DATA_DIR, TRU
     ${graphql}
     REST       ${base}/v1/pets
     Docs       ${base}/docs${withKey}
-    Key        ${devKey ? `${DATA_DIR}/dev-key   (development only; both links contain it)` : 'npm run --silent keys -- create --name NAME'}
+    Key        ${devKey ? `${DATA_DIR}/dev-key   (development only; both links contain it)` : 'node dist/cli/keys.js create --name NAME'}
 
   Press Ctrl-C to stop.
 `

@@ -26,9 +26,9 @@ const COOL_DOWN_MS = 10_000
 const FETCH_TIMEOUT_MS = 3_000
 
 /**
- * @returns a function that verifies an access token (RFC 9068, RFC 8725); undefined without an issuer. The function returns
- *   the caller, or undefined if the token is not valid. It throws ApiError UNAVAILABLE while the token's key is unknown and
- *   cannot be fetched
+ * @returns a function that verifies an access token (RFC 9068, RFC 8725, decision 31); undefined without an issuer. The
+ *   function returns the caller, or undefined if the token is not valid. It throws ApiError UNAVAILABLE while the token's
+ *   key is unknown and cannot be fetched
  */
 export function createVerifyToken({ OIDC_ISSUER, OIDC_AUDIENCE }: Config, observe: Observe, now: () => Date) {
   if (!OIDC_ISSUER || !OIDC_AUDIENCE) return undefined

@@ -101,7 +101,7 @@ export function createKeyLookup(
 
 /**
  * @param statements use connections of their own, so that keys are verified while the connections of requests are busy
- * @param hasDatabaseProblem whether `/readyz` reports a problem of the database: a key is then valid until it expires
+ * @param hasDatabaseProblem whether `/readyz` reports a problem of the database: a key then counts as valid until it expires
  * @returns a function that verifies the key or token of a stream. It rejects if it cannot find out whether a key is valid
  */
 export function createVerifyKey(

@@ -9,7 +9,7 @@ export const MAX_CLIENTS = 50_000
 
 export type RateLimiter = ReturnType<typeof createRateLimiter>
 
-/** Limits how many points each client may consume in a window. Each process counts for itself, in memory. */
+/** Limits the points that each client may consume in a window (decision 17). Each process counts for itself, in memory. */
 export function createRateLimiter(name: string, points: number, windowSeconds: number, message: string) {
   /** The window of each client. It begins with the client's first request, and ends by the monotonic clock. */
   const windows = new LRUCache<string, { consumed: number }>({

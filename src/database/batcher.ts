@@ -15,9 +15,9 @@ interface Waiter<Input, Output> {
 }
 
 /**
- * Executes one statement for all inputs that wait. While a batch is in flight, inputs wait for the next batch, unless that
- * is full. An input is never added to a statement that has been sent, so the result of a read is never older than its
- * request, on any number of instances. Nothing is cached.
+ * Executes one statement for all inputs that wait (decision 24). While a batch is in flight, inputs wait for the next
+ * batch, unless that is full. An input is never added to a statement that has been sent, so the result of a read is never
+ * older than its request, on any number of instances. Nothing is cached.
  *
  * If a statement fails, all its inputs are rejected with the same error, with one exception: if PostgreSQL rejected (and so
  * rolled back) the statement for its contents, each input is executed again alone, so that one input fails no others.

@@ -39,8 +39,8 @@ export function listMigrations(): string[] {
 }
 
 /**
- * Applies every pending migration, each in one transaction with its row in Prisma's history, so that it is atomic. An
- * index that a migration creates CONCURRENTLY is created before that transaction.
+ * Applies every pending migration (decision 10), each in one transaction with its row in Prisma's history (decision 11).
+ * An index that a migration creates CONCURRENTLY is created before that transaction.
  * @returns the names of the migrations that it has applied, oldest first
  * @throws OperatorError that names the migration which failed
  */

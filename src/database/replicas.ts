@@ -126,9 +126,9 @@ function backOff(replicas: Replica[]): void {
 export type Replicas = ReturnType<typeof createReplicas>
 
 /**
- * Reads from replicas without stale results, like etcd's read index: the primary's position is read once for all reads that
- * wait, and each read is executed on a replica that has replayed that position. Nothing is remembered of a replica, because
- * it may have been promoted, and its address may lead to another server.
+ * Reads from replicas without stale results, like etcd's read index (decision 27): the primary's position is read once for
+ * all reads that wait, and each read is executed on a replica that has replayed that position. Nothing is remembered of a
+ * replica, because it may have been promoted, and its address may lead to another server.
  * @param runOnPrimary executes a statement, once for all that wait, on a connection that nothing else uses
  */
 export function createReplicas(

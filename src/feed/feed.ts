@@ -75,8 +75,8 @@ export class Feed<R extends Resource> {
   }
 
   /**
-   * @param bound `highest` for a page, `last` for a stream: below a position above `last`, the sequence may give ids again, or
-   *   for the first time if the row was imported. Only a new page has their items
+   * @param bound `last` for a stream: from a position above the last id of the sequence, it would miss the ids that the
+   *   sequence gives next. `highest` for a page, which is read anew
    * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above the bound
    */
   async requireAssigned(position: bigint, argument: string, bound: 'last' | 'highest'): Promise<void> {

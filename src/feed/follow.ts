@@ -39,7 +39,7 @@ export function createFollow<R extends Resource>(resource: R, list: List<R>, fee
     const found = recent.after(position, PAGE_ITEMS) ?? (await list({ ...filter, ...range, backward: true }))
     const values = valuesOf(resource, filter)
     const matches = (item: Record<string, unknown>) => values.every(([member, value]) => item[member] === value)
-    return { items: found.filter(matches), end: found[PAGE_ITEMS - 1]?.id ?? end } // of a full page, its last item
+    return { items: found.filter(matches), end: found[PAGE_ITEMS - 1]?.id ?? end } // a full page ends with its last item
   }
 
   return (after: bigint, filter: Filter<R>, { clientId, signal }: { clientId: bigint; signal: AbortSignal }) => {
@@ -54,8 +54,8 @@ export function createFollow<R extends Resource>(resource: R, list: List<R>, fee
     })
 
     async function read(recent: RecentItems<R>, position: bigint) {
-      // Near: memory has all items above the position, and these are fewer than a page.
-      if (Number(recent.after(position, PAGE_ITEMS)?.length) < PAGE_ITEMS) return readPage(recent, position, filter)
+      const inMemory = recent.after(position, PAGE_ITEMS)
+      if (inMemory && inMemory.length < PAGE_ITEMS) return readPage(recent, position, filter) // less than a page: no turn
       const turn = takeTurn(clientId, async () => {
         signal.throwIfAborted()
         return readPage(recent, position, filter)

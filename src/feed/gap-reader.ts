@@ -5,7 +5,7 @@ import type { Item, Resource } from '../store/resource.ts'
 import { describeTable } from '../store/table.ts'
 import { RecentItems } from './recent.ts'
 import { selectLastId } from './sequence.ts'
-import { createBeginWait } from './writers.ts'
+import { createWriterWait } from './writers.ts'
 
 /** How often new items are read, in milliseconds. With reads of the sequence, this makes less than ten queries a second. */
 const POLL_MS = 120
@@ -14,7 +14,7 @@ const READ_SIZE = 500
 
 /** Reads new items in order of id. At a gap it waits for the transactions that may fill it. */
 export function createGapReader<R extends Resource>(resource: R, run: RunStatement) {
-  const beginWait = createBeginWait(resource, run)
+  const beginWait = createWriterWait(resource, run)
   const { name, selectList } = describeTable(resource)
   const text = `
     SELECT ${selectList} FROM ${name} AS item

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunStatement } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
-import { createBeginWait } from './writers.ts'
+import { createWriterWait } from './writers.ts'
 
 /** How long `findSettled` waits for open transactions when it has an earlier result, in milliseconds. */
 const MAX_WAIT_WITH_FALLBACK_MS = 250
@@ -15,7 +15,7 @@ interface Settled {
 
 /** Finds and remembers settled ids: every row up to such an id is visible, or will never be. */
 export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs: number) {
-  const beginWait = createBeginWait(resource, run)
+  const beginWait = createWriterWait(resource, run)
   let state: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
 
   /** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */

@@ -13,7 +13,7 @@ const isFromRestart = (virtualTransaction: string) => virtualTransaction.startsW
  * same way. The sequence must have no CACHE, and the server must be the primary: a standby does not show the locks.
  * @returns a function that begins a wait for the transactions that hold the lock. Later ones do not matter
  */
-export function createBeginWait(resource: Resource, run: RunStatement) {
+export function createWriterWait(resource: Resource, run: RunStatement) {
   const { name } = namesOf(resource)
   const selectWriters = `
     ARRAY(

@@ -55,9 +55,9 @@ export interface PipelineContext extends GraphQLContext {
   res: Response
   /** Set by Yoga: the parameters, as the last plugin has set them. */
   params: GraphQLParams
-  /** Set by useOperation, which runs before all that follows the parser. */
+  /** Set by useOperation, right after the document was parsed. */
   operation: OperationDefinitionNode
-  /** Set by useCost: the coerced variables. What coerces them again gets those of `params`, which are as they were sent. */
+  /** The coerced variables, set by useCost. A plugin that coerces them itself takes those of `params`, which are as sent. */
   variables: Record<string, unknown>
   /** The cost of the operation, and the largest one that this caller's operations may have, in points. Set by useCost. */
   cost?: { requested: number; limit: number } | undefined

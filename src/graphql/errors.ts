@@ -20,7 +20,7 @@ export class GraphQLRequestError extends ApiError {
   }
 }
 
-/** The error of a result without `data`: what a plugin threw, or errors of graphql-js. One without code is about variables. */
+/** The error of a result without `data`: what a plugin threw, or errors of graphql-js, which are about variables without a code. */
 export function toRequestError({ errors = [] }: ExecutionResult): Error {
   const [first] = errors
   if (!first) return new Error('The pipeline has no result.')

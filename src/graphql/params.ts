@@ -24,8 +24,7 @@ export function paramsOf({ method, body, query: urlQuery }: Request): RequestPar
     extensions: parseParameter('extensions', urlQuery.extensions),
   })
   const { query, documentId, variables, operationName, extensions } = Params.parse(method === 'POST' ? body : ofUrl())
-  // Or a value without members.
-  const persisted = extensions?.persistedQuery as { sha256Hash?: unknown } | null | undefined
+  const persisted = extensions?.persistedQuery as { sha256Hash?: unknown } | null | undefined // or any other value
   // An object literal: with a copy of the parsed object, the pipeline takes 40 % more CPU time (Node 20.20).
   return {
     query,

@@ -1,10 +1,10 @@
 import type { IRouter, RequestHandler } from 'express'
 import { ApiError } from '../errors.ts'
 
-/** The methods of the routes. Each route handles some of them, and OPTIONS. */
+/** The methods of the routes. Each route handles some of them and, except `/`, OPTIONS. */
 export const METHODS = ['GET', 'HEAD', 'POST']
 
-/** The value of `Allow` for a route with these methods. Every route also handles OPTIONS. */
+/** The value of `Allow` for a route with these methods and OPTIONS. */
 export function allow(methods: string[]): string {
   return [...methods, 'OPTIONS'].join(', ')
 }

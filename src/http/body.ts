@@ -13,7 +13,7 @@ const PIECE_BYTES = 512
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Receives a JSON body, for both APIs. Fails with 415, 413, 408, 429 or 503, all before the end of the body, or with 400. */
+/** Receives a JSON body, for both APIs. Fails with 400 or, before the end of the body, with 415, 413, 408, 429 or 503. */
 export async function receiveBody(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buffer> {
   requireJsonType(req)
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE')
@@ -78,7 +78,7 @@ function receive(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buf
     }
     req.onBodyError = fail
     req.on('data', onData).on('end', onEnd).on('error', onError)
-    let hold: ReturnType<KeptBytes['hold']> | undefined // is undefined if the call drops the request at once
+    let hold: ReturnType<KeptBytes['hold']> | undefined // undefined while keptBytes.hold runs, which may call `fail`
     hold = keptBytes.hold(res, 0, fail)
   })
 }

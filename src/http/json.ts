@@ -28,9 +28,9 @@ const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"?|[-+.\deE]{4,}/gs
 const MAX_TRAILING_ZEROS = 20
 
 /**
- * Parses JSON (RFC 8259) exactly: an integer keeps its value however it is written (1e18, 1.0), as a bigint when a
- * double cannot hold it. A number that would be rounded to an integer becomes NaN, and so do numbers of more than 15
- * significant digits, or of 2^53 and more in magnitude, after the first 256 of them. Otherwise the same as JSON.parse.
+ * Parses JSON (RFC 8259) exactly (decision 1): an integer keeps its value however it is written (1e18, 1.0), as a bigint
+ * when a double cannot hold it. A number that would be rounded to an integer becomes NaN, and so do numbers of more than
+ * 15 significant digits, or of 2^53 and more in magnitude, after the first 256 of them. Otherwise the same as JSON.parse.
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {

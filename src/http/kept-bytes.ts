@@ -32,11 +32,11 @@ interface Entry {
 }
 
 /**
- * Bounds the memory that clients make the process keep: bodies that are arriving, requests that wait before their cost is
- * known, and responses that are not read. If a request takes its client above the client's bound, that request is
- * rejected. If a response does, the client's oldest unread response is cut. Above the bound of the process, the client that
- * holds most loses its oldest request or response, so that other clients are served. What the kernel's buffers take does
- * not count, nor do responses to requests without a key: they are small, or share one copy.
+ * Bounds the memory that clients make the process keep (decision 21): bodies that are arriving, requests that wait before
+ * their cost is known, and responses that are not read. If a request takes its client above the client's bound, that
+ * request is rejected. If a response does, the client's oldest unread response is cut. Above the bound of the process, the
+ * client that holds most loses its oldest request or response, so that other clients are served. What the kernel's buffers
+ * take does not count, nor do responses to requests without a key: they are small, or share one copy.
  */
 export class KeptBytes {
   readonly #clients = new Map<bigint, Client>()

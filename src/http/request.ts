@@ -44,8 +44,8 @@ declare module 'node:http' {
 }
 
 /**
- * A longer Accept or Accept-Encoding is ignored: clients send at most some hundred characters. To compare thousands of
- * media types with those of the service takes milliseconds that `Turns` does not bound, even for a request without a key.
+ * A longer Accept or Accept-Encoding is ignored: clients send at most a few hundred characters. To compare thousands of
+ * media types with those of the service takes milliseconds, before `Turns` applies and even without a key.
  */
 const MAX_ACCEPT_LENGTH = 1_000
 

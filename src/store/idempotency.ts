@@ -29,7 +29,8 @@ const PRUNED_AT_ONCE = 10_000
 const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 
 /**
- * Claims keys and inserts their items, or reads the items of keys that were used. Numbers in the SQL refer to this list.
+ * Claims keys and inserts their items, or reads the items of keys that were used (decision 9). Numbers in the SQL refer to
+ * this list.
  * 1. It is one statement, so after a crash either both a key and its item exist, or neither of them.
  * 2. Of concurrent requests with the same key, on any instance, only the one that gets the advisory lock proceeds. Two
  *    batches do not wait for each other, so they cannot deadlock.
@@ -41,7 +42,7 @@ const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
  * 6. A replay writes to the WAL, so that its commit waits for the synchronous standby: an administrator may have cancelled
  *    the wait of the request that created the item.
  * 7. A key that another resource has used is rejected by its fingerprint, even if an item of this one has its id.
- *    A claim sets both columns of ids, but version 1 sets only VERSION_1_ID, which takes precedence if it is not null.
+ *    The claim of an expired key sets both columns of ids, but version 1 sets only VERSION_1_ID, which takes precedence.
  */
 function claimAndInsert(resource: Resource): string {
   const { name, sequence, selectList, insertColumns, returningList, createdOrUsedList } = describeTable(resource)

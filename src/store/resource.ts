@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-/** What the store, the feed and both APIs need of a resource. Its table has the members in snake_case, and ids of a sequence. */
+/** What the kits need of a resource (decision 32). Its table has the members in snake_case, and ids of a sequence. */
 export interface Resource {
   /** The name that messages, cursors and idempotency keys use. */
   name: string
@@ -14,7 +14,7 @@ export interface Resource {
   input: Schema
   /**
    * The members by which lists are filtered, with their SQL types. Each combination has an index of its columns, in this
-   * order, and the id. A column that may be NULL is first: after another column, a scan would read all rows with NULL.
+   * order, and the id. A nullable column must be first: behind another column, a scan would read all rows with NULL.
    */
   filters: Record<string, string>
   /** The members of `input` that are ids of rows in other tables, with these tables. A foreign key guards each of them. */

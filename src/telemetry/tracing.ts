@@ -12,7 +12,7 @@ export const TRACING_STOP_TIMEOUT_MS = 2_000
 /** Trace id, parent id and flags (W3C Trace Context §3.2: ids of zeros and version ff are invalid). */
 export const TRACEPARENT = /^(?!ff)[\da-f]{2}-((?!0{32})[\da-f]{32})-((?!0{16})[\da-f]{16})-([\da-f]{2})$/
 
-/** Starts tracing if it is on. OpenTelemetry's SDK is loaded only then, and reads the other OTEL_* variables itself. */
+/** Starts tracing if it is on (decision 15). Only then is OpenTelemetry's SDK loaded, which reads the other OTEL_* itself. */
 export async function startTracing(env: NodeJS.ProcessEnv, log: Logger) {
   const exporters = exportersOf(env)
   if (!exporters.length) return undefined

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { migrate } from '../../src/database/migrate.ts'
-import { createBeginWait } from '../../src/feed/writers.ts'
+import { createWriterWait } from '../../src/feed/writers.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { codeIn } from '../support/files.ts'
 import { type TestService, testWithService as test, testWithSharedService, withClient } from '../support/harness.ts'
@@ -61,7 +61,7 @@ testPartitioned('a migration that creates an index finds the one of a partitione
 testPartitioned('an open insert into a partition holds a lock that subscriptions wait for', async ({ partitioned }) => {
   await withClient(async (client) => {
     await client.query("BEGIN; INSERT INTO animal_0 (name, category_id) VALUES ('Rex', 1)")
-    const wait = await createBeginWait(animals, partitioned.database.statements.run)()
+    const wait = await createWriterWait(animals, partitioned.database.statements.run)()
     expect(wait.isOver).toBe(false)
     await client.query('COMMIT')
     await wait.update()
@@ -71,7 +71,7 @@ testPartitioned('an open insert into a partition holds a lock that subscriptions
 
 testPartitioned('subscriptions notice that partitions were truncated, as a restore does', async ({ partitioned }) => {
   const { pool, statements } = partitioned.database
-  const beginWait = createBeginWait(animals, statements.run)
+  const beginWait = createWriterWait(animals, statements.run)
   const { history } = await beginWait()
   expect((await beginWait()).history).toBe(history)
   await pool.query('TRUNCATE animal CASCADE')

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createSettledId } from '../../src/feed/settled.ts'
-import { createBeginWait } from '../../src/feed/writers.ts'
+import { createWriterWait } from '../../src/feed/writers.ts'
 import { animals } from '../../src/pets/animal.ts'
 import { stopClock } from '../support/timeouts.ts'
 
 test('a prepared transaction that gets a new id is awaited; those of others are not [F5]', async () => {
   const database = { newest: 1n, history: '', isStandby: false, writers: ['3/7', '-1/500'] }
-  const wait = await createBeginWait(animals, async <Row>() => [{ ...database }] as Row[])()
+  const wait = await createWriterWait(animals, async <Row>() => [{ ...database }] as Row[])()
   const isOverWith = async (writers: string[]) => {
     database.writers = writers
     await wait.update()

@@ -7,7 +7,7 @@ import { createIdempotentInsertQuery } from '../../src/store/idempotency.ts'
 import { createCountQuery, createListQuery } from '../../src/store/lists.ts'
 import { createInsertQuery, createLookupQuery } from '../../src/store/lookup-and-insert.ts'
 import { RecentItems } from '../../src/feed/recent.ts'
-import { createBeginWait } from '../../src/feed/writers.ts'
+import { createWriterWait } from '../../src/feed/writers.ts'
 import { hashKey } from '../../src/auth/api-keys.ts'
 import { createKeyLookup } from '../../src/auth/key-lookup.ts'
 import { toPreparedStatement } from '../../src/database/pool.ts'
@@ -134,7 +134,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
       await follow(0n, { status, categoryId }, { clientId: 1n, signal: new AbortController().signal }).next()
   }
   await createGapReader(animals, run).read(new RecentItems<typeof animals>(-1n)) // 0 is a gap
-  const wait = await createBeginWait(animals, run)()
+  const wait = await createWriterWait(animals, run)()
   await wait.update()
 
   const keyHash = hashKey(service.key)

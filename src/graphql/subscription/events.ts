@@ -30,7 +30,7 @@ export function toSelection({ document, operation, variables }: RequestedOperati
 }
 
 /** @returns a function that formats events. It executes an event once for all streams with the same text, options and transport */
-export function createFormat(schema: GraphQLSchema, observe: Observe) {
+export function createEventFormat(schema: GraphQLSchema, observe: Observe) {
   const events = new LRUCache<string, { node: Item<Resource>; text: string }>({
     max: EVENT_CACHE_SIZE,
     maxSize: EVENT_CACHE_MAX_CHARS,

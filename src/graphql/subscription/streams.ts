@@ -98,8 +98,8 @@ export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash
 }
 
 /**
- * Ends the stream if its key is not valid, or was not verified for MAX_UNVERIFIED_MS. That time may pass during a
- * verification, which may wait seconds for the state of the database, or before the next one, if this one fails.
+ * Ends the stream if its key is not valid, or if MAX_UNVERIFIED_MS will pass without a successful verification: during this
+ * one, which may wait seconds for the state of the database, or before the next one.
  * @param result of the verification
  * @param minMs how long the verification may take after a pause of the process
  */
@@ -108,7 +108,8 @@ async function endUnlessValid(stream: Stream, result: Promise<boolean>, minMs: n
   const leftMs = () => stream.verifiedAtMs + MAX_UNVERIFIED_MS - performance.now()
   let timer: NodeJS.Timeout | undefined
   function endAfter(ms: number): void {
-    const endOrWait = () => (leftMs() > 1 ? endAfter(leftMs()) : stream.end('unverified')) // waits if another one succeeded
+    // It waits again if a later verification has succeeded.
+    const endOrWait = () => (leftMs() > 1 ? endAfter(leftMs()) : stream.end('unverified'))
     timer = setTimeout(endOrWait, ms).unref()
   }
   endAfter(Math.max(leftMs(), minMs))

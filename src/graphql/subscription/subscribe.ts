@@ -8,7 +8,7 @@ import type { RequestedOperation, GraphQLDependencies, Plugin } from '../context
 import { GraphQLRequestError } from '../errors.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 import type { CreatedEdges } from '../schema/resolvers.ts'
-import { createFormat, type Selection, toSelection } from './events.ts'
+import { createEventFormat, type Selection, toSelection } from './events.ts'
 import { requireTransport, type Transport } from './transports.ts'
 
 /** Events that are ready are written together, up to this size in bytes, which is the memory of an unread stream. */
@@ -36,7 +36,7 @@ export function useSubscriptions(schema: GraphQLSchema, dependencies: Dependenci
 
 /** @returns a function that begins a valid subscription. It throws ApiError (GraphQLRequestError for arguments) */
 export function createSubscribe(schema: GraphQLSchema, { services, streams, observe, plugins = [] }: Dependencies) {
-  const format = createFormat(schema, observe)
+  const format = createEventFormat(schema, observe)
 
   /**
    * @returns a function that waits for the next events, and returns a part. Events that do not fit into the part are

@@ -10,7 +10,7 @@ export const MAX_IN_FLIGHT = 8
 const LINGER_MS = 2_000
 const LINGER_BYTES = 64 * 1024
 
-/** A client's connection: bounds what it may send, and closes it without losing the last response. */
+/** A client's connection: bounds what it may send, and closes it without losing the last response (decision 21). */
 export class ClientConnection {
   readonly socket: Socket
   /** The requests in flight, by their responses, oldest first. */
@@ -22,7 +22,7 @@ export class ClientConnection {
 
   constructor(socket: Socket) {
     this.socket = socket
-    void socket.remoteAddress // Node keeps it for when the socket is closed
+    void socket.remoteAddress // Node caches it: a closed socket has none
     socket.on('error', () => {}) // after CONNECT Node has no listener of its own
     socket.destroySoon = () => this.close() // Node calls it after the last response
     socket.once('close', () => this.#abortQueued())
