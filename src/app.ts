@@ -57,12 +57,12 @@ const graphiqlOff: RequestHandler = () => {
 const schemaOf = lazyFor(createSchema)
 
 /** The steps of each request and the routes, in the order in which a request passes them. */
-export function createApp(deps: AppDependencies): Express {
-  const { config, health, clientLimiter, loadShedder, observe, metrics, resources, trusted } = deps
+export function createApp(dependencies: AppDependencies): Express {
+  const { config, health, clientLimiter, loadShedder, observe, metrics, resources, trusted } = dependencies
   const schema = schemaOf(resources)
   const apis = resources.map(({ rest }) => rest)
   const operations = apis.flatMap((api) => api.operations)
-  const authenticate = createAuthenticate(deps)
+  const authenticate = createAuthenticate(dependencies)
   const admit: RequestHandler = async (req, res, next) => {
     loadShedder.shed()
     await authenticate(req)
@@ -79,14 +79,14 @@ export function createApp(deps: AppDependencies): Express {
   app.set('trust proxy', config.TRUSTED_PROXIES ?? false)
   // `maxKeys: 0`: by default, Node ignores parameters after 1,000, even invalid ones. A request line has at most 16 KiB.
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }))
-  addCommonSteps(app, operations, deps)
+  addCommonSteps(app, operations, dependencies)
 
   // The hot routes come first, because each layer of Express before a route costs time.
   app.use('/v1', admit)
-  addRestRoutes(app, operations, config, deps)
+  addRestRoutes(app, operations, config, dependencies)
   const graphiql = trusted?.mode === 'only' ? graphiqlOff : staticPage('graphql.html', GRAPHIQL_POLICY)
   app.get('/graphql', loadShedder.shedForLag, forBrowsers(graphiql, GRAPHQL_TYPE))
-  addGraphQLRoute(app, admit, schema, deps)
+  addGraphQLRoute(app, admit, schema, dependencies)
 
   addReadRoute(app, '/livez', (_req, res) => void res.json({ status: 'alive' }))
   addReadRoute(app, '/readyz', async (_req, res) => {

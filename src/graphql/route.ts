@@ -13,9 +13,14 @@ import { sendStream } from './subscription/send-stream.ts'
 import { createPipeline, type Outcome } from './yoga.ts'
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
-export function addGraphQLRoute(app: IRouter, admit: RequestHandler, schema: GraphQLSchema, deps: GraphQLDependencies) {
-  const { keptBytes, observe, turns } = deps
-  const execute = createPipeline(schema, deps)
+export function addGraphQLRoute(
+  app: IRouter,
+  admit: RequestHandler,
+  schema: GraphQLSchema,
+  dependencies: GraphQLDependencies,
+) {
+  const { keptBytes, observe, turns } = dependencies
+  const execute = createPipeline(schema, dependencies)
 
   function send({ cost, dataJson, result }: Outcome, req: Request, res: Response, mediaType: string): void {
     const errors = result.errors?.length ? result.errors : undefined // a plugin may set none
@@ -43,7 +48,7 @@ export function addGraphQLRoute(app: IRouter, admit: RequestHandler, schema: Gra
       return await execute(params, req, res)
     }
     const outcome = await turns.inTurn(req, res, work, bytes?.length)
-    if ('stream' in outcome) return sendStream(req, res, outcome, deps)
+    if ('stream' in outcome) return sendStream(req, res, outcome, dependencies)
     const beganAtMs = performance.now()
     send(outcome, req, res, mediaType)
     turns.charge(callerOf(req).clientId, performance.now() - beganAtMs)

@@ -20,22 +20,22 @@ export function addRestRoutes(
   app: Express,
   operations: Operation[],
   config: PublicConfig,
-  deps: OperationDependencies,
+  dependencies: OperationDependencies,
 ) {
   for (const path of new Set(operations.map((operation) => operation.path))) {
     const route = app.route(`/v1${path.replace(/\{(\w+)\}/g, ':$1')}`)
     const ofPath = operations.filter((operation) => operation.path === path)
     for (const { method, scope, document, toHandler } of ofPath) {
-      const handler = toHandler(deps, referenceBase(config, path))
+      const handler = toHandler(dependencies, referenceBase(config, path))
       route[method](async (req, res) => {
         requireScope(req, scope)
-        let bytes = document.requestBody && (await receiveBody(req, res, deps.keptBytes))
+        let bytes = document.requestBody && (await receiveBody(req, res, dependencies.keptBytes))
         const work = async () => {
           if (bytes) parseBody(req, bytes)
           bytes = undefined // a request that waits for the database does not keep them
           await handler(req, res)
         }
-        await deps.turns.inTurn(req, res, work, bytes?.length)
+        await dependencies.turns.inTurn(req, res, work, bytes?.length)
       })
     }
     route.all(allowMethods(...ofPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))
