@@ -14,7 +14,7 @@ export interface Cost {
 export type Action = 'list' | 'get' | 'create'
 
 /**
- * CPU times: those of the run in docs/benchmarks.md, with different ids and cursors, so that no requests are coalesced.
+ * CPU times: those of the run in docs/benchmarks.md in which ids and cursors are drawn over all rows (Zipf 0.99).
  * Creations are without an Idempotency-Key. The responses of GraphQL were not weighed; they are taken for as large.
  */
 export const COSTS: Record<'REST' | 'GraphQL', Record<Action, Cost>> = {
