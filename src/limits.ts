@@ -17,9 +17,9 @@ const LIMITS = {
   headersTimeoutMs: 10_000,
   /** Maximum number of open subscriptions of one client in one process. */
   streamsPerClient: 5_000,
-  /** A stream whose client reads nothing for this time is closed. A response has at least `responseSpareMs` as well. */
+  /** A stream whose client reads nothing for this time is closed. */
   writeTimeoutMs: 30_000,
-  /** A response whose client reads nothing has `writeTimeoutMs`, or REQUEST_TIMEOUT_MS and this time if that is longer. */
+  /** Other responses have `writeTimeoutMs` or, if that is longer, REQUEST_TIMEOUT_MS and this time. */
   responseSpareMs: 5_000,
   /** How long the verification of the key of a stream may take, the wait for a connection included. */
   verifyTimeoutMs: 500,

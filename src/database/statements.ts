@@ -22,7 +22,7 @@ export type Statements = ReturnType<typeof createStatements>
 const RETRY_JITTER_MS = 20
 
 /**
- * Executes one prepared statement, once for equal reads that wait for a connection. If the read gets no connection, all that share it fail.
+ * Executes one prepared statement, once for equal reads that wait for a connection. Without a connection, all of them fail.
  * @param begin as of BatchStatement
  * @returns its rows; the caller names their type
  */

@@ -76,7 +76,7 @@ export class Feed<R extends Resource> {
 
   /**
    * @param bound `last` for a stream: from a position above the last id of the sequence, it would miss the ids that the
-   *   sequence gives next. `highest` for a page, which is read anew
+   *   sequence gives next. `highest` for a page, which is read from the table
    * @throws ApiError INVALID_ARGUMENT, which names the argument, for a position above the bound
    */
   async requireAssigned(position: bigint, argument: string, bound: 'last' | 'highest'): Promise<void> {

@@ -20,7 +20,7 @@ export class GraphQLRequestError extends ApiError {
   }
 }
 
-/** The error of a result without `data`: what a plugin threw, or errors of graphql-js, which are about variables without a code. */
+/** The error of a result without `data`: what a plugin threw, or those of graphql-js. Without a code, they are about variables. */
 export function toRequestError({ errors = [] }: ExecutionResult): Error {
   const [first] = errors
   if (!first) return new Error('The pipeline has no result.')

@@ -41,7 +41,7 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
     const ofRequest = { services, caller: callerOf(req), deadline: req.deadline, req, res }
     const context = ofRequest as PipelineContext // plugins set the rest
     const request = new FetchRequest(req) as unknown as globalThis.Request // has all that the pipeline reads
-    const given = { params: params as GraphQLParams, request } // without a query, useTrustedDocuments sets or rejects it
+    const given = { params: params as GraphQLParams, request } // useTrustedDocuments sets or rejects a missing query
     const result = (await yoga.getResultForParams(given, context)) as ExecutionResult // no stream
     const { data } = result
     if (context.subscription && data === undefined && !result.errors?.length) return context.subscription

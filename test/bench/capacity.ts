@@ -17,9 +17,6 @@ const DAY = 86_400
 
 const RATES = [1_000, 100_000]
 
-/** Limits that are reached above this rate are not listed: the inputs are not exact enough. */
-const MAX_RATE = 100_000
-
 /** What a limit is, what it has room for, and what a request takes of it. */
 interface Limit {
   limit: string
@@ -196,7 +193,8 @@ function machineTable(): string {
 
 function limitTable(): string {
   const rated = limits.map((limit) => ({ ...limit, rate: limit.room / limit.ofRequest }))
-  const listed = rated.filter(({ rate }) => rate <= MAX_RATE).sort((a, b) => a.rate - b.rate)
+  // Above the rates of the page, the inputs are not exact enough.
+  const listed = rated.filter(({ rate }) => rate <= Math.max(...RATES)).sort((a, b) => a.rate - b.rate)
   return table([
     ['requests a second', 'what is used up', 'what to add'],
     ...listed.map(({ rate, limit, add }) => [round(rate), limit, add]),
