@@ -1,9 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import type { Prisma, PrismaClient } from './database/generated/client.ts'
 import { type LockOptions, migrate, withMigrationLock } from './database/migrate.ts'
-import { OperatorError } from './operator-error.ts'
+import { OperatorError } from './lib/operator-error.ts'
 import { PROJECT } from './project.ts'
 import type { Service } from './service.ts'
 

@@ -1,8 +1,8 @@
 import { getHeapStatistics } from 'node:v8'
 import { runProgram } from './cli/program.ts'
-import { loadConfig } from './config.ts'
-import { REMOVED_VARIABLES } from './environment.ts'
-import { OperatorError } from './operator-error.ts'
+import { loadConfig } from './config/config.ts'
+import { REMOVED_VARIABLES } from './config/environment.ts'
+import { OperatorError } from './lib/operator-error.ts'
 import { createLogger } from './telemetry/logger.ts'
 
 /**

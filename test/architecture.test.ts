@@ -26,10 +26,8 @@ const LAYERS = [
   ['telemetry/'],
   ['errors.ts'],
   ['database/'],
-  ['limits.ts'],
-  ['config.ts'],
-  ['environment.ts'],
-  ['client-network.ts', 'coalesce.ts', 'lazy.ts', 'operator-error.ts', 'project.ts'],
+  ['config/'],
+  ['lib/', 'project.ts'],
 ]
 
 const WEB = /^(express|graphql|graphql-yoga|@pothos\/.*|node:http)$/

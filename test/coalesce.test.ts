@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createCoalescer } from '../src/coalesce.ts'
+import { createCoalescer } from '../src/lib/coalesce.ts'
 
 /** Reads that the test completes. */
 function createStore() {

@@ -1,8 +1,8 @@
 import { describe, expect } from 'vitest'
-import { loadConfig } from '../src/config.ts'
-import { Environment } from '../src/environment.ts'
-import { limitsOf } from '../src/limits.ts'
-import { OperatorError } from '../src/operator-error.ts'
+import { loadConfig } from '../src/config/config.ts'
+import { Environment } from '../src/config/environment.ts'
+import { limitsOf } from '../src/config/limits.ts'
+import { OperatorError } from '../src/lib/operator-error.ts'
 import { temporaryFile } from './support/files.ts'
 import { testWithProcess as test } from './support/processes.ts'
 

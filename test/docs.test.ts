@@ -4,7 +4,7 @@ import { buildSchema, parse, validate } from 'graphql'
 import { format, resolveConfig } from 'prettier'
 import { describe, expect, test } from 'vitest'
 import { Animal } from '../src/pets/animal.ts'
-import { Environment } from '../src/environment.ts'
+import { Environment } from '../src/config/environment.ts'
 import { ERRORS } from '../src/errors.ts'
 import { DOCUMENT_LIMITS, MAX_COST, MAX_TOKENS } from '../src/graphql/document-limits.ts'
 import { capacityTables } from './bench/capacity.ts'
@@ -82,7 +82,7 @@ async function expectGenerated(file: string, generated: Record<string, string>):
   await expect(await format(text, { ...options, parser: 'markdown' })).toMatchFileSnapshot(pathOf(file))
 }
 
-test('the table of environment variables is generated from src/environment.ts: npm run docs writes it', async () => {
+test('the table of environment variables is generated from src/config/environment.ts: npm run docs writes it', async () => {
   const rows = Object.entries(Environment.shape).map(([name, schema]) => {
     const { data: value } = schema.safeParse(undefined)
     return `| \`${name}\` | ${value === undefined ? '' : `\`${String(value)}\``} | ${schema.description} |`

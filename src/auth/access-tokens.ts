@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { ReadableStream } from 'node:stream/web'
 import type { JWTPayload, JWTVerifyGetKey } from 'jose' // loaded at the first token
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/request.ts'
 import type { Observe } from '../telemetry/observation.ts'

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { PrismaClient } from '../database/generated/client.ts'
-import { OperatorError } from '../operator-error.ts'
+import { OperatorError } from '../lib/operator-error.ts'
 import { KEY_PREFIX } from '../project.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Request } from 'express'
-import { clientNetwork } from '../client-network.ts'
+import { clientNetwork } from '../lib/client-network.ts'
 import { ApiError } from '../errors.ts'
 import { type Caller, callerOf, copyOf, headerValues } from '../http/request.ts'
 import { NAMESPACE } from '../project.ts'

@@ -1,8 +1,8 @@
 import type { Response } from 'express'
 import { LRUCache } from 'lru-cache'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { ApiError } from '../errors.ts'
-import type { Limits } from '../limits.ts'
+import type { Limits } from '../config/limits.ts'
 
 /** Bounds the memory that a limiter takes: an attacker may have any number of addresses. */
 export const MAX_CLIENTS = 50_000

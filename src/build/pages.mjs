@@ -15,25 +15,25 @@ const BROTLI_LEVEL = 9
 
 /** Assets and the files that each consists of. With fewer assets, fewer requests can fail under load. */
 const BUNDLES = {
-  'docs.js': ['pages/key.js', 'rest/docs/start.js'],
-  'docs.css': ['pages/header.css', 'rest/docs/page.css'],
-  'home.css': ['pages/home.css'],
-  'home.js': ['pages/home.js'],
+  'docs.js': ['pages/key.js', 'pages/reference/start.js'],
+  'docs.css': ['pages/header.css', 'pages/reference/page.css'],
+  'home.css': ['pages/home/home.css'],
+  'home.js': ['pages/home/home.js'],
 }
 
 write('graphql.html', graphiqlPage())
-write('docs.html', page('rest/docs/page.html').replace('HEADER', header('docs')))
-write('home.html', page('pages/home.html').replace('VERSION', require('../../package.json').version))
+write('docs.html', page('pages/reference/page.html').replace('HEADER', header('docs')))
+write('home.html', page('pages/home/home.html').replace('VERSION', require('../../package.json').version))
 
 /** GraphiQL as graphql-yoga renders it, with the field for the API key. Its inline scripts and styles are assets. */
 function graphiqlPage() {
   const examples = graphiqlExamples()
   const first = JSON.stringify(examples[0].query)
-  const bootstrap = source('graphql/graphiql/bootstrap.js').replace('FIRST_EXAMPLE', () => first)
+  const bootstrap = source('pages/graphiql/bootstrap.js').replace('FIRST_EXAMPLE', () => first)
   return renderGraphiQL({ title: 'Pet store GraphiQL', defaultTabs: examples, method: 'POST' })
     .replace('</head>', (end) => `<meta name="viewport" content="width=device-width, initial-scale=1">${end}`)
     .replace('<div id="root">', (start) => header('graphql') + start)
-    .replace('</style>', (end) => source('pages/header.css') + source('graphql/graphiql/graphiql.css') + end)
+    .replace('</style>', (end) => source('pages/header.css') + source('pages/graphiql/graphiql.css') + end)
     .replace('<script>', (start) => `<script>${source('pages/key.js')}${bootstrap}</script>${start}`)
     .replace(/data:image\/x-icon;base64,([\w+/=]+)/, (_, icon) => asset('icon.ico', Buffer.from(icon, 'base64')))
     .replace(/<style>([^]*?)<\/style>/g, (_, css) => `<link rel="stylesheet" href="${asset('graphiql.css', css)}">`)

@@ -1,5 +1,5 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { OperatorError } from '../operator-error.ts'
+import { OperatorError } from '../lib/operator-error.ts'
 
 /** Wrong arguments: the message says what is wrong, then how the program is used. */
 export class UsageError extends OperatorError {

@@ -1,9 +1,9 @@
-import { type Config, loadConfig } from '../config.ts'
+import { type Config, loadConfig } from '../config/config.ts'
 import { listMigrations, migrate, pendingMigrations } from '../database/migrate.ts'
 import { type DatabaseServer, resolveDatabaseServer } from '../database/database-server.ts'
 import { createPool } from '../database/pool.ts'
-import { limitsOf } from '../limits.ts'
-import { OperatorError } from '../operator-error.ts'
+import { limitsOf } from '../config/limits.ts'
+import { OperatorError } from '../lib/operator-error.ts'
 import { PROJECT } from '../project.ts'
 import { parseArguments, unknownCommandError } from './arguments.ts'
 

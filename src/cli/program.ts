@@ -1,6 +1,6 @@
 import { databaseFailure, isSchemaOutdated, permissionDenied, reasonOf } from '../database/failures.ts'
-import { describeEnvironment } from '../environment.ts'
-import { OperatorError } from '../operator-error.ts'
+import { describeEnvironment } from '../config/environment.ts'
+import { OperatorError } from '../lib/operator-error.ts'
 import { redactKeys } from '../telemetry/logger.ts'
 
 type Run = (env: NodeJS.ProcessEnv, args: string[]) => Promise<void>

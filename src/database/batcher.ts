@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { MAX_WAIT_MS } from '../coalesce.ts'
+import { MAX_WAIT_MS } from '../lib/coalesce.ts'
 import { databaseFailure } from './failures.ts'
 
 /** Default maximum number of inputs of a statement. With more, a slow trigger could take a statement beyond its timeout. */

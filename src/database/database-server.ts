@@ -1,6 +1,6 @@
 import pg from 'pg'
-import type { Config } from '../config.ts'
-import { OperatorError } from '../operator-error.ts'
+import type { Config } from '../config/config.ts'
+import { OperatorError } from '../lib/operator-error.ts'
 import { useEmbeddedPostgres } from './embedded.ts'
 import { reasonOf } from './failures.ts'
 

@@ -4,7 +4,7 @@ import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { OperatorError } from '../operator-error.ts'
+import { OperatorError } from '../lib/operator-error.ts'
 import { explainFailure, findBinaries, runAsOwner } from './postgres-programs.ts'
 
 /** A process holds this advisory lock, shared, while it uses the server. */

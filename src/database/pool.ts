@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import pg from 'pg'
-import type { DatabaseTimeouts } from '../limits.ts'
+import type { DatabaseTimeouts } from '../config/limits.ts'
 import { NAMESPACE, SERVICE_NAME } from '../project.ts'
 import { reasonOf } from './failures.ts'
 

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { OperatorError } from '../operator-error.ts'
+import { OperatorError } from '../lib/operator-error.ts'
 
 /** The user `nobody` on every Linux. */
 export const NOBODY = { uid: 65534, gid: 65534 }

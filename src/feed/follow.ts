@@ -1,6 +1,6 @@
 import { addAbortListener } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { PAGE_SIZE } from '../store/contract.ts'
+import { PAGE_SIZE } from '../store/types.ts'
 import type { List } from '../store/lists.ts'
 import { type Filter, type Item, type Resource, valuesOf } from '../store/resource.ts'
 import type { RecentItems } from './recent.ts'

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RunStatement } from '../database/statements.ts'
-import { INT64_MAX } from '../store/contract.ts'
+import { INT64_MAX } from '../store/types.ts'
 import type { Item, Resource } from '../store/resource.ts'
 import { describeTable } from '../store/table.ts'
 import { RecentItems } from './recent.ts'

@@ -3,7 +3,7 @@ import type { FragmentDefinitionNode } from 'graphql'
 import { getArgumentValues, GraphQLError, type GraphQLField, type GraphQLSchema, isAbstractType } from 'graphql'
 import { isObjectType, Kind, OperationTypeNode, SchemaMetaFieldDef, TypeInfo, TypeMetaFieldDef } from 'graphql'
 import { visit, visitWithTypeInfo } from 'graphql'
-import { lazyFor } from '../lazy.ts'
+import { lazyFor } from '../lib/lazy.ts'
 
 const INTROSPECTION_FIELDS = new Set([SchemaMetaFieldDef.name, TypeMetaFieldDef.name])
 

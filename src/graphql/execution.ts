@@ -4,7 +4,7 @@ import { defaultFieldResolver, getArgumentValues, getNullableType, isLeafType, i
 import { locatedError, OperationTypeNode, SchemaMetaFieldDef, TypeMetaFieldDef } from 'graphql'
 import { TypeNameMetaFieldDef, visit } from 'graphql'
 import { collectSubfields } from 'graphql/execution/collectFields.js'
-import { lazyFor } from '../lazy.ts'
+import { lazyFor } from '../lib/lazy.ts'
 import { fragmentsOf } from './analysis.ts'
 import type { RequestedOperation } from './context.ts'
 import type { GraphQLContext } from './schema/builder.ts'

@@ -10,7 +10,7 @@ import { toGraphQLError } from './errors.ts'
 import { paramsOf } from './params.ts'
 import { EVENT_STREAM_TYPE, graphqlErrorHandler, type GraphQLLocals, negotiate, sendResult } from './respond.ts'
 import { sendStream } from './subscription/send-stream.ts'
-import { createPipeline, type Outcome } from './yoga.ts'
+import { createPipeline, type Outcome } from './pipeline.ts'
 
 /** The GraphQL API at `/graphql`, as the specification GraphQL over HTTP defines it. */
 export function addGraphQLRoute(

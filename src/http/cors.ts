@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { METHODS } from './allowed-methods.ts'
 
 /** This API's own headers, and those that browsers' GraphQL clients add. */

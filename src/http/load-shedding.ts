@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import { ApiError } from '../errors.ts'
-import type { Limits } from '../limits.ts'
+import type { Limits } from '../config/limits.ts'
 
 const TICK_MS = 20
 

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { Limits } from '../limits.ts'
+import type { Limits } from '../config/limits.ts'
 import type { KeptBytes } from './kept-bytes.ts'
 import { overloadedError } from './load-shedding.ts'
 import { callerOf } from './request.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Int64, text } from '../store/contract.ts'
+import { Int64, text } from '../store/types.ts'
 import { createCursors } from '../store/cursor.ts'
 import type { Item, Resource } from '../store/resource.ts'
 

@@ -6,7 +6,7 @@ import { idempotencyHeader, listParameters } from '../rest/handlers.ts'
 import { ConditionalHeaders, ETAG, header } from '../rest/openapi/components.ts'
 import { creationBody, creationResponses, listResponses, readResponses } from '../rest/openapi/components.ts'
 import type { Operation, RestApi } from '../rest/operation.ts'
-import { Int64, PAGE_SIZE } from '../store/contract.ts'
+import { Int64, PAGE_SIZE } from '../store/types.ts'
 import { Animal, animals, filterKey, NewPet, PetStatus, toCursor } from './animal.ts'
 
 /** The example of a cursor. Its filter is the example of PetStatus, so that all examples of listPets work together. */

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import type { z } from 'zod'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { ResourceServices } from '../resource-services.ts'
 import type { Turns } from '../http/turns.ts'

@@ -1,5 +1,5 @@
 import { invalidArgumentError } from '../errors.ts'
-import { isInt64, jsonTypeOf, parseInt64 } from './contract.ts'
+import { isInt64, jsonTypeOf, parseInt64 } from './types.ts'
 import { type Filter, type Resource, valuesOf } from './resource.ts'
 
 /** Stands in a cursor for a member that the filter does not give. */

@@ -1,5 +1,5 @@
 import type { RunStatement, Statements } from '../database/statements.ts'
-import { INT64_MAX, INT64_MIN, PAGE_SIZE } from './contract.ts'
+import { INT64_MAX, INT64_MIN, PAGE_SIZE } from './types.ts'
 import { type Filter, type Item, type Resource, valuesOf } from './resource.ts'
 import { type Arrays, columnOf, describeTable, namesOf, toJsonValue } from './table.ts'
 

@@ -1,6 +1,6 @@
 import type { RunStatement, Statements } from '../database/statements.ts'
 import { ApiError, invalidArgumentError, toApiError } from '../errors.ts'
-import { parseInt64 } from './contract.ts'
+import { parseInt64 } from './types.ts'
 import { createIdempotentInsertQuery, type IdempotencyRequest } from './idempotency.ts'
 import { createCountQuery, createListQuery, type PageRequest } from './lists.ts'
 import { createInsertQuery, createLookupQuery } from './lookup-and-insert.ts'

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { FieldError } from '../errors.ts'
-import { isInt64, jsonTypeOf } from './contract.ts'
+import { isInt64, jsonTypeOf } from './types.ts'
 import type { Input, Item, Resource } from './resource.ts'
 
 /** A row of `selectArrays`: the values of each member, or null if there are no items. */

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { Logger } from 'pino'
-import { clientNetwork } from '../client-network.ts'
+import { clientNetwork } from '../lib/client-network.ts'
 import { reasonOf } from '../database/failures.ts'
 import { createThrottledLog, toLoggedName } from './logger.ts'
 import type { Observation, Observe } from './observation.ts'

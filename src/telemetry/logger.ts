@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { KEY_PREFIX, version } from '../project.ts'
 
 /** How long a line may wait to be written, in milliseconds. SIGKILL loses what is not written yet. */

@@ -1,4 +1,4 @@
-import { OperatorError } from '../../src/operator-error.ts'
+import { OperatorError } from '../../src/lib/operator-error.ts'
 import { parseOptions, USAGE } from './options.ts'
 
 /** Checks the arguments before anything is installed. @returns the exit code, or undefined to go on */

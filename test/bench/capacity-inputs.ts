@@ -1,5 +1,5 @@
 // The inputs of the model in capacity.ts, measured and assumed. Change them to your own, and run `npm run docs`.
-import { Environment } from '../../src/environment.ts'
+import { Environment } from '../../src/config/environment.ts'
 
 /** What one request costs. */
 export interface Cost {

@@ -1,5 +1,5 @@
 import { parseArguments, UsageError } from '../../src/cli/arguments.ts'
-import { OperatorError } from '../../src/operator-error.ts'
+import { OperatorError } from '../../src/lib/operator-error.ts'
 import { OPTIONAL_PEERS, variants } from './variants.ts'
 import { workloads } from './workloads.ts'
 

@@ -1,7 +1,7 @@
 import { largestAsset } from '../support/assets.ts'
 import type { Behaviour } from './connections.ts'
 
-/** As src/config.ts has them, but for idle connections, so that a run is not minutes longer. */
+/** As src/config/config.ts has them, but for idle connections, so that a run is not minutes longer. */
 const [headersMs, requestMs] = [10_000, 15_000]
 export const keepAliveMs = 15_000
 

@@ -16,7 +16,7 @@ const PRISMA = `
   writeFileSync('src/database/generated/client.ts', 'export const model = ' + JSON.stringify(model))`
 
 /** Without the pages that are built already, each test would compress GraphiQL. */
-const COPIED = 'package.json src/build src/pages src/rest/docs src/graphql/graphiql src/pets/examples dist/public'
+const COPIED = 'package.json src/build src/pages src/pets/examples dist/public'
 
 /** A small project with the service's build and pages, and a Prisma that is fast. */
 function createProject() {
@@ -116,7 +116,7 @@ describe('the build', { concurrent: true }, () => {
   })
 
   test('builds a page whose sources changed', async ({ project }) => {
-    project.write('src/pages/home.css', '#changed {}')
+    project.write('src/pages/home/home.css', '#changed {}')
     expect(await project.build()).toEqual(success)
     const [, stylesheet] = /href="(assets\/home-[^"]+)"/.exec(project.read('dist/public/home.html')) ?? []
     expect(project.read(`dist/public/${stylesheet}`)).toBe('#changed {}')

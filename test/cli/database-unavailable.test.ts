@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { resolveDatabaseServer } from '../../src/database/database-server.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { runKeysCommand, runMigrateCommand } from '../support/commands.ts'

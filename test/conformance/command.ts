@@ -1,4 +1,4 @@
-import { OperatorError } from '../../src/operator-error.ts'
+import { OperatorError } from '../../src/lib/operator-error.ts'
 
 type Run = (args: string[]) => Promise<number>
 

@@ -1,5 +1,5 @@
 import { parseArguments } from '../../src/cli/arguments.ts'
-import { OperatorError } from '../../src/operator-error.ts'
+import { OperatorError } from '../../src/lib/operator-error.ts'
 import { runCommand } from './command.ts'
 import { sentences, SkipError, type Target } from './graphql-over-http-cases.ts'
 

@@ -1,5 +1,5 @@
 import { parseArguments, UsageError } from '../../src/cli/arguments.ts'
-import { OperatorError } from '../../src/operator-error.ts'
+import { OperatorError } from '../../src/lib/operator-error.ts'
 import { cases } from './cases.ts'
 import { createClient, ReadOnlyError } from './client.ts'
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { createPool, type Pool } from '../../src/database/pool.ts'
 import { createReplicas, type ReplicaObservation } from '../../src/database/replicas.ts'
 import { createStatements } from '../../src/database/statements.ts'
-import { limitsOf } from '../../src/limits.ts'
+import { limitsOf } from '../../src/config/limits.ts'
 import { startTcpProxy } from '../chaos/tcp-proxy.ts'
 import { cloneDatabase, dropDatabase, startService, type TestService } from '../support/harness.ts'
 import { inDatabase, query } from '../support/postgres.ts'

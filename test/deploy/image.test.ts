@@ -1,6 +1,6 @@
 import { validate } from 'dockerfile-utils'
 import { expect, test } from 'vitest'
-import { Environment } from '../../src/environment.ts'
+import { Environment } from '../../src/config/environment.ts'
 import { read } from '../support/files.ts'
 import { start } from './settings.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
-import { Environment } from '../../src/environment.ts'
+import { loadConfig } from '../../src/config/config.ts'
+import { Environment } from '../../src/config/environment.ts'
 import { TRACING_STOP_TIMEOUT_MS } from '../../src/telemetry/tracing.ts'
 import { read } from '../support/files.ts'
 

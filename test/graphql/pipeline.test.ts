@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import { buildSchema, execute, type GraphQLEnumType, type GraphQLObjectType, type GraphQLSchema, parse } from 'graphql'
 import { expect, test } from 'vitest'
 import type { GraphQLDependencies } from '../../src/graphql/context.ts'
-import { createPipeline } from '../../src/graphql/yoga.ts'
+import { createPipeline } from '../../src/graphql/pipeline.ts'
 import { Deadline } from '../../src/http/deadline.ts'
 import { waitUntil } from '../support/timeouts.ts'
 

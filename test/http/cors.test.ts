@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { type TestService, testWithSharedService } from '../support/harness.ts'
 
 const SHOP = 'https://shop.example'

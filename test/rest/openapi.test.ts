@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { toSchema } from '../../src/rest/openapi/components.ts'
-import { Int64 } from '../../src/store/contract.ts'
+import { Int64 } from '../../src/store/types.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { expectCase } from '../catalogue/case.ts'
 import { type TestService, testWithService as test } from '../support/harness.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Int64 } from '../../src/store/contract.ts'
+import { Int64 } from '../../src/store/types.ts'
 import type { Resource, Stored } from '../../src/store/resource.ts'
 
 export const OrderStatus = z

@@ -4,7 +4,7 @@ import { idempotencyHeader, listParameters } from '../../src/rest/handlers.ts'
 import { ConditionalHeaders, creationBody } from '../../src/rest/openapi/components.ts'
 import { creationResponses, ETAG, listResponses, readResponses } from '../../src/rest/openapi/components.ts'
 import type { Operation, RestApi } from '../../src/rest/operation.ts'
-import { Int64, PAGE_SIZE } from '../../src/store/contract.ts'
+import { Int64, PAGE_SIZE } from '../../src/store/types.ts'
 import { createCursors } from '../../src/store/cursor.ts'
 import { NewOrder, Order, orders, OrderStatus } from './orders.ts'
 

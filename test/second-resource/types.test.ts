@@ -1,6 +1,6 @@
 import { expect, test as base } from 'vitest'
 import { z } from 'zod'
-import { Int64 } from '../../src/store/contract.ts'
+import { Int64 } from '../../src/store/types.ts'
 import { createCursors } from '../../src/store/cursor.ts'
 import type { Resource } from '../../src/store/resource.ts'
 import { createStore } from '../../src/store/store.ts'

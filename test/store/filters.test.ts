@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { filterKey, PetStatus, toCursor } from '../../src/pets/animal.ts'
-import { INT64_MAX, INT64_MIN } from '../../src/store/contract.ts'
+import { INT64_MAX, INT64_MIN } from '../../src/store/types.ts'
 import { type TestService, testWithSharedService as test } from '../support/harness.ts'
 
 const PETS = `

@@ -1,5 +1,5 @@
 import { runProgram } from '../../src/cli/program.ts'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { runInstance } from '../../src/instance.ts'
 import { createLogger } from '../../src/telemetry/logger.ts'
 

@@ -1,5 +1,5 @@
 import { onTestFinished, vi } from 'vitest'
-import type { Limits } from '../../src/limits.ts'
+import type { Limits } from '../../src/config/limits.ts'
 
 /**
  * Environment of every service and program that a test starts, so that a busy machine does not fail a test. A test of

@@ -1,7 +1,7 @@
 import { type DocumentNode, getOperationAST, GraphQLError, type NameNode, OperationTypeNode } from 'graphql'
 import { requireScope } from '../../auth/authenticate.ts'
 import { ApiError } from '../../errors.ts'
-import { lazyFor } from '../../lazy.ts'
+import { lazyFor } from '../../lib/lazy.ts'
 import { toLoggedName } from '../../telemetry/logger.ts'
 import type { Analyze } from '../analysis.ts'
 import type { PipelineContext, Plugin } from '../context.ts'

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { ApiError, invalidArgumentError } from '../../errors.ts'
-import { OperatorError } from '../../operator-error.ts'
+import { OperatorError } from '../../lib/operator-error.ts'
 import type { Plugin, TrustedDocuments } from '../context.ts'
 import type { RequestParams } from '../params.ts'
 

@@ -1,7 +1,7 @@
 import type { ASTVisitor, DocumentNode, GraphQLSchema, SelectionNode, ValidationContext, ValidationRule } from 'graphql'
 import { GraphQLError, NoFragmentCyclesRule, parse, specifiedRules, UniqueFragmentNamesRule, validate } from 'graphql'
 import { LRUCache } from 'lru-cache'
-import { lazyFor } from '../../lazy.ts'
+import { lazyFor } from '../../lib/lazy.ts'
 import type { Analyze } from '../analysis.ts'
 import type { Plugin } from '../context.ts'
 import { ERROR_OPTIONS, exceededLimits, MAX_TOKENS } from '../document-limits.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isInt64, PAGE_SIZE, PageSize, parseInt64 } from '../../store/contract.ts'
+import { isInt64, PAGE_SIZE, PageSize, parseInt64 } from '../../store/types.ts'
 import { invalidArgumentError } from '../../errors.ts'
 import { createCursors } from '../../store/cursor.ts'
 import type { PageRequest } from '../../store/lists.ts'

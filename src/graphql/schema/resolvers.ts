@@ -1,6 +1,6 @@
 import { getNamedType, type GraphQLObjectType, type GraphQLResolveInfo } from 'graphql'
 import { collectSubfields } from 'graphql/execution/collectFields.js'
-import { lazy } from '../../lazy.ts'
+import { lazy } from '../../lib/lazy.ts'
 import type { Item, Resource } from '../../store/resource.ts'
 import { createListArguments, createToInput } from './arguments.ts'
 import type { GraphQLContext } from './builder.ts'

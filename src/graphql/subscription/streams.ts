@@ -1,10 +1,10 @@
 import type { Response } from 'express'
 import type { KeyHash } from '../../auth/api-keys.ts'
 import { KEY_CACHE_MS } from '../../auth/key-lookup.ts'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import { ApiError } from '../../errors.ts'
 import type { Caller } from '../../http/request.ts'
-import type { Limits } from '../../limits.ts'
+import type { Limits } from '../../config/limits.ts'
 
 /** How often the keys and tokens of streams are verified, in ms. This and KEY_CACHE_MS are less than 5 s together. */
 export const VERIFY_MS = 2_000

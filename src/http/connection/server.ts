@@ -5,14 +5,14 @@ import { type AddressInfo, Server as NetServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import { ApiError } from '../../errors.ts'
-import type { Limits } from '../../limits.ts'
+import type { Limits } from '../../config/limits.ts'
 import type { Observe } from '../../telemetry/observation.ts'
 import type { KeptBytes } from '../kept-bytes.ts'
 import { allow, METHODS } from '../allowed-methods.ts'
 import { ClientConnection } from './connection.ts'
-import { messageClasses } from './messages.ts'
+import { messageClasses } from './message-classes.ts'
 
 type ClientTimeouts = Pick<Config, 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS'> &
   Pick<Limits, 'headersTimeoutMs' | 'writeTimeoutMs' | 'responseSpareMs'>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
-import { isInt64 } from '../../store/contract.ts'
+import { isInt64 } from '../../store/types.ts'
 import type { Resource } from '../../store/resource.ts'
 
 export type Json = { [member: string]: unknown }

@@ -1,6 +1,6 @@
 /** This service, whose statements of animals Prisma Client's `$queryRaw` executes, prepared and in the same batches (decision 6). */
 import type pg from 'pg'
-import { loadConfig } from '../../../src/config.ts'
+import { loadConfig } from '../../../src/config/config.ts'
 import { Pool } from '../../../src/database/pool.ts'
 import { RESOURCES } from '../../../src/resources.ts'
 import { createService } from '../../../src/service.ts'

@@ -1,6 +1,6 @@
 /** This service without useExecutor, which a schema with an interface switches off. */
 import type { Builder } from '../../../src/graphql/schema/builder.ts'
-import { loadConfig } from '../../../src/config.ts'
+import { loadConfig } from '../../../src/config/config.ts'
 import { RESOURCES } from '../../../src/resources.ts'
 import { createService } from '../../../src/service.ts'
 import { createLogger } from '../../../src/telemetry/logger.ts'

@@ -1,7 +1,7 @@
 /** This service's schema and store, served by Yoga's own handler in Express: what src/graphql/ saves beside the executor. */
 import express from 'express'
 import { createYoga } from 'graphql-yoga'
-import { loadConfig } from '../../../src/config.ts'
+import { loadConfig } from '../../../src/config/config.ts'
 import { createResourceServices } from '../../../src/resource-services.ts'
 import { Deadline } from '../../../src/http/deadline.ts'
 import { RESOURCES } from '../../../src/resources.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Environment } from './environment.ts'
-import { OperatorError } from './operator-error.ts'
+import { OperatorError } from '../lib/operator-error.ts'
 
 export type Config = ReturnType<typeof loadConfig>
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { lazyFor } from '../lazy.ts'
+import { lazyFor } from '../lib/lazy.ts'
 
 export const INT64_MIN = -(2n ** 63n)
 export const INT64_MAX = 2n ** 63n - 1n
