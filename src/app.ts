@@ -66,7 +66,7 @@ export function createApp(dependencies: AppDependencies): Express {
   const admit: RequestHandler = async (req, res, next) => {
     loadShedder.shed()
     await authenticate(req)
-    clientLimiter?.consume(String(callerOf(req).clientId), 1, res)
+    clientLimiter?.consume(callerOf(req).clientId, 1, res)
     next()
   }
 
@@ -120,7 +120,7 @@ function addCommonSteps(app: Express, operations: Operation[], { config, observe
   app.use((req, res, next) => {
     beginRequest(req, res, HANDLER_TIMEOUT_MS)
     req.routeTemplate = routeOf(req.path)
-    // Once: ClientConnection emits it for a response that waits behind another one, and Node 24 and newer do so again.
+    // `once`, because a response that waits behind another one gets it from ClientConnection and, since Node 24, from Node.
     res.once('close', () => {
       const status = res.headersSent ? res.statusCode : CLIENT_CLOSED_REQUEST
       observe({ type: 'request', req, res, status })

@@ -112,7 +112,7 @@ export function outcomeUnknownError(cause: unknown): ApiError {
   return new ApiError('DEADLINE_EXCEEDED', message, { cause })
 }
 
-/** Its message is "name: must be …; categoryId: must be …". @param argument of GraphQL that begins the fields' paths */
+/** Its message is "name: must be …; categoryId: must be …". @param argument begins the paths of the fields, in GraphQL */
 export function invalidArgumentError(issues: FieldError[], argument: string[] = []): ApiError {
   const fields = issues.slice(0, MAX_FIELDS)
   const texts = fields.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message))

@@ -7,7 +7,7 @@ import { resolveDatabaseServer } from './database/database-server.ts'
 import { prepareDevelopmentDatabase } from './development.ts'
 import { readManifest } from './graphql/plugins/trusted-documents.ts'
 import { OperatorError } from './lib/operator-error.ts'
-import { version } from './project.ts'
+import { VERSION } from './project.ts'
 import { RESOURCES } from './resources.ts'
 import { createService, type Service, type ServiceOptions } from './service.ts'
 import { createThrottledLog } from './telemetry/logger.ts'
@@ -88,7 +88,7 @@ function startupBanner(port: number, devKey: string | undefined, { DATA_DIR, TRU
   const withKey = devKey ? `#key=${devKey}` : ''
   const graphql = TRUSTED_DOCUMENTS === 'only' ? `GraphQL    ${base}/graphql` : `GraphiQL   ${base}/graphql${withKey}`
   return `
-  Pet store ${version} is ${devKey ? 'ready' : 'listening'}.
+  Pet store ${VERSION} is ${devKey ? 'ready' : 'listening'}.
 
     ${graphql}
     REST       ${base}/v1/pets

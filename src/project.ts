@@ -13,7 +13,7 @@ export const KEY_PREFIX = 'pets_'
 export const PROJECT = new URL('..', import.meta.url)
 
 /** Version of the service. The interface of REST has a version of its own. */
-export const version: string = JSON.parse(readFileSync(new URL('package.json', PROJECT), 'utf8')).version
+export const VERSION: string = JSON.parse(readFileSync(new URL('package.json', PROJECT), 'utf8')).version
 
 /** The column of `idempotency_key` in which version 1, with a single resource, stores the id of a key's item. */
 export const VERSION_1_ID = 'animal_id'

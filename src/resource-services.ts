@@ -1,4 +1,4 @@
-import type { RunStatement, Statements } from './database/statements.ts'
+import type { ReadRows, Statements } from './database/statements.ts'
 import type { Resource } from './store/resource.ts'
 import { createStore, type Store } from './store/store.ts'
 import { Feed, type FeedOptions, type FeedStatements } from './feed/feed.ts'
@@ -8,14 +8,14 @@ export type ResourceServices = ReturnType<typeof createResourceServices>
 
 type ResourceService<R extends Resource> = Store<R> & { feed: Feed<R> }
 
-type DatabaseStatements = FeedStatements & { statements: Statements; runCount: RunStatement }
+type DatabaseStatements = FeedStatements & { statements: Statements; readCount: ReadRows }
 
 export function createResourceServices(resources: Resource[], database: DatabaseStatements, options: FeedOptions) {
-  const { statements, runCount } = database
+  const { statements, readCount } = database
   const services = new Map(
     resources.map((resource): [Resource, ResourceService<Resource>] => {
       const feed = new Feed(resource, database, options)
-      return [resource, { ...createStore(resource, statements, runCount, () => feed.wake()), feed }]
+      return [resource, { ...createStore(resource, statements, readCount, () => feed.wake()), feed }]
     }),
   )
   const feeds = [...services.values()].map(({ feed }) => feed)

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
+import { text as readText } from 'node:stream/consumers'
 import type { ReadableStream } from 'node:stream/web'
 import type { JWTPayload, JWTVerifyGetKey } from 'jose' // loaded at the first token
 import type { Config } from '../config/config.ts'
@@ -131,7 +131,7 @@ async function fetchKeys(issuer: string): Promise<JWTVerifyGetKey> {
     if (!response.ok || !response.body) throw new Error(`${url}: status ${response.status}`)
     // Up to Node 22, a garbage collection while the body arrives makes fetch forget the signal.
     const body = response.body as ReadableStream // the same class, with the types of the DOM
-    return JSON.parse(await text(Readable.fromWeb(body, { signal })))
+    return JSON.parse(await readText(Readable.fromWeb(body, { signal })))
   }
   const metadata = await read(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
   if (metadata.issuer !== issuer) throw new Error(`the issuer calls itself ${metadata.issuer}`)

@@ -57,7 +57,8 @@ export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScope
  */
 function rotate(prisma: PrismaClient, at: Date, prefix: string, overlapMs: number): Promise<string | undefined> {
   return prisma.$transaction(async (tx) => {
-    await tx.$queryRaw`SELECT id FROM "public"."api_key" WHERE prefix = ${prefix} FOR NO KEY UPDATE` // serialises rotations, but lets requests refer to the key
+    // Serialises rotations. Requests that refer to the key do not wait.
+    await tx.$queryRaw`SELECT id FROM "public"."api_key" WHERE prefix = ${prefix} FOR NO KEY UPDATE`
     const old = await tx.apiKey.findFirst({ where: { prefix, ...validAt(at) } })
     if (!old) return undefined
     const { id, name, scopes, expiresAt, createdAt } = old

@@ -51,7 +51,7 @@ export function createKeyLookup(
     ttl: KEY_CACHE_MS,
     ttlResolution: 0, // by default lru-cache caches the time, so an entry would live on in a long turn of the event loop
   })
-  const recentlyValidKeys = new LRUCache<string, true>({ max: KEY_CACHE_SIZE })
+  const recentlyValid = new LRUCache<KeyHash, true>({ max: KEY_CACHE_SIZE })
   const counts = { hit: 0, miss: 0 }
 
   /** A key may expire while its caller is cached. */
@@ -70,12 +70,12 @@ export function createKeyLookup(
     const valid = lookup.found.then(unlessExpired)
     valid.then(
       (caller) => {
-        if (!caller) return recentlyValidKeys.delete(keyHash)
+        if (!caller) return recentlyValid.delete(keyHash)
         lookup.caller = caller
         // A token is cached until it expires, because nothing revokes it before.
         const { keyId, expiresAt } = caller
         if (!keyId && expiresAt) lookups.set(keyHash, lookup, { ttl: expiresAt.getTime() - now().getTime() })
-        return recentlyValidKeys.set(keyHash, true)
+        return recentlyValid.set(keyHash, true)
       },
       () => lookups.peek(keyHash) === lookup && lookups.delete(keyHash), // another lookup may have begun
     )
@@ -94,7 +94,7 @@ export function createKeyLookup(
     /** Finds the caller of an access token by its signature. The function is undefined if no access tokens are accepted. */
     findByToken: verifyToken && ((keyHash: KeyHash, token: string) => lookUp(keyHash, () => verifyToken(token))),
     /** Whether the key was valid at its last lookup, which exempts it from the limit of failed authentications. */
-    wasRecentlyValid: (keyHash: KeyHash) => recentlyValidKeys.has(keyHash),
+    wasRecentlyValid: (keyHash: KeyHash) => recentlyValid.has(keyHash),
     counts,
   }
 }

@@ -11,8 +11,8 @@ export type RateLimiter = ReturnType<typeof createRateLimiter>
 
 /** Limits the points that each client may consume in a window (decision 17). Each process counts for itself, in memory. */
 export function createRateLimiter(name: string, points: number, windowSeconds: number, message: string) {
-  /** The window of each client. It begins with the client's first request, and ends by the monotonic clock. */
-  const windows = new LRUCache<string, { consumed: number }>({
+  /** The window of each client, by its id or the network of its address. It begins with the client's first request, and ends by the monotonic clock. */
+  const windows = new LRUCache<bigint | string, { consumed: number }>({
     maxSize: MAX_CLIENTS, // `max` would allocate arrays of that length at once
     sizeCalculation: () => 1,
     ttl: windowSeconds * 1_000,
@@ -22,10 +22,10 @@ export function createRateLimiter(name: string, points: number, windowSeconds: n
   /** Requests that got 429 since the start. */
   const counts = { rejected: 0 }
 
-  const secondsLeft = (client: string) => Math.max(Math.ceil(windows.getRemainingTTL(client) / 1_000), 0)
+  const secondsLeft = (client: bigint | string) => Math.max(Math.ceil(windows.getRemainingTTL(client) / 1_000), 0)
 
   /** @throws ApiError RESOURCE_EXHAUSTED unless the client has `cost` points left */
-  function requirePoints(client: string, cost: number, consumed = windows.get(client)?.consumed ?? 0): void {
+  function requirePoints(client: bigint | string, cost: number, consumed = windows.get(client)?.consumed ?? 0): void {
     if (consumed + cost <= points) return
     counts.rejected++
     const headers = { 'Retry-After': String(Math.max(secondsLeft(client), 1)) }
@@ -36,9 +36,9 @@ export function createRateLimiter(name: string, points: number, windowSeconds: n
     points,
     counts,
     /** Consumes nothing. @throws ApiError RESOURCE_EXHAUSTED if the client has no point left */
-    requirePoint: (client: string): void => requirePoints(client, 1),
+    requirePoint: (client: bigint | string): void => requirePoints(client, 1),
     /** Consumes points, and sends the RateLimit headers (draft-ietf-httpapi-ratelimit-headers). @throws as `requirePoint` */
-    consume(client: string, cost: number, res?: Response): void {
+    consume(client: bigint | string, cost: number, res?: Response): void {
       const window = windows.get(client) ?? { consumed: 0 }
       windows.set(client, window)
       const left = points - window.consumed

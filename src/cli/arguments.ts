@@ -1,18 +1,14 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { OperatorError } from '../lib/operator-error.ts'
 
-/** Wrong arguments: the message says what is wrong, then how the program is used. */
-export class UsageError extends OperatorError {
-  constructor(problem: string, usage: string) {
-    super(`${problem}\n\n${usage}`)
-  }
+/** The error for wrong arguments: the message says what is wrong, then how the program is used. */
+export const usageError = (problem: string, usage: string) => new OperatorError(`${problem}\n\n${usage}`)
+
+export function unknownCommandError(command: string | undefined, usage: string): OperatorError {
+  return usageError(command ? `Unknown command: ${command}.` : 'A command is missing.', usage)
 }
 
-export function unknownCommandError(command: string | undefined, usage: string): UsageError {
-  return new UsageError(command ? `Unknown command: ${command}.` : 'A command is missing.', usage)
-}
-
-/** @param names of the arguments beside the options; every argument is required. @throws UsageError */
+/** @param names of the arguments beside the options; every argument is required. @throws OperatorError */
 export function parseArguments<Options extends NonNullable<ParseArgsConfig['options']>>(
   args: string[],
   options: Options,
@@ -27,6 +23,6 @@ export function parseArguments<Options extends NonNullable<ParseArgsConfig['opti
     return { values, positionals }
   } catch (error) {
     const [problem = ''] = (error as Error).message.split(/(?<=\.)\s|\n/) // Errors only; of Node's the first sentence
-    throw new UsageError(problem, usage)
+    throw usageError(problem, usage)
   }
 }

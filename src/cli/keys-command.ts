@@ -7,7 +7,7 @@ import { limitsOf } from '../config/limits.ts'
 import { OperatorError } from '../lib/operator-error.ts'
 import { KEY_PREFIX } from '../project.ts'
 import { RESOURCES } from '../resources.ts'
-import { parseArguments, unknownCommandError, UsageError } from './arguments.ts'
+import { parseArguments, unknownCommandError, usageError } from './arguments.ts'
 import { print } from './program.ts'
 
 const DEFAULT_SCOPES = clientScopes(RESOURCES.map(({ resource }) => resource))
@@ -53,7 +53,7 @@ function parse([command, ...args]: string[]): Command {
 
 function create(args: string[]): Command {
   const { name, scopes, expires } = parseArguments(args, { name: TEXT, scopes: TEXT, expires: TEXT }, USAGE).values
-  if (name === undefined) throw new UsageError('--name is missing.', USAGE)
+  if (name === undefined) throw usageError('--name is missing.', USAGE)
   if (!/^[^\p{C}]{1,100}$/u.test(name))
     throw new OperatorError('--name takes 1 to 100 characters, no control characters.')
   const granted = [...new Set(scopes?.split(',') ?? DEFAULT_SCOPES)]

@@ -23,10 +23,9 @@ export async function runMigrate(env: NodeJS.ProcessEnv, args: string[]): Promis
 }
 
 function parse([command, ...args]: string[]): Command {
+  if (command !== 'deploy' && command !== 'status' && command !== 'create') throw unknownCommandError(command, USAGE)
   const [name = ''] = parseArguments(args, {}, USAGE, command === 'create' ? ['NAME'] : []).positionals
-  if (command === 'deploy') return deploy
-  if (command === 'status') return status
-  if (command !== 'create') throw unknownCommandError(command, USAGE)
+  if (command !== 'create') return command === 'deploy' ? deploy : status
   if (!/^[a-z0-9_]+$/.test(name)) throw new OperatorError('NAME has only the characters a-z, 0-9 and _.')
   return (server) => create(server, name)
 }

@@ -34,11 +34,11 @@ const replicaUrls = list
   .pipe(z.array(encodedUrl.refine(isPostgresUrl, 'must be URLs that begin with postgresql://, separated by commas')))
   .optional()
 
-/** A URL of this form. */
+/** A schema of a URL that has this form. */
 const urlOf = (form: RegExp, message: string) =>
   z.string().refine((url) => form.test(url) && URL.canParse(url), message)
 
-/** Without credentials, which the OpenAPI document would publish. */
+/** A schema of a base URL. It rejects credentials, because the OpenAPI document publishes the URL. */
 const apiBaseUrl = (name: string) =>
   urlOf(/^https:\/\/[^\s?#@]+\/v1$/, 'must be a URL without credentials that begins with https:// and ends with /v1')
     .optional()
@@ -87,8 +87,8 @@ export const Environment = z.object({
   ),
   DATA_DIR: z.string().default('.data').describe('Directory of the embedded PostgreSQL and of the development key.'),
   DATABASE_POOL_SIZE: integerOr(10, 1, 500).describe('Maximum size of the connection pool for requests, per process.'),
-  MIGRATE_ON_START: oneOf('true', 'false')
-    .transform((text) => text === 'true')
+  MIGRATE_ON_START: z
+    .stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive', error: 'must be one of true, false' })
     .optional()
     .describe('Apply pending migrations at startup. Unset: `true` without `DATABASE_URL`, `false` with it.'),
   PRODUCTION_URL: apiBaseUrl('production'),
@@ -121,7 +121,7 @@ export const Environment = z.object({
     .default('info')
     .describe('Minimum log level. Requests are logged at `info`.'),
   HANDLER_TIMEOUT_MS: integerOr(5_000, 100, 600_000).describe(
-    'Maximum time from the headers of a request until it stops waiting for the database, without the time in which its body arrives; must be less than `REQUEST_TIMEOUT_MS`. The timeouts of the database are shares of it.',
+    'How long a request may wait for the database, counted from its headers without the time that its body takes to arrive. Must be less than `REQUEST_TIMEOUT_MS`. The timeouts of the database are shares of it.',
   ),
   REQUEST_TIMEOUT_MS: timeout(15_000).describe('Maximum time in which a complete request must arrive, else 408.'),
   KEEP_ALIVE_TIMEOUT_MS: timeout(65_000).describe(
@@ -131,7 +131,7 @@ export const Environment = z.object({
     'Maximum number of open subscriptions of one process; further ones get 503. 0 disables the limit.',
   ),
   DRAIN_DELAY_MS: integerOr(0, 0, 600_000).describe(
-    'How long the service continues to accept connections after SIGTERM while `/readyz` returns 503, so that load balancers stop routing to it; then, how long it keeps idle connections.',
+    'Used twice: how long the service continues to accept connections after SIGTERM while `/readyz` returns 503, so that load balancers stop routing to it, and then how long it keeps idle connections.',
   ),
   DRAIN_TIMEOUT_MS: integerOr(10_000, 0, 600_000).describe(
     'How long requests in flight may take to complete after `DRAIN_DELAY_MS`, before their connections are closed.',

@@ -14,6 +14,8 @@ interface Waiter<Input, Output> {
   reject(error: unknown): void
 }
 
+type Take<Input, Output> = () => Waiter<Input, Output>[]
+
 /**
  * Executes one statement for all inputs that wait (decision 24). While a batch is in flight, inputs wait for the next
  * batch, unless that is full. An input is never added to a statement that has been sent, so the result of a read is never
@@ -64,25 +66,28 @@ export class Batcher<Input, Output> {
 
   async #sendNext(): Promise<void> {
     const newest = this.#waiting.at(-1)
-    const failed = await this.#send((isConnected) => {
+    const takeFirst = (count: number) => {
       this.#unsent -= 1
+      return this.#waiting.splice(0, Math.min(this.#maxSize, count))
+    }
+    const rejected = await this.#send(
+      () => takeFirst(this.#waiting.length),
       // A failed checkout fails the inputs that were waiting when it began, not those that have arrived since.
-      const waited = isConnected ? this.#waiting.length : this.#waiting.findIndex((waiter) => waiter === newest) + 1
-      return this.#waiting.splice(0, Math.min(this.#maxSize, waited))
-    })
+      () => takeFirst(this.#waiting.findIndex((waiter) => waiter === newest) + 1),
+    )
     this.#schedule()
-    for (const waiter of failed) {
+    for (const waiter of rejected) {
       await this.#send(() => [waiter])
       this.#schedule() // inputs that arrived meanwhile have waited for this statement, too
     }
   }
 
-  /** Sends one statement. @returns the inputs to execute again, each alone */
-  async #send(takeWaiters: (isConnected: boolean) => Waiter<Input, Output>[]): Promise<Waiter<Input, Output>[]> {
+  /** Sends one statement. @param takeUnsent takes the inputs that fail without a connection @returns those to execute again, alone */
+  async #send(takeWaiters: Take<Input, Output>, takeUnsent = takeWaiters): Promise<Waiter<Input, Output>[]> {
     let batch: Waiter<Input, Output>[] | undefined
     let timer: NodeJS.Timeout | undefined
     const take = () => {
-      const taken = takeWaiters(true)
+      const taken = takeWaiters()
       batch = taken
       this.#latestSize = taken.length
       this.#inFlight.add(taken)
@@ -97,7 +102,7 @@ export class Batcher<Input, Output> {
       batch?.forEach(({ resolve }, n) => resolve(outputs[n] as Output)) // there is one for each waiter
       return []
     } catch (error) {
-      batch ??= takeWaiters(false)
+      batch ??= takeUnsent()
       // Rejected for what it contains, not because the database is unavailable.
       const isRejected = error instanceof pg.DatabaseError && databaseFailure(error) === undefined
       if (batch.length > 1 && isRejected) return batch

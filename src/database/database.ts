@@ -25,7 +25,7 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
   const countPool = createPool({ ...options, size: 1, timeouts: countTimeouts })
   const servers = replicaUrls.map((url) => ({ pool: createPool({ ...options, url }), host: new URL(url).host }))
   const positionPool = createPool({ ...options, size: 1 })
-  const replicas = createReplicas(servers, createStatements(positionPool).run, observe)
+  const replicas = createReplicas(servers, createStatements(positionPool).readRows, observe)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' })
   const statements = createStatements(pool, replicas)
   return {
@@ -33,7 +33,7 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
     pool,
     statements,
     countPool,
-    runCount: createStatements(countPool).run,
+    readCount: createStatements(countPool).readRows,
     backgroundPool,
     backgroundStatements: createStatements(backgroundPool),
     /** The loops of all feeds use one connection in turns, and wait for no pages of streams that are far behind. */
@@ -50,7 +50,7 @@ export function createDatabase({ replicaUrls = [], observe, ...options }: Databa
 }
 
 /** Uses one connection of a pool at a time, so that the other connections are left to users of the pool itself. */
-export function oneAtATime(pool: ConnectionSource): ConnectionSource {
+function oneAtATime(pool: ConnectionSource): ConnectionSource {
   let last: Promise<unknown> = Promise.resolve()
   return {
     withConnection: (work) => {

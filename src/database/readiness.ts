@@ -41,7 +41,7 @@ export async function readDatabaseState(database: Queryable, tables: string[]): 
   const [{ readOnly, missingRights, missingTables, notDurable }] = rows as [SettingsRow] // a SELECT without FROM has one row
   const state = (problem?: string) => ({ notDurable, problem })
   if (missingRights.length) return state(`The role of DATABASE_URL lacks rights: ${missingRights.join(', ')}.`)
-  if (readOnly) return state('The database is read-only: DATABASE_URL must lead to the primary.')
+  if (readOnly) return state('The database is read-only: it is a standby, or default_transaction_read_only is on.')
   const { length } = await pendingMigrations(database)
   if (length) return state(`The schema lacks ${length} migration(s): node dist/cli/migrate.js deploy`)
   return state(missingTables.length ? `No migration creates the table ${missingTables.join(', ')}.` : undefined)

@@ -48,7 +48,7 @@ interface Position {
 type ReadPositions = (text: string, values: unknown[]) => Promise<Position[]>
 
 /** @returns how many bytes the replica is ahead. @throws an error if it is no standby of the same primary */
-function compare(primary: Position, replica?: Position): bigint {
+function bytesAhead(primary: Position, replica?: Position): bigint {
   if (!replica?.is_standby) throw new Error('it is not a standby')
   if (replica.system !== primary.system) throw new Error('it is a standby of another server')
   if (replica.database !== primary.database) throw new Error('its URL names another database')
@@ -59,14 +59,14 @@ function compare(primary: Position, replica?: Position): bigint {
 }
 
 /**
- * Whether a replica has replayed what the primary had on its disk. A replica that is ahead has received more since, or has
- * another history. The primary sends only what is on its disk, so its position, which is read once more, tells which.
+ * Whether a replica has replayed what the primary had on its disk. If it is ahead, the primary's position is read once more:
+ * the primary sends only what is on its disk, so a replica that is past even this position has another history.
  */
 async function hasReplayed(primary: Position, replica: Position | undefined, reread: () => Promise<Position | void>) {
-  const aheadBytes = compare(primary, replica)
+  const aheadBytes = bytesAhead(primary, replica)
   if (aheadBytes <= 0n) return aheadBytes === 0n
   const later = await reread()
-  if (later && compare(later, replica) > 0n) throw new Error('it is ahead of the primary, so it has another history')
+  if (later && bytesAhead(later, replica) > 0n) throw new Error('it is ahead of the primary, so it has another history')
   return later !== undefined
 }
 
@@ -78,17 +78,17 @@ interface Attempt {
 }
 
 /** @returns false, one turn of the event loop after `ms`, so that a result that has arrived meanwhile wins */
-async function timeout(ms: number): Promise<false> {
+async function falseAfter(ms: number): Promise<false> {
   await sleep(ms, undefined, { ref: false })
   return nextTurn(false, { ref: false })
 }
 
 /** Reads the primary's position. @param onFailure receives why the position is unknown */
-function createPositionReader(runOnPrimary: ReadPositions, onFailure: (reason: string) => void) {
+function createPositionReader(readOnPrimary: ReadPositions, onFailure: (reason: string) => void) {
   return async (attempt: Attempt): Promise<Position | undefined> => {
     attempt.primary = undefined
     try {
-      const [primary] = await runOnPrimary(READ_PRIMARY, [])
+      const [primary] = await readOnPrimary(READ_PRIMARY, [])
       if (!primary?.is_durable) throw new Error('synchronous_commit is off on the primary')
       attempt.primary = primary
     } catch (error) {
@@ -129,18 +129,18 @@ export type Replicas = ReturnType<typeof createReplicas>
  * Reads from replicas without stale results, like etcd's read index (decision 27): the primary's position is read once for
  * all reads that wait, and each read is executed on a replica that has replayed that position. Nothing is remembered of a
  * replica, because it may have been promoted, and its address may lead to another server.
- * @param runOnPrimary executes a statement, once for all that wait, on a connection that nothing else uses
+ * @param readOnPrimary executes a statement, once for all that wait, on a connection that nothing else uses
  */
 export function createReplicas(
   servers: Pick<Replica, 'pool' | 'host'>[],
-  runOnPrimary: ReadPositions,
+  readOnPrimary: ReadPositions,
   observe: (event: ReplicaObservation) => void = () => {},
 ) {
   const replicas = servers.map((one): Replica => ({ ...one, excludedUntilMs: 0, backoffMs: MIN_BACKOFF_MS }))
   const listAvailable = () => replicas.filter(({ excludedUntilMs }) => excludedUntilMs <= performance.now())
   const bypass = (reason: string) => observe({ type: 'replicas-bypassed', reason })
   let reads = 0
-  const readPosition = createPositionReader(runOnPrimary, exclude)
+  const readPosition = createPositionReader(readOnPrimary, exclude)
 
   /** @param failed undefined for all of them, because of the primary */
   function exclude(reason: string, failed?: Replica): void {
@@ -180,7 +180,7 @@ export function createReplicas(
       const result = readFrom(replica, read, attempt).catch((error: unknown): undefined => {
         if (!attempt.isAbandoned) exclude(reasonOf(error), replica) // an abandoned read may fail later, when the pool is back
       })
-      if (await Promise.race([result.then(() => true), timeout(MAX_READ_MS)])) return result
+      if (await Promise.race([result.then(() => true), falseAfter(MAX_READ_MS)])) return result
       attempt.isAbandoned = true
       if (attempt.primary) exclude(`it did not execute the read within ${MAX_READ_MS} ms`, replica)
       // The primary is slow: to exclude replicas would add to its load.

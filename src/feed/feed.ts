@@ -54,10 +54,10 @@ export class Feed<R extends Resource> {
   #waker = new AbortController()
 
   constructor(resource: R, { feedLoopStatements, feedPageStatements }: FeedStatements, options: FeedOptions) {
-    this.reader = createGapReader(resource, feedLoopStatements.run)
-    this.#settled = createSettledId(resource, feedPageStatements.run, options.maxWaitMs)
+    this.reader = createGapReader(resource, feedLoopStatements.readRows)
+    this.#settled = createSettledId(resource, feedPageStatements.readRows, options.maxWaitMs)
     this.#resource = resource
-    this.#readSequence = createReadSequence(resource, feedLoopStatements.run, (state) => {
+    this.#readSequence = createReadSequence(resource, feedLoopStatements.readRows, (state) => {
       this.sequence = state
       const problem = sequenceProblemOf(resource, state)
       options.observe({ type: 'sequence-read', resource: resource.name, lagMs: this.reader.lagMs(), problem })
@@ -140,8 +140,9 @@ export class Feed<R extends Resource> {
   }
 
   /**
-   * Whether the database went back to an older state: its sequence never gave an id that a client has or the feed has read, or
-   * its items are not those that the feed has read. Items are compared after a failed read, and in another history.
+   * Whether the database went back to an older state: the sequence is below an id that a client has or the feed has read, or
+   * the newest items differ from those that the feed has read. They are compared after a failed read, and in another history.
+   * So an update or a deletion of one of them by SQL looks like an older state, too.
    */
   async #wentBack(): Promise<boolean> {
     const { recent, newestPosition } = this.state // taken before the read, because a stream may begin meanwhile
@@ -158,12 +159,14 @@ export class Feed<R extends Resource> {
   async #readUntilCheck(recent: RecentItems<R>): Promise<void> {
     const checkAtMs = performance.now() + CHECK_MS
     while (this.#followers.size > 0 && performance.now() < checkAtMs) {
-      let wakeMs = 0
-      const pauseMs = await this.reader.read(recent).finally(async () => {
+      let [pauseMs, wakeMs] = [0, 0]
+      try {
+        pauseMs = await this.reader.read(recent)
+      } finally {
         // The reader may have read some items before it failed.
         if (recent.end !== recent.announced) wakeMs = await wakeAll(this.#followers)
         recent.announced = recent.end
-      })
+      }
       this.#settled.remember({ id: recent.end, history: this.#history })
       // Reading pauses for as long as waking took, so that half of the time is left to requests.
       const leastMs = Math.max(wakeMs, pauseMs > 0 ? MIN_PAUSE_MS : 0)
@@ -182,14 +185,14 @@ export class Feed<R extends Resource> {
 
 /** Wakes some followers at a time, so that requests wait for a few of them only. @returns how long it took */
 async function wakeAll(followers: Set<() => void>): Promise<number> {
-  const sinceMs = performance.now()
-  let turnMs = sinceMs
+  const beganAtMs = performance.now()
+  let turnBeganAtMs = beganAtMs
   for (const wake of [...followers]) {
     wake()
     await undefined // what the follower does, in microtasks, is part of the turn
-    if (performance.now() - turnMs < WAKE_MS) continue
+    if (performance.now() - turnBeganAtMs < WAKE_MS) continue
     await nextTurn()
-    turnMs = performance.now()
+    turnBeganAtMs = performance.now()
   }
-  return performance.now() - sinceMs
+  return performance.now() - beganAtMs
 }

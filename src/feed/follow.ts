@@ -7,7 +7,7 @@ import type { RecentItems } from './recent.ts'
 import { createRoundRobin } from './round-robin.ts'
 import { tooNewError } from './sequence.ts'
 
-const PAGE_ITEMS = PAGE_SIZE.max // the most that a page of a list has
+const PAGE_ITEMS = PAGE_SIZE.max
 
 /** Pause after a failed read, in milliseconds. */
 export const RETRY_MS = 500
@@ -35,7 +35,7 @@ export function createFollow<R extends Resource>(resource: R, list: List<R>, fee
 
   async function readPage(recent: RecentItems<R>, position: bigint, filter: Filter<R>) {
     const { end } = recent
-    const range = { newerThan: position, olderThan: end + 1n, limit: PAGE_ITEMS - 1 } // the query returns one more
+    const range = { newerThan: position, olderThan: end + 1n, limit: PAGE_ITEMS }
     const found = recent.after(position, PAGE_ITEMS) ?? (await list({ ...filter, ...range, backward: true }))
     const values = valuesOf(resource, filter)
     const matches = (item: Record<string, unknown>) => values.every(([member, value]) => item[member] === value)

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { RunStatement } from '../database/statements.ts'
+import type { ReadRows } from '../database/statements.ts'
 import { INT64_MAX } from '../store/types.ts'
 import type { Item, Resource } from '../store/resource.ts'
 import { describeTable } from '../store/table.ts'
@@ -13,13 +13,13 @@ const POLL_MS = 120
 const READ_SIZE = 500
 
 /** Reads new items in order of id. At a gap it waits for the transactions that may fill it. */
-export function createGapReader<R extends Resource>(resource: R, run: RunStatement) {
-  const beginWait = createWriterWait(resource, run)
+export function createGapReader<R extends Resource>(resource: R, readRows: ReadRows) {
+  const beginWait = createWriterWait(resource, readRows)
   const { name, selectList } = describeTable(resource)
   const text = `
     SELECT ${selectList} FROM ${name} AS item
     WHERE id > $1 AND id <= least($2, ${selectLastId(resource)}) ORDER BY id LIMIT ${READ_SIZE}`
-  const readBetween = (after: bigint, end: bigint) => run<Item<R>>(text, [after, end])
+  const readBetween = (after: bigint, end: bigint) => readRows<Item<R>>(text, [after, end])
   /** The wait for all gaps below the newest id that was visible when the first of them was seen. */
   let gap: Awaited<ReturnType<typeof beginWait>> | undefined
   let gapWaits = 0

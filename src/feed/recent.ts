@@ -7,7 +7,7 @@ export const RECENT_SIZE = 10_000
 export class RecentItems<R extends Resource> {
   /** The items above `#start` and up to `end` are complete. */
   end: bigint
-  /** What `end` was when all followers were woken last. */
+  /** `end` when all followers were last woken. */
   announced: bigint | undefined
   #start: bigint
   #items: Item<R>[] = []
@@ -32,12 +32,7 @@ export class RecentItems<R extends Resource> {
 
   after(id: bigint, limit: number): Item<R>[] | undefined {
     if (id < this.#start) return undefined // some items above `id` are no longer kept
-    let [low, high] = [0, this.#items.length]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((this.#items[middle]?.id ?? id) <= id) low = middle + 1
-      else high = middle
-    }
-    return this.#items.slice(low, low + limit)
+    const begin = this.#items.findLastIndex((item) => item.id <= id) + 1
+    return this.#items.slice(begin, begin + limit)
   }
 }

@@ -1,4 +1,4 @@
-import type { RunStatement } from '../database/statements.ts'
+import type { ReadRows } from '../database/statements.ts'
 import { ApiError, invalidArgumentError } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
 import { namesOf } from '../store/table.ts'
@@ -68,10 +68,10 @@ export function tooNewError({ noun }: Resource, argument: string): ApiError {
  * @returns a function that reads the state. The read begins after the call, so its result is not older than what the caller
  *   knows
  */
-export function createReadSequence(resource: Resource, run: RunStatement, onState: (state: SequenceState) => void) {
+export function createReadSequence(resource: Resource, readRows: ReadRows, onState: (state: SequenceState) => void) {
   const text = selectSequence(resource)
   return async (): Promise<SequenceState> => {
-    const state = requirePrimary(await run<SequenceState & { isStandby: boolean }>(text, []))
+    const state = requirePrimary(await readRows<SequenceState & { isStandby: boolean }>(text, []))
     onState(state)
     return state
   }

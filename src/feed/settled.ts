@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RunStatement } from '../database/statements.ts'
+import type { ReadRows } from '../database/statements.ts'
 import { ApiError } from '../errors.ts'
 import type { Resource } from '../store/resource.ts'
 import { createWriterWait } from './writers.ts'
@@ -7,15 +7,15 @@ import { createWriterWait } from './writers.ts'
 /** How long `findSettled` waits for open transactions when it has an earlier result, in milliseconds. */
 const MAX_WAIT_WITH_FALLBACK_MS = 250
 
-/** Every row up to the id is visible, or will never be, in one state of the database. */
+/** An id up to which every row is visible or will never be, and the history of the database in which it was found. */
 interface Settled {
   id: bigint
   history: string
 }
 
-/** Finds and remembers settled ids: every row up to such an id is visible, or will never be. */
-export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs: number) {
-  const beginWait = createWriterWait(resource, run)
+/** Finds settled ids, and remembers the last one. */
+export function createSettledId(resource: Resource, readRows: ReadRows, maxWaitMs: number) {
+  const beginWait = createWriterWait(resource, readRows)
   let state: { last?: Settled; pending?: Promise<Settled> | undefined } = {}
 
   /** @param fallback an earlier result, which stays settled: it is returned if a transaction takes long */
@@ -45,7 +45,7 @@ export function createSettledId(resource: Resource, run: RunStatement, maxWaitMs
         .finally(() => (current.pending = undefined))
       return (await current.pending).id
     },
-    /** Remembers a newer settled id, unless a caller of `find` does. Callers do not share this one, which began before them. */
+    /** Finds and remembers a newer settled id, or waits for a `find`. Callers of `find` do not share it: it began before them. */
     async refresh(): Promise<void> {
       const current = state
       const { last, pending } = current

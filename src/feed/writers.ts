@@ -1,4 +1,4 @@
-import type { RunStatement } from '../database/statements.ts'
+import type { ReadRows } from '../database/statements.ts'
 import type { Resource } from '../store/resource.ts'
 import { namesOf } from '../store/table.ts'
 import { requirePrimary, selectHistory, selectLastId } from './sequence.ts'
@@ -13,7 +13,7 @@ const isFromRestart = (virtualTransaction: string) => virtualTransaction.startsW
  * same way. The sequence must have no CACHE, and the server must be the primary: a standby does not show the locks.
  * @returns a function that begins a wait for the transactions that hold the lock. Later ones do not matter
  */
-export function createWriterWait(resource: Resource, run: RunStatement) {
+export function createWriterWait(resource: Resource, readRows: ReadRows) {
   const { name } = namesOf(resource)
   const selectWriters = `
     ARRAY(
@@ -30,7 +30,7 @@ export function createWriterWait(resource: Resource, run: RunStatement) {
   return async () => {
     const sinceMs = performance.now()
     const { newest, writers, history } = requirePrimary(
-      await run<Writers & { newest: bigint; history: string }>(selectNewest, []),
+      await readRows<Writers & { newest: bigint; history: string }>(selectNewest, []),
     )
     let awaited = writers
     let previous = writers
@@ -49,7 +49,7 @@ export function createWriterWait(resource: Resource, run: RunStatement) {
         return Math.min(Math.max(this.waitedMs, 5), 100)
       },
       async update(): Promise<void> {
-        const current = requirePrimary(await run<Writers>(`SELECT ${selectWriters}`, [])).writers
+        const current = requirePrimary(await readRows<Writers>(`SELECT ${selectWriters}`, [])).writers
         const gone = awaited.filter((writer) => !current.includes(writer))
         awaited = awaited.filter((writer) => current.includes(writer))
         // A transaction that is gone may be a prepared one, which got another id when the server was restarted.

@@ -15,10 +15,7 @@ type Cost = (variables: Record<string, unknown>) => number
 
 export type Analyze = (document: DocumentNode) => ReturnType<typeof analyze>
 
-/**
- * The fragments by name of a document that may be invalid. A spread may have the name of a member that objects inherit,
- * such as `constructor`, so the result inherits nothing.
- */
+/** Fragments by name. The object inherits nothing, because an invalid document may spread `constructor`. */
 export const fragmentsOf = lazyFor(({ definitions }: DocumentNode): Record<string, FragmentDefinitionNode> => {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
   return Object.assign(Object.create(null), Object.fromEntries(fragments.map((one) => [one.name.value, one])))
@@ -99,7 +96,7 @@ function emptyTotals() {
 
 type Totals = ReturnType<typeof emptyTotals>
 
-/** Counts a field. Of an interface, it has the scopes of all types that implement it, and the largest of their costs. */
+/** Adds a field. A field of an interface needs the scopes of all types that implement it, and has the largest of their costs. */
 function addField(totals: Totals, node: FieldNode, info: TypeInfo, schema: GraphQLSchema): void {
   const introspects = INTROSPECTION_FIELDS.has(node.name.value)
   const parent = info.getParentType() // undefined where the document does not match the schema

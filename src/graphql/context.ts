@@ -57,7 +57,7 @@ export interface PipelineContext extends GraphQLContext {
   params: GraphQLParams
   /** Set by useOperation, right after the document was parsed. */
   operation: OperationDefinitionNode
-  /** The coerced variables, set by useCost. A plugin that coerces them itself takes those of `params`, which are as sent. */
+  /** The coerced variables, set by useCost. `params.variables` are as they were sent. */
   variables: Record<string, unknown>
   /** The cost of the operation, and the largest one that this caller's operations may have, in points. Set by useCost. */
   cost?: { requested: number; limit: number } | undefined
@@ -75,8 +75,8 @@ export interface RequestedOperation {
 }
 
 /** Whether another plugin has replaced the document or the variables of an execution since the operation was selected. */
-export function isReplaced({ document, variableValues }: ExecutionArgs, { operation, params }: PipelineContext) {
-  return variableValues !== params.variables || !document.definitions.includes(operation)
+export function isReplacedByPlugin(args: ExecutionArgs, { operation, params }: PipelineContext): boolean {
+  return args.variableValues !== params.variables || !args.document.definitions.includes(operation)
 }
 
 /** A plugin of the pipeline. Every plugin of Yoga or envelop is one. */

@@ -20,7 +20,7 @@ export class GraphQLRequestError extends ApiError {
   }
 }
 
-/** The error of a result without `data`: what a plugin threw, or those of graphql-js. Without a code, they are about variables. */
+/** The error of a result without `data`: what a plugin threw, or errors of graphql-js, which without a code are about variables. */
 export function toRequestError({ errors = [] }: ExecutionResult): Error {
   const [first] = errors
   if (!first) return new Error('The pipeline has no result.')
@@ -36,15 +36,19 @@ type ReportedError = Pick<GraphQLError, 'message' | 'originalError'> & Partial<G
 /** Maximum number of locations in an error: for a cycle of fragments, graphql-js reports each of them. */
 const MAX_LOCATIONS = 10
 
+/** The code of an error that graphql-js or a plugin has thrown; undefined for an error of the service. */
+function codeOf(thrown: unknown, code: unknown): ErrorCode | undefined {
+  if (isErrorCode(code)) return code // of a plugin
+  // In an execution, an error of graphql-js is about arguments if it has nodes; if not, about a value of the service.
+  return thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined
+}
+
 /** An error with the code, message and status of the REST API. @param code of a rejected request; undefined in an execution */
 export function toGraphQLError(error: ReportedError, code: ErrorCode | undefined, observe: Observe, req: Request) {
-  const { originalError: thrown = error, path, extensions } = error
-  // In an execution, an error of graphql-js is about arguments if it has nodes; if not, about a value of the service.
-  const ofExecution = thrown instanceof GraphQLError && thrown.nodes ? 'INVALID_ARGUMENT' : undefined
-  const clientCode = code ?? (isErrorCode(extensions?.code) ? extensions.code : ofExecution) // a plugin's error has a code
-  const isOwn = !clientCode || thrown instanceof ApiError
+  const { originalError: thrown = error, path } = error
+  const clientCode = thrown instanceof ApiError ? undefined : (code ?? codeOf(thrown, error.extensions?.code))
   const text = error.message.slice(0, MAX_MESSAGE_LENGTH)
-  const mapped = isOwn ? toApiError(thrown) : new ApiError(clientCode, text, { cause: thrown })
+  const mapped = clientCode ? new ApiError(clientCode, text, { cause: thrown }) : toApiError(thrown)
   recordError(observe, mapped, req)
   const { message, fields, status } = mapped
   const locations = error.locations?.slice(0, MAX_LOCATIONS)

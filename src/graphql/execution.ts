@@ -19,7 +19,7 @@ Object.setPrototypeOf(ResultObject.prototype, null) // Object.create(null) makes
 
 /** A field of a selection set, for all objects that it is selected on. */
 interface SelectedField {
-  name: string
+  responseName: string
   /** The selections that share its response name. The first one has the arguments of all. */
   nodes: [FieldNode, ...FieldNode[]]
   parentType: GraphQLObjectType
@@ -81,8 +81,8 @@ class Execution {
   }
 
   async run(): Promise<ExecutionResult> {
-    const [operation, { schema }] = [this.#operation, this.#commonInfo]
-    const type = schema.getRootType(operation.operation) as GraphQLObjectType // checked when it was selected
+    const operation = this.#operation
+    const type = this.#commonInfo.schema.getRootType(operation.operation) as GraphQLObjectType // checked when it was selected
     const data = new ResultObject()
     const result: ExecutionResult = { data }
     const root: Slot = { values: result as ResultObject, key: 'data', type } // to replace `data` by null
@@ -116,15 +116,15 @@ class Execution {
       const { alias, name } = nodes[0]
       const definition = fields[name.value] ?? META_FIELDS.find((meta) => meta.name === name.value)
       if (!definition) throw new Error(`${parentType.name}.${name.value} is not in the schema.`)
-      return { name: (alias ?? name).value, nodes, parentType, definition }
+      return { responseName: (alias ?? name).value, nodes, parentType, definition }
     })
   }
 
   #resolve(field: SelectedField, source: unknown, values: ResultObject, parent: Slot): void {
-    const { definition, name, nodes: fieldNodes, parentType } = field
+    const { definition, responseName, nodes: fieldNodes, parentType } = field
     const { name: fieldName, type: returnType } = definition
     const { schema, fragments, variableValues } = this.#commonInfo
-    const slot: Slot = { values, key: name, type: returnType, parent }
+    const slot: Slot = { values, key: responseName, type: returnType, parent }
     // Lacks what no resolver reads. A spread would take several times as long.
     const info = { fieldName, fieldNodes, parentType, returnType, schema, fragments, variableValues }
     try {
@@ -133,7 +133,7 @@ class Execution {
       const value = resolve(source, args, this.#context, info as unknown as GraphQLResolveInfo)
       // A promise may be of any class: Prisma's are no instances of Promise.
       if (typeof value !== 'object' || value === null || !('then' in value)) return this.#complete(value, field, slot)
-      values[name] = undefined // keeps the order of the document
+      values[responseName] = undefined // keeps the order of the document
       const complete = (resolved: unknown) => this.#complete(resolved, field, slot)
       this.#pending.push(Promise.resolve(value).then(complete, (error: unknown) => this.#fail(error, slot, field)))
     } catch (error) {
@@ -180,11 +180,8 @@ class Execution {
       path.unshift(at.key)
     }
     if (!isInNull) this.#errors.push(locatedError(error, field?.nodes, field && path))
-    let nulled = slot
-    nulled.values[nulled.key] = null
-    while (nulled.parent && nulled.type !== getNullableType(nulled.type)) {
-      nulled = nulled.parent
-      nulled.values[nulled.key] = null // so that #completeList of a list on the way stops
-    }
+    // Each value on the way becomes null, so that #completeList of a list stops.
+    for (let at: Slot | undefined = slot; at; at = at.type === getNullableType(at.type) ? undefined : at.parent)
+      at.values[at.key] = null
   }
 }

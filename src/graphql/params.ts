@@ -18,12 +18,12 @@ export type RequestParams = z.infer<typeof Params>
 
 /** @throws ZodError, ApiError INVALID_ARGUMENT for a request that is no GraphQL request */
 export function paramsOf({ method, body, query: urlQuery }: Request): RequestParams {
-  const ofUrl = () => ({
+  const readUrl = () => ({
     ...urlQuery,
     variables: parseParameter('variables', urlQuery.variables),
     extensions: parseParameter('extensions', urlQuery.extensions),
   })
-  const { query, documentId, variables, operationName, extensions } = Params.parse(method === 'POST' ? body : ofUrl())
+  const { query, documentId, variables, operationName, extensions } = Params.parse(method === 'POST' ? body : readUrl())
   const persisted = extensions?.persistedQuery as { sha256Hash?: unknown } | null | undefined // or any other value
   // An object literal: with a copy of the parsed object, the pipeline takes 40 % more CPU time (Node 20.20).
   return {

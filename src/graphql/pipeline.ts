@@ -38,8 +38,8 @@ export function createPipeline(schema: GraphQLSchema, dependencies: GraphQLDepen
   })
 
   return async (params: RequestParams, req: Request, res: Response) => {
-    const ofRequest = { services, caller: callerOf(req), deadline: req.deadline, req, res }
-    const context = ofRequest as PipelineContext // plugins set the rest
+    const { deadline } = req
+    const context = { services, caller: callerOf(req), deadline, req, res } as PipelineContext // plugins set the rest
     const request = new FetchRequest(req) as unknown as globalThis.Request // has all that the pipeline reads
     const given = { params: params as GraphQLParams, request } // useTrustedDocuments sets or rejects a missing query
     const result = (await yoga.getResultForParams(given, context)) as ExecutionResult // no stream

@@ -31,7 +31,7 @@ const GRAPHQL_STATUSES = new Set([400, 403, 422])
 export type GraphQLLocals = { mediaType?: string }
 
 /** The types by `Accept`, which clients repeat. To compare it takes 2 to 10 µs (Node 20.20). */
-const mediaTypes = new LRUCache<string, string, Request>({
+const mediaTypeByAccept = new LRUCache<string, string, Request>({
   max: 100,
   memoMethod(_accept, _stale, { context: req }) {
     const type = req.accepts(RESULT_TYPES) || req.accepts(SSE.contentType)
@@ -42,7 +42,7 @@ const mediaTypes = new LRUCache<string, string, Request>({
 })
 
 /** The media type of a single result: JSON for a client that accepts only Apollo's multipart protocol. */
-export const negotiate = (req: Request): string => mediaTypes.memo(req.headers.accept ?? '*/*', { context: req })
+export const negotiate = (req: Request): string => mediaTypeByAccept.memo(req.headers.accept ?? '*/*', { context: req })
 
 /** Sends a result that is not cached. @param isPartial whether the result has errors */
 export function sendResult(res: Response, json: string, mediaType: string, isPartial: boolean): void {
@@ -57,8 +57,8 @@ export function sendResult(res: Response, json: string, mediaType: string, isPar
 /** Sends what is thrown before the execution: a response without data. */
 export function graphqlErrorHandler(observe: Observe): ErrorRequestHandler {
   return (thrown, req, res: Response<unknown, GraphQLLocals>, next) => {
-    const isOfPlugin = thrown instanceof GraphQLError && isErrorCode(thrown.extensions.code)
-    const error = toApiError(isOfPlugin ? toRequestError({ errors: [thrown] }) : thrown)
+    const isPluginError = thrown instanceof GraphQLError && isErrorCode(thrown.extensions.code)
+    const error = toApiError(isPluginError ? toRequestError({ errors: [thrown] }) : thrown)
     const errors = toErrors(error, observe, req)
     if (res.headersSent) return next(thrown)
     const json = JSON.stringify({ errors })

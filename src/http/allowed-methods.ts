@@ -1,7 +1,7 @@
 import type { IRouter, RequestHandler } from 'express'
 import { ApiError } from '../errors.ts'
 
-/** The methods of the routes. Each route handles some of them and, except `/`, OPTIONS. */
+/** The methods that routes handle. Every route except `/` responds to OPTIONS as well. */
 export const METHODS = ['GET', 'HEAD', 'POST']
 
 /** The value of `Allow` for a route with these methods and OPTIONS. */

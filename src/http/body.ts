@@ -11,7 +11,7 @@ const MAX_PIECES = 512
 /** What each piece takes in memory, beside its own bytes. */
 const PIECE_BYTES = 512
 
-const decoder = new TextDecoder('utf-8', { fatal: true })
+const UTF_8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Receives a JSON body, for both APIs. Fails with 400 or, before the end of the body, with 415, 413, 408, 429 or 503. */
 export async function receiveBody(req: Request, res: Response, keptBytes: KeptBytes): Promise<Buffer> {
@@ -28,7 +28,7 @@ export async function receiveBody(req: Request, res: Response, keptBytes: KeptBy
 /** Decodes and parses a body into `req.body`. @throws ApiError INVALID_ARGUMENT */
 export function parseBody(req: Request, bytes: Buffer): void {
   try {
-    req.body = parseJson(decoder.decode(bytes))
+    req.body = parseJson(UTF_8.decode(bytes))
   } catch (cause) {
     const format = cause instanceof SyntaxError ? 'JSON' : 'UTF-8'
     throw new ApiError('INVALID_ARGUMENT', `The body is not valid ${format}.`, { cause })

@@ -55,13 +55,13 @@ function markNumber(token: string, exact: (number | bigint)[]): string {
 
 /** Replaces the marks (numbers from EXACT_LIMIT on) by the exact values. A loop, since JSON.parse takes any depth. */
 function restoreNumbers(root: object, exact: (number | bigint)[]): void {
-  const open = [root as Record<PropertyKey, unknown>] // arrays are objects
-  for (let parent = open.pop(); parent; parent = open.pop()) {
-    const names = Array.isArray(parent) ? parent : Object.keys(parent)
-    for (let n = 0; n < names.length; n++) {
-      const key = names === parent ? n : names[n] // an iterator of keys takes several times as long for arrays
+  const unvisited = [root as Record<PropertyKey, unknown>] // arrays are objects
+  for (let parent = unvisited.pop(); parent; parent = unvisited.pop()) {
+    const keys = Array.isArray(parent) ? parent : Object.keys(parent)
+    for (let n = 0; n < keys.length; n++) {
+      const key = keys === parent ? n : keys[n] // an iterator of keys takes several times as long for arrays
       const value = parent[key] // if it is an object, its members have any type
-      if (typeof value === 'object' && value) open.push(value as typeof parent)
+      if (typeof value === 'object' && value) unvisited.push(value as typeof parent)
       else if (typeof value === 'number' && value >= EXACT_LIMIT) {
         parent[key] = exact[value / EXACT_LIMIT - 1] ?? Number.NaN
       }

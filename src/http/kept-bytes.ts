@@ -52,7 +52,7 @@ export class KeptBytes {
     return this.#count(res, headBytes + bytes, false, onDrop)
   }
 
-  /** Counts an ended response until the system has taken all of it. Above a bound, its connection or another is cut. */
+  /** Counts an ended response until the kernel has taken all of it. Above a bound, a connection with an unread response is cut. */
   holdUnread(res: ServerResponse): void {
     const req = res.req as Request // the app's requests are Express's
     if (!req.caller || res.writableLength === 0) return
@@ -99,8 +99,7 @@ export class KeptBytes {
     this.#bytes += bytes
   }
 
-  #drop(entry: Entry | undefined, error: ApiError): void {
-    if (!entry) return
+  #drop(entry: Entry, error: ApiError): void {
     entry.release()
     entry.onDrop(error)
   }
@@ -111,7 +110,9 @@ export class KeptBytes {
   }
 }
 
-function oldestOf({ entries }: Client, onlyResponses = false): Entry | undefined {
-  for (const entry of entries) if (entry.isResponse || !onlyResponses) return entry
-  return undefined
+/** Called above a bound, so there is one. */
+function oldestOf({ entries }: Client, onlyResponses = false): Entry {
+  const oldest = [...entries].find(({ isResponse }) => isResponse || !onlyResponses)
+  if (!oldest) throw new Error('Bytes are counted, but nothing is kept.')
+  return oldest
 }

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express'
 
 /** @returns a function that finds the template that a path matches, or `other` if the path matches none */
 export function createRouteOf(templates: string[]): (path: string) => string {
-  const fixed = new Set(templates.filter((template) => !template.includes('{')))
+  const fixed = new Set(templates)
   const patterns = templates
     .filter((template) => template.includes('{'))
     .map((template) => [template, new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`)] as const)

@@ -22,7 +22,7 @@ const compress = { br: promisify(brotliCompress), gzip: promisify(gzip), identit
 /** Serves a text that is the same for every client. It is created when it is first requested, once for each content coding. */
 export function staticText(contentType: string, create: () => string): RequestHandler {
   const headers = { 'Content-Type': `${contentType}; charset=utf-8` }
-  return serve(headers, CODINGS, (coding) => compress[coding](Buffer.from(create())))
+  return serveVariants(headers, CODINGS, (coding) => compress[coding](Buffer.from(create())))
 }
 
 /**
@@ -36,7 +36,7 @@ export function staticPage(file: string, allowed: string): RequestHandler {
     'Referrer-Policy': 'no-referrer',
     'Content-Security-Policy': `default-src 'none'; script-src 'self'; connect-src 'self'; ${allowed}; ${others}`,
   }
-  return serve(headers, CODINGS, (coding) => readFile(new URL(file + SUFFIXES[coding], PUBLIC)))
+  return serveVariants(headers, CODINGS, (coding) => readFile(new URL(file + SUFFIXES[coding], PUBLIC)))
 }
 
 /** Calls the handler for requests that prefer HTML to JSON and to `mediaTypes`. Other requests go to the next handler. */
@@ -54,10 +54,10 @@ export function addAssetRoutes(app: IRouter): void {
   if (!existsSync(folder))
     throw new OperatorError('dist/public/ does not exist: npm run build, or deploy all of dist/.')
   const files = readdirSync(folder)
+  const headers = { 'Cache-Control': 'public, max-age=31536000, immutable' }
   for (const file of files.filter((name) => !/\.(br|gz)$/.test(name))) {
     const codings = CODINGS.filter((coding) => files.includes(file + SUFFIXES[coding]))
-    const headers = { 'Cache-Control': 'public, max-age=31536000, immutable' }
-    const handler = serve(headers, codings, (coding) => readFile(new URL(file + SUFFIXES[coding], folder)))
+    const handler = serveVariants(headers, codings, (coding) => readFile(new URL(file + SUFFIXES[coding], folder)))
     addReadRoute(app, `/assets/${file}`, (req, res, next) => handler(req, res.type(file), next))
   }
 }
@@ -66,7 +66,7 @@ export function addAssetRoutes(app: IRouter): void {
  * Serves a body that is read once for each content coding. Node writes the buffer as it is, so clients that read slowly
  * share one copy of it; to HEAD it writes the same headers and no body (RFC 9110 §9.3.2).
  */
-function serve(headers: object, codings: Coding[], read: (coding: Coding) => Promise<Buffer>): RequestHandler {
+function serveVariants(headers: object, codings: Coding[], read: (coding: Coding) => Promise<Buffer>): RequestHandler {
   const readVariant = (coding: Coding) => read(coding).then((body) => ({ body, etag: `"${hash('sha256', body)}"` }))
   const variants = new Map<Coding, ReturnType<typeof readVariant>>()
   return async (req, res) => {

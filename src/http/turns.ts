@@ -122,9 +122,12 @@ export class Turns {
       for (const waiter of client.waiters) {
         if (client.usedMs >= TURN_MS) break
         if (!waiter.isLate()) waiter.begin()
-        else if (rejections++ < REJECTIONS_IN_TURN) waiter.reject(overloadedError)
+        else if (rejections < REJECTIONS_IN_TURN) {
+          rejections++
+          waiter.reject(overloadedError)
+        }
       }
-      this.counts.client += Math.min(rejections, REJECTIONS_IN_TURN)
+      this.counts.client += rejections
       if (client.waiters.size > 0) this.#schedule()
     }
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Int64, text } from '../store/types.ts'
+import { Int64, storableText } from '../store/types.ts'
 import { createCursors } from '../store/cursor.ts'
 import type { Item, Resource } from '../store/resource.ts'
 
@@ -16,7 +16,7 @@ export type PetStatus = z.infer<typeof PetStatus>
 export const NAME_MAX_LENGTH = 255
 
 const fields = {
-  name: text(NAME_MAX_LENGTH).meta({
+  name: storableText(NAME_MAX_LENGTH).meta({
     description: `The name, 1 to ${NAME_MAX_LENGTH} Unicode characters, not only white space; returned exactly as it was sent.`,
     examples: ['Rex'],
   }),

@@ -27,7 +27,7 @@ const listPets: Operation = {
   scope: animals.scopes.read,
   parameters: { query: ListQuery, header: ConditionalHeaders },
   errors: ['INVALID_ARGUMENT'],
-  toHandler: handleList(animals, 'pets', ListQuery),
+  createHandler: handleList(animals, 'pets', ListQuery),
   document: {
     operationId: 'listPets',
     summary: 'List animals',
@@ -46,7 +46,7 @@ const createPet: Operation = {
   scope: animals.scopes.write,
   parameters: { header: idempotencyHeader(animals) },
   errors: CREATION_ERRORS,
-  toHandler: handleCreate(animals, 'pets'),
+  createHandler: handleCreate(animals, 'pets'),
   document: {
     operationId: 'createPet',
     summary: 'Add an animal',
@@ -89,7 +89,7 @@ const getPet: Operation = {
   },
   errors: ['INVALID_ARGUMENT', 'NOT_FOUND', 'GONE'],
   toHeaders: (base) => ({ Deprecation: DEPRECATION, Sunset: SUNSET, Link: `<${base}pets>; rel="successor-version"` }),
-  toHandler(dependencies, base) {
+  createHandler(dependencies, base) {
     const { now, observe } = dependencies
     const respond = handleGet(animals, 'petId')(dependencies, base)
     return async (req, res) => {

@@ -45,7 +45,7 @@ export interface Operation {
     requestBody?: Json
     responses: Json
   }
-  toHandler: HandlerFactory
+  createHandler: HandlerFactory
 }
 
 /** @param base how a reference to a path below `/v1` begins */

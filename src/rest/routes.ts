@@ -24,9 +24,10 @@ export function addRestRoutes(
 ) {
   for (const path of new Set(operations.map((operation) => operation.path))) {
     const route = app.route(`/v1${path.replace(/\{(\w+)\}/g, ':$1')}`)
-    const ofPath = operations.filter((operation) => operation.path === path)
-    for (const { method, scope, document, toHandler } of ofPath) {
-      const handler = toHandler(dependencies, referenceBase(config, path))
+    const base = referenceBase(config, path)
+    const operationsOfPath = operations.filter((operation) => operation.path === path)
+    for (const { method, scope, document, createHandler } of operationsOfPath) {
+      const handler = createHandler(dependencies, base)
       route[method](async (req, res) => {
         requireScope(req, scope)
         let bytes = document.requestBody && (await receiveBody(req, res, dependencies.keptBytes))
@@ -38,7 +39,9 @@ export function addRestRoutes(
         await dependencies.turns.inTurn(req, res, work, bytes?.length)
       })
     }
-    route.all(allowMethods(...ofPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))))
+    route.all(
+      allowMethods(...operationsOfPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))),
+    )
   }
 }
 

@@ -21,12 +21,12 @@ const VISIBLE_ASCII = /^[!-~]+$/
 export const IdempotencyKey = z.string().min(1).max(IDEMPOTENCY_KEY_MAX_LENGTH).regex(VISIBLE_ASCII)
 
 /** The row in `api_key` that all subjects of access tokens share: in it, an idempotency key begins with its client's id. */
-const SUBJECTS = -1n
+const SUBJECTS_KEY_ID = -1n
 
 /** How many expired keys a statement deletes. */
 const PRUNED_AT_ONCE = 10_000
 
-const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
+const isKept = (row: string) => `${row}.created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
 
 /**
  * Claims keys and inserts their items, or reads the items of keys that were used (decision 9). Numbers in the SQL refer to
@@ -34,8 +34,8 @@ const IS_KEPT = `created_at >= now() - interval '${IDEMPOTENCY_HOURS} hours'`
  * 1. It is one statement, so after a crash either both a key and its item exist, or neither of them.
  * 2. Of concurrent requests with the same key, on any instance, only the one that gets the advisory lock proceeds. Two
  *    batches do not wait for each other, so they cannot deadlock.
- * 3. A used key stays unchanged, even if the request that used it committed after this statement began. Then `used` lacks
- *    the row of the key, but ON CONFLICT sees this row, so this request gets neither a new nor a used item.
+ * 3. A used key stays unchanged, even if the request that used it committed after this statement began. Its row is
+ *    then invisible to `used`, but conflicts in `claimed`, so this request gets neither a new nor a used item.
  * 4. An expired key is claimed again.
  * 5. LATERAL with LIMIT reads each key and its item by primary key. Without these two, PostgreSQL reads whole tables as
  *    long as it has no statistics of them.
@@ -68,7 +68,7 @@ function claimAndInsert(resource: Resource): string {
       LIMIT 1 -- 5
     ) AS existing
     LEFT JOIN LATERAL (SELECT ${selectList} FROM ${name} AS item WHERE id = ${usedId} LIMIT 1) AS item ON true
-    WHERE existing.${IS_KEPT}
+    WHERE ${isKept('existing')}
   ), claimed AS (
     INSERT INTO "public"."idempotency_key" AS existing (api_key_id, key, fingerprint, resource, ${id})
     SELECT api_key_id, key, decode(fingerprint, 'hex'), ${resourceName}, nextval('${sequence}') -- 7
@@ -78,7 +78,7 @@ function claimAndInsert(resource: Resource): string {
     ON CONFLICT (api_key_id, key) DO UPDATE -- 3
       SET fingerprint = excluded.fingerprint, resource = excluded.resource, row_id = excluded.row_id,
         ${VERSION_1_ID} = excluded.${VERSION_1_ID}, created_at = excluded.created_at
-      WHERE NOT existing.${IS_KEPT} -- 4
+      WHERE NOT ${isKept('existing')} -- 4
     RETURNING api_key_id, key, ${id} AS id
   ), created AS (
     INSERT INTO ${name} AS item (id, ${insertColumns()})
@@ -143,19 +143,19 @@ export function createIdempotentInsertQuery<R extends Resource>(resource: R, { b
     const fingerprint = fingerprintOf(resource, input)
     const id = `${clientId} ${key}`
     const lock = String(hash('sha256', id, 'buffer').readBigInt64BE())
-    const owned = clientId < 0 ? { api_key_id: String(SUBJECTS), key: id } : { api_key_id: String(clientId), key }
+    const owned =
+      clientId < 0 ? { api_key_id: String(SUBJECTS_KEY_ID), key: id } : { api_key_id: String(clientId), key }
     const request = { lock, ...owned, fingerprint: fingerprint.toString('hex'), item: toRow(input) }
     const outcome = await claim({ id, request })
-    if (!outcome?.used_fingerprint) {
-      if (outcome?.id != null) return { item: toItem(outcome, input), replayed: false }
-      if (outcome?.absent_members?.length) return absentFields(resource, outcome.absent_members)
-      throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
-    }
-    // The id is null if the item was deleted, which only the foreign key of version 1's column prevents.
-    if (!fingerprint.equals(outcome.used_fingerprint) || outcome.id === null) {
+    if (outcome?.used_fingerprint) {
+      // The id is null if the item was deleted, which only the foreign key of version 1's column prevents.
+      const isSame = fingerprint.equals(outcome.used_fingerprint) && outcome.id !== null
+      if (isSame) return { item: toItem(outcome), replayed: true }
       throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another request.')
     }
-    return { item: toItem(outcome), replayed: true }
+    if (outcome?.id != null) return { item: toItem(outcome, input), replayed: false }
+    if (outcome?.absent_members?.length) return absentFields(resource, outcome.absent_members)
+    throw new ApiError('ABORTED', 'A request with this Idempotency-Key is still in flight.')
   }
 }
 
@@ -168,7 +168,7 @@ export async function pruneIdempotencyKeys(prisma: PrismaClient): Promise<void> 
   let deleted: number
   do {
     deleted = await prisma.$executeRawUnsafe(`DELETE FROM "public"."idempotency_key" WHERE (api_key_id, key) IN (
-      SELECT api_key_id, key FROM "public"."idempotency_key" WHERE NOT ${IS_KEPT} LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED)`)
+      SELECT api_key_id, key FROM "public"."idempotency_key" AS expired WHERE NOT ${isKept('expired')} LIMIT ${PRUNED_AT_ONCE} FOR UPDATE SKIP LOCKED)`)
   } while (deleted === PRUNED_AT_ONCE)
 }
 

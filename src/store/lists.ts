@@ -1,7 +1,7 @@
-import type { RunStatement, Statements } from '../database/statements.ts'
+import type { ReadRows, Statements } from '../database/statements.ts'
 import { INT64_MAX, INT64_MIN, PAGE_SIZE } from './types.ts'
 import { type Filter, type Item, type Resource, valuesOf } from './resource.ts'
-import { type Arrays, columnOf, describeTable, namesOf, toJsonValue } from './table.ts'
+import { type ColumnArrays, columnOf, describeTable, namesOf, toJsonValue } from './table.ts'
 
 /** Selects the items of a filter between two ids (both exclusive), starting at the newest or at the oldest. */
 export type PageRequest<R extends Resource> = Filter<R> & {
@@ -9,7 +9,7 @@ export type PageRequest<R extends Resource> = Filter<R> & {
   olderThan?: bigint | undefined
   newerThan?: bigint | undefined
   backward?: boolean
-  /** Set for a page with a `liveCursor`, which is of the primary: a replica may lack commits that are not on the primary's disk. */
+  /** Set for a page with a `liveCursor`: the cursor may cover commits that the primary has not flushed and a replica lacks. */
   onPrimary?: boolean
 }
 
@@ -58,14 +58,14 @@ export function createListQuery<R extends Resource>(resource: R, statements: Sta
       text: selectPages(resource, members, backward),
       onReplicas,
       toValues: (pages: object[]) => [JSON.stringify(pages.map((page, n) => ({ page_n: n, ...page })))],
-      toOutputs(rows: (Arrays & { page_n: number })[], pages): Item<R>[][] {
+      toOutputs(rows: (ColumnArrays & { page_n: number })[], pages): Item<R>[][] {
         const found = new Map(rows.map((row) => [row.page_n, table.toItems(row)]))
         return pages.map((_page, n) => found.get(n) ?? [])
       },
     })
   const byShape = new Map<string, ReturnType<typeof batchPages>>()
 
-  /** The items of a page and one more if there is one: newest first, or oldest first when `backward`. */
+  /** The items of a page: newest first, or oldest first when `backward`. */
   return async (query: PageRequest<R>): Promise<Item<R>[]> => {
     const { limit, olderThan, newerThan, backward = false, onPrimary = false } = query
     const newest = olderThan === undefined ? INT64_MAX : olderThan - 1n
@@ -74,7 +74,7 @@ export function createListQuery<R extends Resource>(resource: R, statements: Sta
     const values = valuesOf(resource, query)
     const members = values.map(([member]) => member)
     // An int64 is text in this JSON.
-    const page = { oldest_id: String(oldest), newest_id: String(newest), max_size: limit + 1 }
+    const page = { oldest_id: String(oldest), newest_id: String(newest), max_size: limit }
     const filter = Object.fromEntries(values.map(([member, value]) => [member, toJsonValue(value)]))
     const key = `${members.join()} ${backward} ${onPrimary}`
     const statement = byShape.get(key) ?? batchPages(members, backward, !onPrimary)
@@ -92,14 +92,14 @@ export function createListQuery<R extends Resource>(resource: R, statements: Sta
 const BEGIN_COUNT =
   'BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off'
 
-/** @param run executes one count at a time, because the time of a count grows with its result */
-export function createCountQuery<R extends Resource>(resource: R, run: RunStatement) {
+/** @param readRows executes one count at a time, because the time of a count grows with its result */
+export function createCountQuery<R extends Resource>(resource: R, readRows: ReadRows) {
   const { name } = namesOf(resource)
   return async (filter: Filter<R>): Promise<number> => {
     const values = valuesOf(resource, filter)
     const conditions = values.map(([member], n) => `"${columnOf(member)}" = $${n + 1}`)
     const where = conditions.length ? ` WHERE ${conditions.join(' AND ')}` : ''
-    const rows = await run<{ count: bigint }>(
+    const rows = await readRows<{ count: bigint }>(
       `SELECT count(*) FROM ${name}${where}`,
       values.map(([, value]) => value),
       BEGIN_COUNT,

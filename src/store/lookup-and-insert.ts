@@ -52,11 +52,10 @@ export function createInsertQuery<R extends Resource>(resource: R, { batch }: St
     toOutputs(rows: InsertRow[], inputs): (Created<R> | FieldError[])[] {
       // After a trigger that skips a row, ids would be given to the wrong items.
       if (rows.length !== inputs.length) throw new Error(`INSERT returned ${rows.length} of ${inputs.length} ids`)
-      const absent = new Map(
-        rows.flatMap((row) => (row.id === null ? [[Number(row.absent_n) - 1, row.absent_members]] : [])),
-      )
+      const absentRows = rows.filter((row) => row.id === null)
+      const absent = new Map(absentRows.map((row) => [Number(row.absent_n) - 1, row.absent_members]))
       // The ids were drawn in the order of arrival; nothing promises that RETURNING keeps this order.
-      const created = rows.flatMap((row) => (row.id === null ? [] : [row])).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+      const created = rows.filter((row) => row.id !== null).toSorted((a, b) => (a.id < b.id ? -1 : 1))
       return inputs.map((input, n) => {
         const members = absent.get(n)
         if (members) return absentFields(resource, members)

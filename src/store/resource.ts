@@ -35,7 +35,7 @@ export interface Created<R extends Resource> {
   replayed: boolean
 }
 export type Input<R extends Resource> = z.infer<R['input']>
-export type Stored<T> = { [K in keyof T]-?: undefined extends T[K] ? Exclude<T[K], undefined> | null : T[K] }
+type Stored<T> = { [K in keyof T]-?: undefined extends T[K] ? Exclude<T[K], undefined> | null : T[K] }
 
 /** Which items a list has: those that have the same value in each member that the filter gives. */
 export type Filter<R extends Resource> = {

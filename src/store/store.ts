@@ -1,4 +1,4 @@
-import type { RunStatement, Statements } from '../database/statements.ts'
+import type { ReadRows, Statements } from '../database/statements.ts'
 import { ApiError, invalidArgumentError, toApiError } from '../errors.ts'
 import { parseInt64 } from './types.ts'
 import { createIdempotentInsertQuery, type IdempotencyRequest } from './idempotency.ts'
@@ -11,13 +11,13 @@ export type Store<R extends Resource> = ReturnType<typeof createStore<R>>
 /**
  * The operations on a resource, for both APIs. They validate ids and idempotency keys; callers validate other inputs.
  * Concurrent requests share statements.
- * @param runCount executes one count at a time, on a connection that nothing else uses
+ * @param readCount executes one count at a time, on a connection that nothing else uses
  * @param onCreate called after each `create`, even a failed one, because it may have been executed
  */
 export function createStore<R extends Resource>(
   resource: R,
   statements: Statements,
-  runCount: RunStatement,
+  readCount: ReadRows,
   onCreate = () => {},
 ) {
   const readList = createListQuery(resource, statements)
@@ -27,7 +27,7 @@ export function createStore<R extends Resource>(
 
   /** Reads one page, newest first in both directions. `hasMore` says whether items follow in the query's direction. */
   async function list(query: PageRequest<R>): Promise<{ items: Item<R>[]; hasMore: boolean }> {
-    const found = await readList(query)
+    const found = await readList({ ...query, limit: query.limit + 1 })
     const items = found.slice(0, query.limit)
     if (query.backward) items.reverse()
     return { items, hasMore: found.length > query.limit }
@@ -60,5 +60,5 @@ export function createStore<R extends Resource>(
     }
   }
 
-  return { list, count: createCountQuery(resource, runCount), get, create }
+  return { list, count: createCountQuery(resource, readCount), get, create }
 }

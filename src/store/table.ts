@@ -4,7 +4,7 @@ import { isInt64, jsonTypeOf } from './types.ts'
 import type { Input, Item, Resource } from './resource.ts'
 
 /** A row of `selectArrays`: the values of each member, or null if there are no items. */
-export type Arrays = Record<string, unknown[] | null>
+export type ColumnArrays = Record<string, unknown[] | null>
 
 /** SQL, by the format of a member in JSON, that selects TIMESTAMPTZ and DATE as text: pg would read them as Date. */
 const SELECT_AS_TEXT: Record<string, (column: string) => string> = {
@@ -28,7 +28,7 @@ export function describeTable<R extends Resource>(resource: R) {
   const { item, input } = resource
   const columns = Object.entries(item.shape).map(([member, schema]) => toColumn(member, schema, member in input.shape))
   const inputs = columns.filter(({ isInput }) => isInput)
-  const select = (some: typeof columns) => some.map(({ member, selected }) => `${selected} AS "${member}"`).join(', ')
+  const select = (list: typeof columns) => list.map(({ member, selected }) => `${selected} AS "${member}"`).join(', ')
 
   return {
     ...namesOf(resource),
@@ -62,7 +62,7 @@ export function describeTable<R extends Resource>(resource: R) {
       return found as Item<R> // has every member
     },
 
-    toItems(arrays: Arrays): Item<R>[] {
+    toItems(arrays: ColumnArrays): Item<R>[] {
       const items: Record<string, unknown>[] = (arrays.id ?? []).map(() => ({}))
       for (const { member, isBig } of columns) {
         arrays[member]?.forEach((value, n) => {

@@ -16,7 +16,7 @@ export const Int64 = z
   .refine((n) => n >= INT64_MIN && n <= INT64_MAX, int64Message)
 
 /** Text that PostgreSQL can store unchanged and that is not only white space. @param max length in code points */
-export function text(max: number) {
+export function storableText(max: number) {
   return z
     .string({ error: 'must be a string' })
     .refine((value) => value.isWellFormed() && !value.includes('\0'), {
@@ -29,7 +29,7 @@ export function text(max: number) {
     .meta({ minLength: 1, maxLength: max, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' })
 }
 
-/** Whether a schema is `Int64`, with or without `optional()` and rules: a rule may reject the value 0, but not its type. */
+/** Whether a schema is `Int64`, with or without `optional()` and rules. A rule may reject 0, but not with an `invalid_…` issue. */
 export function isInt64(schema: z.core.$ZodType): boolean {
   const { error } = z.safeParse(schema, 0n)
   return !error?.issues.some(({ code }) => code.startsWith('invalid_'))

@@ -7,8 +7,8 @@ import type { Observation, Observe } from './observation.ts'
 import { type RecordSpan, TRACEPARENT } from './tracing.ts'
 
 /**
- * In milliseconds. An outage fails every request, so all failures with the same message share a line in this time, and so
- * do the requests of an IP address without a valid API key.
+ * Failures with the same message share one line in this time, in milliseconds, because an outage fails every request. So do
+ * the requests of one address without a valid API key.
  */
 const FAILURE_INTERVAL_MS = 1_000
 
@@ -85,7 +85,7 @@ function createDatabaseLog(log: Logger, databaseUrl: string) {
  * @returns a function that logs and traces a request that has ended. It records the route template and not the URL, so an
  *   API key in a URL is not logged
  */
-function createAccessLog(log: Logger, recordSpan: RecordSpan = () => undefined) {
+function createAccessLog(log: Logger, recordSpan?: RecordSpan) {
   const logUnauthenticated = createThrottledLog(log, FAILURE_INTERVAL_MS, 'info')
   return ({ req, res, status }: Observed<'request'>): void => {
     const { id: requestId, method, operation, errorCode: code, deadline, caller, headers, stream } = req
@@ -93,7 +93,7 @@ function createAccessLog(log: Logger, recordSpan: RecordSpan = () => undefined) 
     const isRejected = status === 401 || status === 429
     const details = {
       requestId,
-      traceparent: recordSpan(req, res) ?? TRACEPARENT.exec(String(headers.traceparent))?.[0],
+      traceparent: recordSpan?.(req, res) ?? TRACEPARENT.exec(String(headers.traceparent))?.[0],
       key: caller?.keyPrefix,
       subject: caller?.subject,
       client: isRejected ? req.ip : undefined,

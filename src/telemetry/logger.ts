@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { Config } from '../config/config.ts'
-import { KEY_PREFIX, version } from '../project.ts'
+import { KEY_PREFIX, VERSION } from '../project.ts'
 
 /** How long a line may wait to be written, in milliseconds. SIGKILL loses what is not written yet. */
 const FLUSH_INTERVAL_MS = 10
@@ -16,7 +16,7 @@ const MAX_WAITING_BYTES = 1_048_576
 const EXIT_WAITS = 100
 
 export function createLogger(level: Config['LOG_LEVEL'], stream: DestinationStream = bufferedStdout()): Logger {
-  return pino({ level, base: { pid: process.pid, version }, timestamp: pino.stdTimeFunctions.isoTime }, stream)
+  return pino({ level, base: { pid: process.pid, version: VERSION }, timestamp: pino.stdTimeFunctions.isoTime }, stream)
 }
 
 /** At most so many keys have lines of their own at a time, since clients choose some keys. Further keys share lines. */

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { NAMESPACE, version } from '../project.ts'
+import { NAMESPACE, VERSION } from '../project.ts'
 import type { Observation } from './observation.ts'
 
 /** Values that other modules count, read when the metrics are scraped. */
@@ -10,7 +10,7 @@ interface MetricSources {
   keyLookup: { counts: Counts }
   loadShedder: { counts: Counts }
   turns: { counts: Counts }
-  streams: { size: number; events: number; ended: Counts }
+  streams: { size: number; events: number; endedCounts: Counts }
   services: Record<'lagMs' | 'gapWaits' | 'sequenceBehind' | 'sequenceCacheSize', () => number>
   clientLimiter: { counts: { rejected: number } } | undefined
   failedAuthLimiter: { counts: { rejected: number } }
@@ -29,7 +29,7 @@ export function createMetrics(methods: string[]) {
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
   const build = { name: `${NAMESPACE}_build_info`, help: 'Always 1.', labelNames: ['version', 'node'], registers }
-  new Gauge(build).labels(version, process.version).set(1)
+  new Gauge(build).labels(VERSION, process.version).set(1)
   const durations = new Histogram({
     name: `${NAMESPACE}_request_duration_seconds`,
     help: 'Time from the headers of a request to the end of its response, or to the start of a stream. operation is the type of the GraphQL operation.',
@@ -102,7 +102,7 @@ function registerSources(registry: Registry, sources: MetricSources): void {
   counter('shed_total', 'Requests rejected by load shedding, by reason.', shed, 'reason')
   counter('rate_limited_total', 'Rate-limited requests by rate limiter.', rateLimited, 'budget')
   gauge('streams', 'Open streams of subscriptions.', () => streams.size)
-  counter('streams_ended_total', 'Streams that have ended, by reason.', () => streams.ended, 'reason')
+  counter('streams_ended_total', 'Streams that have ended, by reason.', () => streams.endedCounts, 'reason')
   counter('stream_events_total', 'Events sent to all streams.', () => streams.events)
   const lagSeconds = () => services.lagMs() / 1000
   gauge('feed_lag_seconds', 'Time for which events wait for a transaction.', lagSeconds)

@@ -3,7 +3,7 @@ import { diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type
 import type { Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { ERRORS } from '../errors.ts'
-import { NAMESPACE, SERVICE_NAME, version } from '../project.ts'
+import { NAMESPACE, SERVICE_NAME, VERSION } from '../project.ts'
 import { createThrottledLog } from './logger.ts'
 
 /** How long shutdown waits for the last spans to be sent, in milliseconds. */
@@ -28,12 +28,12 @@ export async function startTracing(env: NodeJS.ProcessEnv, log: Logger) {
     else if (name === 'console') spanProcessors.push(new sdk.SimpleSpanProcessor(new sdk.ConsoleSpanExporter()))
     else log.warn(`OTEL_TRACES_EXPORTER: ${name} is not supported`)
   }
-  const own = resources.resourceFromAttributes({ 'service.name': SERVICE_NAME, 'service.version': version })
+  const own = resources.resourceFromAttributes({ 'service.name': SERVICE_NAME, 'service.version': VERSION })
   const defaults = resources.defaultResource().merge(own)
   const resource = defaults.merge(resources.detectResources({ detectors: [resources.envDetector] }))
   const provider = new sdk.BasicTracerProvider({ resource, spanProcessors })
   return {
-    recordSpan: createRecordSpan(provider.getTracer(SERVICE_NAME, version)),
+    recordSpan: createRecordSpan(provider.getTracer(SERVICE_NAME, VERSION)),
     /** Sends the remaining spans. Gives up after a timeout, so that a collector cannot prevent the shutdown. */
     stop: () => Promise.race([provider.shutdown().catch(warn), sleep(TRACING_STOP_TIMEOUT_MS)]),
   }

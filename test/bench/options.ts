@@ -1,4 +1,4 @@
-import { parseArguments, UsageError } from '../../src/cli/arguments.ts'
+import { parseArguments, usageError } from '../../src/cli/arguments.ts'
 import { OperatorError } from '../../src/lib/operator-error.ts'
 import { OPTIONAL_PEERS, variants } from './variants.ts'
 import { workloads } from './workloads.ts'
@@ -59,14 +59,14 @@ const COMMANDS = ['compare', 'growth', 'overload'] as const
 /** The command may be missing. */
 function parse(args: string[]) {
   const command = COMMANDS.find((name) => name === args[0])
-  if (!command && args[0] && !args[0].startsWith('-')) throw new UsageError(`Unknown command: ${args[0]}.`, USAGE)
+  if (!command && args[0] && !args[0].startsWith('-')) throw usageError(`Unknown command: ${args[0]}.`, USAGE)
   const { values } = parseArguments(command ? args.slice(1) : args, OPTIONS, USAGE)
   return { command: command ?? ('compare' as const), values }
 }
 
 function requireKnown(option: string, names: string[] | undefined, isKnown: (name: string) => boolean): void {
   const unknown = names?.find((name) => !isKnown(name))
-  if (unknown !== undefined) throw new UsageError(`${option} has an unknown name: ${unknown}.`, USAGE)
+  if (unknown !== undefined) throw usageError(`${option} has an unknown name: ${unknown}.`, USAGE)
 }
 
 function parseInteger(name: string, text: string): number {

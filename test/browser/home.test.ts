@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { version } from '../../src/project.ts'
+import { VERSION } from '../../src/project.ts'
 import { cloneDatabase, dropDatabase, startService } from '../support/harness.ts'
 import { hasCurl, runShell, whyNoCurl } from '../support/shell.ts'
 import { expectAccessible } from './accessibility.ts'
@@ -12,7 +12,7 @@ describe.skipIf(!chromiumPath)(`the home page${whySkipped}`, () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
       await page.goto(service.base)
-      await page.getByText(`Version ${version}: ready`).waitFor()
+      await page.getByText(`Version ${VERSION}: ready`).waitFor()
       await expectAccessible(page)
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(PHONE.width)
     }
@@ -23,7 +23,7 @@ describe.skipIf(!chromiumPath)(`the home page${whySkipped}`, () => {
     const { base } = await startService(databaseUrl)
     await dropDatabase(databaseUrl)
     await page.goto(base)
-    await page.getByText(`Version ${version}: not ready: The database`).waitFor()
+    await page.getByText(`Version ${VERSION}: not ready: The database`).waitFor()
     expect(problems.splice(0).join()).toContain('status of 503')
   })
 

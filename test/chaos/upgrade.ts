@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { migrate } from '../../src/database/migrate.ts'
-import { version } from '../../src/project.ts'
+import { VERSION } from '../../src/project.ts'
 import { proxyPrograms } from '../support/proxies.ts'
 import { definePart, type Defer, info } from './assertions.ts'
 import { issueKey, startCluster } from './cluster.ts'
@@ -50,7 +50,7 @@ async function buildRelease(defer: Defer): Promise<{ commit: string; build: stri
   const { CHAOS_RELEASE } = process.env
   const commit = CHAOS_RELEASE
     ? await git('rev-parse', CHAOS_RELEASE)
-    : await lastCommit('-G"version":', `${await lastCommit(`-S"version": "${version}"`)}^`)
+    : await lastCommit('-G"version":', `${await lastCommit(`-S"version": "${VERSION}"`)}^`)
   const build = await mkdtemp(join(tmpdir(), 'pet-store-release-'))
   defer(() => rm(build, { recursive: true, force: true }))
   const script =

@@ -1,4 +1,4 @@
-import { parseArguments, UsageError } from '../../src/cli/arguments.ts'
+import { parseArguments, usageError } from '../../src/cli/arguments.ts'
 import { OperatorError } from '../../src/lib/operator-error.ts'
 import { cases } from './cases.ts'
 import { createClient, ReadOnlyError } from './client.ts'
@@ -48,8 +48,8 @@ function parse(args: string[]) {
   const options = { 'base-url': { type: 'string' }, key: { type: 'string' } } as const
   const { values } = parseArguments(args, { ...options, 'read-only': flag, 'specification-only': flag }, USAGE)
   const { 'base-url': url, key } = values
-  if (!url) throw new UsageError('--base-url is missing.', USAGE)
-  if (!key) throw new UsageError('--key is missing.', USAGE)
+  if (!url) throw usageError('--base-url is missing.', USAGE)
+  if (!key) throw usageError('--key is missing.', USAGE)
   if (!/^https?:\/\/[^?#]+$/.test(url) || !URL.canParse(url)) {
     throw new OperatorError('--base-url takes a URL such as http://localhost:4000 or https://pets.example/v1.')
   }

@@ -54,7 +54,7 @@ test('a read-only database is not ready, and its writes are 503, until it accept
   await sql(service, `ALTER DATABASE ${database} SET default_transaction_read_only = on`)
   const peer = await service.startPeer()
   const ready = await fetch(`${peer.base}/readyz`)
-  const message = 'The database is read-only: DATABASE_URL must lead to the primary.'
+  const message = 'The database is read-only: it is a standby, or default_transaction_read_only is on.'
   expect([ready.status, await ready.json()]).toEqual([503, { code: 'UNAVAILABLE', message, status: 503 }])
   for (const [title, create] of Object.entries(creations))
     expect(await create(peer, 'Rex'), title).toMatchObject({ status: 503 })

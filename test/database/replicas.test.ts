@@ -178,8 +178,8 @@ function createTestReplicas(primaryUrl: string) {
   }
   const events: ReplicaObservation[] = []
   const server = { pool: openPool(shared.standby.url, 4), host: 'standby' }
-  const { run } = createStatements(openPool(primaryUrl, 1))
-  const replicas = createReplicas([server], run, (event) => void events.push(event))
+  const { readRows } = createStatements(openPool(primaryUrl, 1))
+  const replicas = createReplicas([server], readRows, (event) => void events.push(event))
   return { replicas, events }
 }
 

@@ -7,7 +7,7 @@ import type { Service } from 'kubernetes-types/core/v1.d.ts'
 import type { Ingress } from 'kubernetes-types/networking/v1.d.ts'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { version } from '../../src/project.ts'
+import { VERSION } from '../../src/project.ts'
 import { pathOf, read } from '../support/files.ts'
 import { findProgram } from '../support/shell.ts'
 import { configOf, secondsToStop } from './settings.ts'
@@ -67,7 +67,7 @@ test('a pod has more memory than docs/capacity.md measures for a process', () =>
 
 test('the variables are those of production, and the image is that of this version', () => {
   expect(config).toMatchObject({ NODE_ENV: 'production', MIGRATE_ON_START: false })
-  expect(read('deploy/kubernetes/base/kustomization.yaml')).toContain(`newTag: ${version}\n`)
+  expect(read('deploy/kubernetes/base/kustomization.yaml')).toContain(`newTag: ${VERSION}\n`)
   expect(manifests['migration.yaml'].spec?.template.spec?.containers[0]?.image).toBe(container?.image)
 })
 

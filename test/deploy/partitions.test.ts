@@ -61,7 +61,7 @@ testPartitioned('a migration that creates an index finds the one of a partitione
 testPartitioned('an open insert into a partition holds a lock that subscriptions wait for', async ({ partitioned }) => {
   await withClient(async (client) => {
     await client.query("BEGIN; INSERT INTO animal_0 (name, category_id) VALUES ('Rex', 1)")
-    const wait = await createWriterWait(animals, partitioned.database.statements.run)()
+    const wait = await createWriterWait(animals, partitioned.database.statements.readRows)()
     expect(wait.isOver).toBe(false)
     await client.query('COMMIT')
     await wait.update()
@@ -71,7 +71,7 @@ testPartitioned('an open insert into a partition holds a lock that subscriptions
 
 testPartitioned('subscriptions notice that partitions were truncated, as a restore does', async ({ partitioned }) => {
   const { pool, statements } = partitioned.database
-  const beginWait = createWriterWait(animals, statements.run)
+  const beginWait = createWriterWait(animals, statements.readRows)
   const { history } = await beginWait()
   expect((await beginWait()).history).toBe(history)
   await pool.query('TRUNCATE animal CASCADE')

@@ -32,7 +32,7 @@ describe('the service sends only the statements that the selection needs', () =>
 
   test('counts are executed one at a time, once for all that wait, and delay nothing else', async ({ service }) => {
     const { database } = service
-    const store = createStore(animals, database.statements, database.runCount)
+    const store = createStore(animals, database.statements, database.readCount)
     await service.create()
     let [counts, end] = [0, () => {}]
     const ended = new Promise<void>((resolve) => (end = resolve))

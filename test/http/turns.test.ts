@@ -107,7 +107,7 @@ test('reads of a key that waited too long are 503, others are served', async ({ 
 test('a read that waits for an equal one has parsed its URL in the turn of its client', () => {
   const services = { of: () => ({ list: () => new Promise(() => {}) }) }
   const [listPets] = petsApi.operations
-  const respond = listPets?.toHandler({ services } as never, '/v1/')
+  const respond = listPets?.createHandler({ services } as never, '/v1/')
   let parsed = 0
   const waitFor = (read: () => unknown) => read()
   const req = {

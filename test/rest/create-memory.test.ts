@@ -15,7 +15,7 @@ function createRequest() {
 
 test('a creation that waits for the database does not keep its parsed body', async () => {
   const services = { of: () => ({ create: () => new Promise(() => {}) }) }
-  const handle = handleCreate(animals, '/pets')({ services } as unknown as OperationDependencies, '/v1') // it reads no more
+  const handle = handleCreate(animals, 'pets')({ services } as unknown as OperationDependencies, '/v1/') // it reads no more
   const req = createRequest()
   const body = new WeakRef(req.body)
   void handle(req, {} as Response)

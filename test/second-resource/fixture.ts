@@ -29,6 +29,6 @@ export async function clientIdOf({ database: { pool } }: TestService): Promise<b
 }
 
 /** The operations on orders, with the statements of a service. */
-export function storeOf({ database: { statements, runCount } }: TestService) {
-  return createStore(orders, statements, runCount)
+export function storeOf({ database: { statements, readCount } }: TestService) {
+  return createStore(orders, statements, readCount)
 }

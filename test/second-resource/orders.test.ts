@@ -84,7 +84,7 @@ describe('orders, a second resource', () => {
   test('a hundred parallel creations, lookups and pages take as many statements as those of pets', async ({
     service,
   }) => {
-    const { statements, runCount } = service.database
+    const { statements, readCount } = service.database
     const sent = recordStatements(service)
     const hundred = Array.from({ length: 100 }, (_, n) => n + 1)
     const countOf = async (work: (n: number) => Promise<unknown>) => {
@@ -92,8 +92,8 @@ describe('orders, a second resource', () => {
       await Promise.all(hundred.map(work))
       return sent.length - before
     }
-    const pets = createStore(animals, statements, runCount)
-    const ofOrders = createStore(orders, statements, runCount)
+    const pets = createStore(animals, statements, readCount)
+    const ofOrders = createStore(orders, statements, readCount)
     const counts = {
       pets: [
         await countOf((n) => pets.create({ name: 'Rex', categoryId: BigInt(n) })),

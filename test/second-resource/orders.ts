@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Int64 } from '../../src/store/types.ts'
-import type { Resource, Stored } from '../../src/store/resource.ts'
+import type { Item, Resource } from '../../src/store/resource.ts'
 
 export const OrderStatus = z
   .enum(['placed', 'shipped', 'delivered'], { error: 'must be one of placed, shipped, delivered' })
@@ -32,7 +32,6 @@ export const Order = z
     createdAt: z.iso.datetime({ precision: 3 }).meta({ description: 'When it was ordered.' }),
   })
   .meta({ id: 'Order', description: 'An order of a pet.' })
-export type Order = Stored<z.infer<typeof Order>>
 
 export const orders = {
   name: 'orders',
@@ -44,3 +43,5 @@ export const orders = {
   scopes: { read: 'orders:read', write: 'orders:write' },
   filters: { status: '"public"."order_status"' },
 } satisfies Resource
+
+export type Order = Item<typeof orders>

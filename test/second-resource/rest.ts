@@ -25,7 +25,7 @@ const listOrders: Operation = {
   scope: orders.scopes.read,
   parameters: { query: ListQuery, header: ConditionalHeaders },
   errors: ['INVALID_ARGUMENT'],
-  toHandler: handleList(orders, 'orders', ListQuery),
+  createHandler: handleList(orders, 'orders', ListQuery),
   document: {
     operationId: 'listOrders',
     summary: 'List orders',
@@ -42,7 +42,7 @@ const createOrder: Operation = {
   scope: orders.scopes.write,
   parameters: { header: idempotencyHeader(orders) },
   errors: CREATION_ERRORS,
-  toHandler: handleCreate(orders, 'orders'),
+  createHandler: handleCreate(orders, 'orders'),
   document: {
     operationId: 'createOrder',
     summary: 'Place an order',
@@ -61,7 +61,7 @@ const getOrder: Operation = {
     header: ConditionalHeaders,
   },
   errors: ['INVALID_ARGUMENT', 'NOT_FOUND'],
-  toHandler: handleGet(orders, 'orderId'),
+  createHandler: handleGet(orders, 'orderId'),
   document: {
     operationId: 'getOrder',
     summary: 'Get an order',

@@ -16,7 +16,7 @@ import { orders } from './orders.ts'
 /** All orders as the feed reads them. */
 async function readFeed({ database: { pool } }: TestService) {
   const recent = new RecentItems<typeof orders>(0n)
-  await createGapReader(orders, createStatements(pool).run).read(recent)
+  await createGapReader(orders, createStatements(pool).readRows).read(recent)
   return recent.newest(100)
 }
 
@@ -63,7 +63,7 @@ test('an int64 with a rule is exact in both APIs', async ({ service }) => {
   const positive = { ...orders, input: orders.input.extend({ petId }), item: orders.item.extend({ petId }) }
   const id = 2n ** 53n + 1n
   await service.database.pool.query("INSERT INTO animal (id, name, category_id) VALUES ($1, 'Tom', 1)", [id])
-  const { create, list } = createStore(positive, service.database.statements, service.database.runCount)
+  const { create, list } = createStore(positive, service.database.statements, service.database.readCount)
   await create(createToInput(positive)({ petId: String(id), quantity: 1 }))
   expect((await list({ limit: 1 })).items).toMatchObject([{ petId: id }])
   expect(() => createToInput(positive)({ petId: '0', quantity: 1 })).toThrow('petId: must be positive')
@@ -71,8 +71,8 @@ test('an int64 with a rule is exact in both APIs', async ({ service }) => {
 
 test('a time that clients send is returned as it is stored', async ({ service }) => {
   const input = orders.input.extend({ createdAt: orders.item.shape.createdAt })
-  const { statements, runCount } = service.database
-  const { create } = createStore({ ...orders, input }, statements, runCount)
+  const { statements, readCount } = service.database
+  const { create } = createStore({ ...orders, input }, statements, readCount)
   const order = { petId: 1n, quantity: 1, createdAt: '2026-11-25T12:00:00Z' }
   const stored = { createdAt: '2026-11-25T12:00:00.000Z', status: 'placed' }
   expect((await create(order)).item).toMatchObject(stored)

@@ -26,7 +26,7 @@ test('a date is the same text in creation, replay, list and lookup, whatever Dat
     DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET DateStyle TO German', current_database());
       EXECUTE format('ALTER DATABASE %I SET timezone TO ''Asia/Kolkata''', current_database()); END $$`)
   const { database } = await service.startPeer()
-  const { create, get, list } = createStore(visitsWith(z.iso.date()), database.statements, database.runCount)
+  const { create, get, list } = createStore(visitsWith(z.iso.date()), database.statements, database.readCount)
   const days = ['2026-12-24', '0001-01-01', '9999-12-31']
   const clientId = await clientIdOf(service)
   for (const [n, day] of days.entries()) {
@@ -43,9 +43,9 @@ test('a time that the rule of the recipe accepts is stored, whatever its fractio
   service,
 }) => {
   await service.database.pool.query('CREATE TABLE visit (id bigserial PRIMARY KEY, day timestamptz NOT NULL)')
-  const { statements, runCount } = service.database
+  const { statements, readCount } = service.database
   const visits = visitsWith(z.iso.datetime().regex(/^(?!0000|9999).{1,30}$/))
-  const { create } = createStore(visits, statements, runCount)
+  const { create } = createStore(visits, statements, readCount)
   for (const day of ['0001-01-01T00:00:00Z', '9998-12-31T23:59:59.999999999Z', '2026-12-24T09:30:00Z'])
     expect((await create(visits.input.parse({ day }))).item).toHaveProperty('day')
   const tooLong = `2026-12-24T09:30:00.${'9'.repeat(1_000)}Z`
@@ -54,7 +54,7 @@ test('a time that the rule of the recipe accepts is stored, whatever its fractio
 })
 
 base('a member of a type that lists and lookups would read differently is rejected at the start', () => {
-  const database = { batch: () => async () => expect.unreachable(), run: async () => [] } as never
+  const database = { batch: () => async () => expect.unreachable(), readRows: async () => [] } as never
   for (const type of [z.number(), z.array(z.string()), z.date()])
     expect(() => createStore(visitsWith(type), database, database)).toThrow(
       'day: the store reads no values of this type',

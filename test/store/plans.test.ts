@@ -60,12 +60,12 @@ test('every statement costs the same in a large table as in a small one, for a r
 })
 
 test('the count of an empty category reads few blocks, and is not compiled, whatever the plan', async ({ service }) => {
-  const { pool, runCount } = service.database
+  const { pool, readCount } = service.database
   await pool.query(`
     ALTER TABLE animal SET (autovacuum_enabled = false);
     INSERT INTO animal (name, category_id) SELECT 'x', i % 2 FROM generate_series(1, 50000) AS i`)
   const sent = recordStatements(service)
-  const count = createCountQuery(animals, runCount)
+  const count = createCountQuery(animals, readCount)
   await Promise.all([count({ categoryId: 2n }), count({ categoryId: 2n, status: 'sold' })])
   const counts = sent.filter(({ text }) => text.includes('count('))
   expect(counts).toHaveLength(2)
@@ -122,7 +122,7 @@ async function executeAll(service: TestService): Promise<Statement[]> {
   const sent = recordStatements(service)
 
   const list = createListQuery(animals, statements)
-  const { run } = createStatements(pool)
+  const { readRows } = createStatements(pool)
   const state = { recent: new RecentItems<typeof animals>(newest), newestPosition: newest }
   const follow = createFollow(animals, list, { listen: () => () => {}, state, onError: () => expect.unreachable() })
   for (const status of [...PetStatus.options, undefined]) {
@@ -133,8 +133,8 @@ async function executeAll(service: TestService): Promise<Statement[]> {
     for (const categoryId of [undefined, 2n])
       await follow(0n, { status, categoryId }, { clientId: 1n, signal: new AbortController().signal }).next()
   }
-  await createGapReader(animals, run).read(new RecentItems<typeof animals>(-1n)) // 0 is a gap
-  const wait = await createWriterWait(animals, run)()
+  await createGapReader(animals, readRows).read(new RecentItems<typeof animals>(-1n)) // 0 is a gap
+  const wait = await createWriterWait(animals, readRows)()
   await wait.update()
 
   const keyHash = hashKey(service.key)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { describe, expect } from 'vitest'
-import { version } from '../../src/project.ts'
+import { VERSION } from '../../src/project.ts'
 import { bearer, type TestService, testWithService, testWithSharedService as test } from '../support/harness.ts'
 import { connectTo, openSocket, parseResponse, rawPost, sendRaw } from '../support/raw-http.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -28,7 +28,7 @@ describe('each request is one line', () => {
     const line = await lineOf(service, '/v1/pets?limit=3', { headers: { 'X-Request-Id': 'mine-1', traceparent } })
     const key = service.key.slice(0, 13)
     const fields = { requestId: 'mine-1', traceparent, key, method: 'GET', route: '/v1/pets', status: 200 }
-    const frame = { level: 30, pid: process.pid, time: expect.any(String), version, msg: 'request' }
+    const frame = { level: 30, pid: process.pid, time: expect.any(String), version: VERSION, msg: 'request' }
     expect(line).toEqual({ ...frame, ...fields, ms: number, databaseMs: number })
     expect(line.databaseMs).toBeGreaterThan(0)
     expect(line.ms).toBeGreaterThanOrEqual(Number(line.databaseMs))

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { METHODS } from 'node:http'
 import { expect } from 'vitest'
-import { version } from '../../src/project.ts'
+import { VERSION } from '../../src/project.ts'
 import { createClient } from '../chaos/client.ts'
 import { testWithService as test } from '../support/harness.ts'
 import { hasPromtool, whyNoPromtool } from '../support/shell.ts'
@@ -48,7 +48,7 @@ test('/metrics counts requests by route and status, errors by code, and deprecat
       'petstore_database_connections_max 4',
       'petstore_database_connections_busy 0',
       'petstore_database_queue_length 0',
-      `petstore_build_info{version="${version}",node="${process.version}"} 1`,
+      `petstore_build_info{version="${VERSION}",node="${process.version}"} 1`,
     ]),
   )
   for (const result of ['miss', 'hit']) expect(text).toMatch(`petstore_key_lookups_total{result="${result}"} `)

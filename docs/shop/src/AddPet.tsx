@@ -2,6 +2,8 @@ import { type FormEvent, useState } from 'react'
 import { toFormMessages } from './errors.ts'
 import { type Pet, type PetStore, STATUSES } from './store.ts'
 
+const SAVING = 'Saving…'
+
 export function AddPet({ store, onAdded }: { store: PetStore; onAdded: (pet: Pet) => void }) {
   const [problems, setProblems] = useState<Record<string, string>>({})
   const [state, setState] = useState('')
@@ -14,7 +16,7 @@ export function AddPet({ store, onAdded }: { store: PetStore; onAdded: (pet: Pet
     const form = event.currentTarget
     const value = (name: string) => String(new FormData(form).get(name))
     const status = STATUSES.find((status) => status === value('status'))
-    setState('Saving…')
+    setState(SAVING)
     const input = { name: value('name'), categoryId: value('categoryId'), status }
     const { pet, error } = await store.addPet(input, idempotencyKey)
     setProblems(error ? toFormMessages(error) : {})
@@ -26,7 +28,8 @@ export function AddPet({ store, onAdded }: { store: PetStore; onAdded: (pet: Pet
   }
 
   return (
-    <form onSubmit={save} onChange={changeKey} noValidate>
+    // A change while the animal is being saved keeps its key: without a response, it may have been added.
+    <form onSubmit={save} onChange={state === SAVING ? undefined : changeKey} noValidate>
       <h2>Add an animal</h2>
       <Field name="name" label="Name" problem={problems['name']} />
       <Field name="categoryId" label="Category" problem={problems['categoryId']} />
@@ -39,7 +42,7 @@ export function AddPet({ store, onAdded }: { store: PetStore; onAdded: (pet: Pet
           ))}
         </select>
       </label>
-      <button disabled={state === 'Saving…'}>Save</button>
+      <button disabled={state === SAVING}>Save</button>
       <p role="status">{state}</p>
       {problems['form'] && <p role="alert">{problems['form']}</p>}
     </form>

@@ -5,7 +5,7 @@ import type { Analyze } from '../analysis.ts'
 import type { PipelineContext, Plugin } from '../context.ts'
 import { limitExceededError, MAX_COST, ERROR_OPTIONS } from '../document-limits.ts'
 
-/** Coerces the variables, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota. */
+/** Coerces the variables, drops undeclared ones, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota. */
 export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: RateLimiter | undefined): Plugin {
   const limit = Math.min(MAX_COST, clientLimiter?.points ?? MAX_COST)
 
@@ -17,13 +17,15 @@ export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: 
     context.variables = coerced
     // The context stays in memory as long as the execution. What the operation does not declare may take a megabyte.
     const isDeclared = (name: string) => Object.hasOwn(coerced, name)
-    const declared = () => Object.fromEntries(Object.entries(values).filter(([name]) => isDeclared(name)))
-    params.variables = args.variableValues = Object.keys(values).every(isDeclared) ? values : declared()
+    const onlyDeclared = () => Object.fromEntries(Object.entries(values).filter(([name]) => isDeclared(name)))
+    const declared = Object.keys(values).every(isDeclared) ? values : onlyDeclared()
+    params.variables = declared
+    args.variableValues = declared
     params.extensions = {}
     const requested = analyze(args.document).costOf(operation, coerced)
     if (requested > limit) throw limitExceededError('The cost', requested, limit)
     context.cost = { requested, limit }
-    if (clientLimiter && requested > 1) clientLimiter.consume(String(callerOf(req).clientId), requested - 1, res)
+    if (clientLimiter && requested > 1) clientLimiter.consume(callerOf(req).clientId, requested - 1, res)
   }
 
   return { onExecute: consume, onSubscribe: consume }

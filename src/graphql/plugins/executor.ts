@@ -1,5 +1,5 @@
 import { type GraphQLSchema, isAbstractType } from 'graphql'
-import { isReplaced, type Plugin } from '../context.ts'
+import { isReplacedByPlugin, type Plugin } from '../context.ts'
 import { createExecute } from '../execution.ts'
 
 /** Executes queries and mutations. A schema with interfaces or unions is left to the executor that Yoga would use. */
@@ -11,7 +11,7 @@ export function useExecutor(schema: GraphQLSchema): Plugin {
       const { operation, variables } = context
       setExecuteFn((args) => {
         const request = { document: args.document, operation, variables }
-        return isReplaced(args, context) ? executeFn(args) : execute(request, args.contextValue)
+        return isReplacedByPlugin(args, context) ? executeFn(args) : execute(request, args.contextValue)
       })
     },
   }

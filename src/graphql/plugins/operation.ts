@@ -1,22 +1,19 @@
-import { type DocumentNode, getOperationAST, GraphQLError, type NameNode, OperationTypeNode } from 'graphql'
+import { type DocumentNode, getOperationAST, GraphQLError, OperationTypeNode } from 'graphql'
 import { requireScope } from '../../auth/authenticate.ts'
 import { ApiError } from '../../errors.ts'
-import { lazyFor } from '../../lib/lazy.ts'
 import { toLoggedName } from '../../telemetry/logger.ts'
 import type { Analyze } from '../analysis.ts'
 import type { PipelineContext, Plugin } from '../context.ts'
 import { requireTransport } from '../subscription/transports.ts'
 
-const loggedNameOf = lazyFor(({ value }: NameNode) => toLoggedName(value))
-
 /** Before the validation, selects the operation, and checks its method, its scopes and the transport of a subscription. */
 export function useOperation(analyze: Analyze): Plugin {
-  function select(document: DocumentNode, context: PipelineContext): void {
+  function selectAndAuthorize(document: DocumentNode, context: PipelineContext): void {
     const { params, req } = context
     const operation = getOperationAST(document, params.operationName)
     if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
     const { operation: type, name } = operation
-    req.operation = { type, name: name && loggedNameOf(name) } // a stream changes it
+    req.operation = { type, name: name && toLoggedName(name.value) } // a stream changes it
     if (req.method !== 'POST' && type !== OperationTypeNode.QUERY) {
       const message = `${type === OperationTypeNode.MUTATION ? 'Mutations' : 'Subscriptions'} must use POST.`
       throw new ApiError('METHOD_NOT_ALLOWED', message, { headers: { Allow: 'POST' } })
@@ -29,10 +26,11 @@ export function useOperation(analyze: Analyze): Plugin {
   return {
     // In this hook, because Yoga's own, which follows, would reject mutations by GET with 422 instead of 405.
     onParse({ context }) {
-      return ({ result }) => void (result instanceof Error || select(result, context))
+      return ({ result }) => void (result instanceof Error || selectAndAuthorize(result, context))
     },
     onValidate({ context, params: { documentAST: document } }) {
-      if (!document.definitions.includes(context.operation)) select(document, context) // another plugin has replaced it
+      // Another plugin may have replaced the document.
+      if (!document.definitions.includes(context.operation)) selectAndAuthorize(document, context)
     },
   }
 }

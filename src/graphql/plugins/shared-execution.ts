@@ -3,7 +3,7 @@ import { type DocumentNode, type ExecutionArgs, type ExecutionResult, OperationT
 import { createCoalescer } from '../../lib/coalesce.ts'
 import { lazy, lazyFor } from '../../lib/lazy.ts'
 import type { Analyze } from '../analysis.ts'
-import { isReplaced, type Plugin, type SharedOutcome } from '../context.ts'
+import { isReplacedByPlugin, type Plugin, type SharedOutcome } from '../context.ts'
 import type { GraphQLContext } from '../schema/builder.ts'
 
 /** Operations that took at most this time at their last execution, in milliseconds, begin together and share statements. */
@@ -15,7 +15,7 @@ const LONG_EXECUTION_MS = 1
  * @param isCopied whether each request gets a result of its own, which other plugins may change
  */
 export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin {
-  /** Of a document: its executions, and how long the last one took before it waited for the database, in milliseconds. */
+  /** For each document: the coalescer of its executions, and the synchronous time of the last one, in milliseconds. */
   const executionsOf = lazyFor((_document: DocumentNode) => ({ coalesce: createCoalescer<SharedOutcome>(), lastMs: 0 }))
   /** Long executions that begin after the turn of their request queue here: one begins in each turn of the event loop. */
   let lastTurn: Promise<void> = Promise.resolve()
@@ -27,8 +27,8 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
       // Introspection is not shared. It waits for nothing, so all of its execution is in the turn of its client.
       if (analyze(args.document).introspects) return
 
-      async function execute(given: ExecutionArgs, isInTurn: boolean): Promise<SharedOutcome> {
-        const executions = executionsOf(given.document)
+      type Executions = ReturnType<typeof executionsOf>
+      async function execute(given: ExecutionArgs, executions: Executions, isInTurn: boolean): Promise<SharedOutcome> {
         const isLong = executions.lastMs > LONG_EXECUTION_MS
         if (isLong && !isInTurn) await (lastTurn = lastTurn.then(() => nextTurn()))
         const deadline = req.deadline.fork()
@@ -40,13 +40,13 @@ export function useSharedExecution(analyze: Analyze, isCopied: boolean): Plugin 
         return { result, dataJson: lazy(() => JSON.stringify(result.data)), databaseMs: deadline.databaseMs }
       }
       setExecuteFn(async (given: ExecutionArgs) => {
-        if (isReplaced(given, context)) return executeFn(given)
-        let isInTurn = true // the turn of its client, which ends with the synchronous part
-        const { coalesce } = executionsOf(given.document) // another plugin may have replaced the fragments
+        if (isReplacedByPlugin(given, context)) return executeFn(given)
+        const executions = executionsOf(given.document) // another plugin may have replaced the fragments
         const key = JSON.stringify([operation.name?.value, variables])
-        const outcome = req.deadline.waitForShared(() => coalesce(key, () => execute(given, isInTurn)))
-        isInTurn = false
-        const shared = await outcome
+        const shared = await req.deadline.waitForShared(() =>
+          // An immediate execution is in the turn of its client.
+          executions.coalesce(key, (isImmediate) => execute(given, executions, isImmediate)),
+        )
         extendContext({ shared })
         const { result } = shared
         if (!isCopied) return result

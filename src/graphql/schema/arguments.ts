@@ -36,14 +36,12 @@ export function idempotencyKeyArg({ noun }: Resource, arg: Arguments) {
 type PageSizes = { first?: number | null | undefined; last?: number | null | undefined }
 
 /** Null counts as absent. */
-function pageSizeOf({ first, last }: PageSizes): number {
-  return first ?? last ?? PAGE_SIZE.default
-}
+const pageSizeOf = ({ first, last }: PageSizes): number => first ?? last ?? PAGE_SIZE.default
+
+const PageCost = PageSize.catch(1)
 
 /** The cost of a page is its size. A size out of range costs 1, because it is rejected before anything is read. */
-export function pageCost(args: PageSizes): number {
-  return PageSize.safeParse(pageSizeOf(args)).success ? pageSizeOf(args) : 1
-}
+export const pageCost = (args: PageSizes): number => PageCost.parse(pageSizeOf(args))
 
 /** @returns a function that converts an argument for the contract: null to undefined, an ID to an int64, or else to NaN */
 function createToContract(schema: z.ZodType): (value: unknown) => unknown {

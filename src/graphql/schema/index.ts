@@ -1,5 +1,4 @@
-import { getNamedType, type GraphQLSchema, isAbstractType, isObjectType } from 'graphql'
-import { lexicographicSortSchema, printSchema } from 'graphql'
+import { type GraphQLSchema, isObjectType, lexicographicSortSchema, printSchema } from 'graphql'
 import { type AddToSchema, createBuilder } from './builder.ts'
 import { addPageInfo } from './connection.ts'
 
@@ -13,7 +12,6 @@ export function createSchema(resources: { addToSchema: AddToSchema }[]): GraphQL
   for (const { addToSchema } of resources) addToSchema(builder)
   const schema = builder.toSchema()
   requireExtensions(schema)
-  requireSharedEvents(schema)
   describeCosts(schema)
   return schema
 }
@@ -26,19 +24,6 @@ function requireExtensions(schema: GraphQLSchema): void {
   for (const type of [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]) {
     for (const { name, extensions } of Object.values(type?.getFields() ?? {})) {
       if (!extensions.scope || !extensions.cost) throw new Error(`${type}.${name} needs a scope and a cost.`)
-    }
-  }
-}
-
-/** Streams share events (`toSelection`), so the fields of events, below the root field, have no arguments. */
-function requireSharedEvents(schema: GraphQLSchema): void {
-  const roots = Object.values(schema.getSubscriptionType()?.getFields() ?? {})
-  const types = new Set(roots.map(({ type }) => getNamedType(type)))
-  for (const type of types) {
-    if (isAbstractType(type)) schema.getPossibleTypes(type).forEach((one) => types.add(one)) // the loop visits these, too
-    for (const field of isObjectType(type) ? Object.values(type.getFields()) : []) {
-      if (field.args.length > 0) throw new Error(`${type.name}.${field.name}: fields of events have no arguments.`)
-      types.add(getNamedType(field.type))
     }
   }
 }

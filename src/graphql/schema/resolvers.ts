@@ -87,8 +87,8 @@ export function subscribeToCreated<R extends Resource>(resource: R) {
     const { lastEventId } = subscriber ?? {}
     const argument = lastEventId === undefined ? 'after' : 'Last-Event-ID'
     // Parsed even if the header takes precedence: the stream keeps its variables, so `after` must be short.
-    const ofBody = after == null ? undefined : parseCursor(after, key, 'after')
-    const position = lastEventId === undefined ? ofBody : parseCursor(lastEventId, key, argument)
+    const bodyPosition = after == null ? undefined : parseCursor(after, key, 'after')
+    const position = lastEventId === undefined ? bodyPosition : parseCursor(lastEventId, key, argument)
     if (position === undefined) return deadline.waitFor(() => feed.settledId())
     await deadline.waitFor(() => feed.requireAssigned(position, argument, 'last'))
     return position

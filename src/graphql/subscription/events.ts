@@ -19,13 +19,13 @@ export type Selection = ReturnType<typeof toSelection>
 /** `options` has only the variables of directives. Other variables change no event, since its fields have no arguments. */
 export function toSelection({ document, operation, variables }: RequestedOperation, isPrinted: boolean) {
   const operationName = operation.name?.value
-  const ofDirectives = new Set<string>()
+  const inDirectives = new Set<string>()
   visit(document, {
-    Directive: (directive) => void visit(directive, { Variable: ({ name }) => void ofDirectives.add(name.value) }),
+    Directive: (directive) => void visit(directive, { Variable: ({ name }) => void inDirectives.add(name.value) }),
   })
   // Other plugins may have changed the document, which then differs from the text of its request.
   const text = isPrinted ? print(document) : copyOf(document.loc?.source.body ?? '')
-  const used = Object.fromEntries([...ofDirectives].map((name) => [name, variables[name]]))
+  const used = Object.fromEntries([...inDirectives].map((name) => [name, variables[name]]))
   return { text, options: JSON.stringify([operationName, used]), operationName, variables }
 }
 

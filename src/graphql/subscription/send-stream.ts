@@ -25,9 +25,11 @@ export function sendSingleResult(res: Response, json: string): void {
 export async function sendStream(
   req: Request,
   res: Response,
-  { stream, transport, nextPart }: Subscription,
-  { limits, keptBytes, observe }: Pick<GraphQLDependencies, 'limits' | 'keptBytes' | 'observe'>,
+  subscription: Subscription,
+  dependencies: Pick<GraphQLDependencies, 'limits' | 'keptBytes' | 'observe'>,
 ): Promise<void> {
+  const { stream, transport } = subscription
+  const { limits, observe } = dependencies
   if (res.destroyed) return // the client has gone before the stream began
   stream.beganAfterMs = req.deadline.elapsedMs
   req.stream = stream
@@ -39,25 +41,7 @@ export async function sendStream(
   if (res.socket) req.socket.setTimeout(0) // switches off the server's timeout, which a pause between events may exceed
   res.write(transport.begin)
   const heartbeat = setInterval(() => res.writableNeedDrain || res.write(transport.heartbeat), HEARTBEAT_MS)
-  const cut = () => {
-    stream.end('slow')
-    res.destroy()
-  }
-  let failure: ApiError | undefined
-  try {
-    for (;;) {
-      const { data, events } = await nextPart()
-      stream.signal.throwIfAborted()
-      stream.events += events
-      if (res.write(data)) continue
-      const stop = closeWhenIdle(req, res, limits.writeTimeoutMs, cut)
-      const hold = keptBytes.hold(res, Math.max(0, data.length - PART_BYTES), cut) // only one large event is larger
-      await once(res, 'drain', { signal: stream.signal }).finally(stop).finally(hold.release)
-    }
-  } catch (error) {
-    if (!stream.signal.aborted) failure = toApiError(error)
-    stream.end('error')
-  }
+  const failure = await writeParts(req, res, subscription, dependencies)
   clearInterval(heartbeat)
   if (failure && failure.code !== 'INVALID_ARGUMENT') recordError(observe, failure, req)
   if (res.destroyed) return
@@ -70,6 +54,34 @@ export async function sendStream(
   else if (stream.endReason === 'unverified') endWith(notVerifiedError, '')
   else if (failure?.code === 'INVALID_ARGUMENT') endWith(failure)
   else res.end()
+}
+
+/** Writes parts until the stream ends. @returns the error that has ended it, if one has */
+async function writeParts(
+  req: Request,
+  res: Response,
+  { stream, nextPart }: Subscription,
+  { limits, keptBytes }: Pick<GraphQLDependencies, 'limits' | 'keptBytes'>,
+): Promise<ApiError | undefined> {
+  const cut = () => {
+    stream.end('slow')
+    res.destroy()
+  }
+  try {
+    for (;;) {
+      const { data, events } = await nextPart()
+      stream.signal.throwIfAborted()
+      stream.events += events
+      if (res.write(data)) continue
+      const stop = closeWhenIdle(req, res, limits.writeTimeoutMs, cut)
+      const hold = keptBytes.hold(res, Math.max(0, data.length - PART_BYTES), cut) // only one large event is larger
+      await once(res, 'drain', { signal: stream.signal }).finally(stop).finally(hold.release)
+    }
+  } catch (error) {
+    const failure = stream.signal.aborted ? undefined : toApiError(error)
+    stream.end('error')
+    return failure
+  }
 }
 
 function beginStream(res: Response, { contentType }: Transport): void {

@@ -12,8 +12,9 @@ export const VERIFY_MS = 2_000
 /** A stream ends when its key was not verified for this time, in ms. It is less than 5 s, because timers are late. */
 const MAX_UNVERIFIED_MS = 4_900
 
-const END_REASONS = ['client', 'slow', 'unauthenticated', 'unverified', 'shutdown', 'error'] as const
-type EndReason = (typeof END_REASONS)[number]
+/** How many streams have ended for each reason. */
+const NO_ENDS = { client: 0, slow: 0, unauthenticated: 0, unverified: 0, shutdown: 0, error: 0 }
+type EndReason = keyof typeof NO_ENDS
 
 /** The response to a subscription. */
 class Stream extends AbortController {
@@ -39,9 +40,9 @@ type StreamLimits = Pick<Config, 'STREAM_LIMIT'> & Pick<Limits, 'streamsPerClien
 
 /** @param verifyKey whether the key or token of a caller is still valid; rejects if that cannot be found out */
 export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash, caller: Caller) => Promise<boolean>) {
-  const all = new Map<Stream, { keyHash: KeyHash; caller: Caller }>()
+  const openStreams = new Map<Stream, { keyHash: KeyHash; caller: Caller }>()
   const countByClient = new Map<bigint, number>()
-  const ended = Object.fromEntries(END_REASONS.map((reason) => [reason, 0])) as Record<EndReason, number> // has every reason
+  const endedCounts = { ...NO_ENDS }
   let closedEvents = 0
   let drainedAtMs: number | undefined
 
@@ -50,19 +51,19 @@ export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash
   /** Opens a stream, until its response is closed. @throws ApiError RESOURCE_EXHAUSTED, UNAVAILABLE above a limit */
   function open(res: Response, caller: Caller, keyHash: KeyHash): Stream {
     const { clientId } = caller
-    requireRoom(limits, all.size, countOf(clientId))
+    requireRoom(limits, openStreams.size, countOf(clientId))
     const stream = new Stream()
-    all.set(stream, { keyHash, caller })
+    openStreams.set(stream, { keyHash, caller })
     countByClient.set(clientId, countOf(clientId) + 1)
     if (drainedAtMs !== undefined) endWithin(stream, drainedAtMs - performance.now())
     const close = () => {
       stream.end('client')
-      all.delete(stream)
+      openStreams.delete(stream)
       closedEvents += stream.events
       const count = countOf(clientId) - 1
       if (count) countByClient.set(clientId, count)
       else countByClient.delete(clientId)
-      if (res.req.stream && stream.endReason) ended[stream.endReason]++
+      if (res.req.stream && stream.endReason) endedCounts[stream.endReason]++
     }
     if (res.destroyed)
       close() // the client has gone already, so there will be no event
@@ -72,7 +73,7 @@ export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash
 
   function verifyAll(): void {
     const results = new Map<KeyHash, Promise<boolean>>()
-    for (const [stream, { keyHash, caller }] of all) {
+    for (const [stream, { keyHash, caller }] of openStreams) {
       const result = results.get(keyHash) ?? verifyKey(keyHash, caller)
       results.set(keyHash, result)
       void endUnlessValid(stream, result, limits.verifyTimeoutMs)
@@ -85,21 +86,21 @@ export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash
     /** Ends all streams, also new ones, at random moments within `ms`, so that not all clients reconnect at once. */
     drain(ms: number): void {
       drainedAtMs = performance.now() + ms
-      for (const stream of all.keys()) endWithin(stream, ms)
+      for (const stream of openStreams.keys()) endWithin(stream, ms)
     },
     get size() {
-      return all.size
+      return openStreams.size
     },
     get events() {
-      return [...all.keys()].reduce((sum, stream) => sum + stream.events, closedEvents)
+      return [...openStreams.keys()].reduce((sum, stream) => sum + stream.events, closedEvents)
     },
-    ended: ended as Readonly<typeof ended>,
+    endedCounts: endedCounts as Readonly<typeof endedCounts>,
   }
 }
 
 /**
- * Ends the stream if its key is not valid, or if MAX_UNVERIFIED_MS will pass without a successful verification: during this
- * one, which may wait seconds for the state of the database, or before the next one.
+ * Ends the stream if its key is not valid, or as soon as MAX_UNVERIFIED_MS is certain to pass without a successful
+ * verification: this one may wait seconds for the state of the database.
  * @param result of the verification
  * @param minMs how long the verification may take after a pause of the process
  */

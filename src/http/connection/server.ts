@@ -139,7 +139,7 @@ function createPacer(): (action: () => void) => void {
 
 /**
  * Accepts the connections that wait in the kernel, because they would be reset when the server stops listening. Node
- * accepts one in each turn of the event loop. The wait ends with a short turn without one, in which hardly any can arrive.
+ * accepts one in each turn of the event loop. The wait ends after a short turn that accepted none: the queue is empty.
  */
 async function acceptWaiting(server: Server): Promise<void> {
   let accepted = false

@@ -93,6 +93,7 @@ export function toParameters(places: { [place: string]: z.ZodObject }): Json[] {
     const { properties } = toSchema(schema, 'output') as { properties: Record<string, Json> } // each place is an object
     return Object.entries(properties).map(([name, { description, example, ...rest }]) => {
       const parameter = { name, in: place, description, schema: rest }
+      // The API reference fills in an `example`, without which it cannot show the curl of a required parameter.
       return { ...parameter, ...(place === 'path' && { required: true }), ...(example !== undefined && { example }) }
     })
   })

@@ -13,16 +13,16 @@ export function openapi(apis: RestApi[], { PRODUCTION_URL, STAGING_URL, OIDC_ISS
     // This server is first, because "Try it out" sends requests to the first one. Its URL is relative to that of the document,
     // since a proxy may strip a path prefix from requests.
     { url: 'v1', description: 'This server (production, staging or local)' },
-    ...(PRODUCTION_URL ? [{ url: PRODUCTION_URL, description: 'Production' }] : []),
-    ...(STAGING_URL ? [{ url: STAGING_URL, description: 'Staging' }] : []),
-  ]
+    { url: PRODUCTION_URL, description: 'Production' },
+    { url: STAGING_URL, description: 'Staging' },
+  ].filter(({ url }) => url)
   return {
     openapi: '3.1.0',
     info: {
       title: TITLE,
       version: INTERFACE_VERSION,
       summary: SUMMARY,
-      description: introduction,
+      description: INTRODUCTION,
       contact: { name: TITLE, url: WEBSITE },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
@@ -69,7 +69,7 @@ function toResponse(code: ErrorCode): Json {
   return { description, content: jsonContent(ErrorBody, { error: { summary: code, value } }) }
 }
 
-const introduction = `Every request needs an API key or an access token.
+const INTRODUCTION = `Every request needs an API key or an access token.
 
 **Errors** are \`{"code","message","status"}\`; \`status\` repeats the HTTP status. Switch on \`code\`. \`503\`: the
 request was not executed; retry after \`Retry-After\` seconds. \`504\`: the outcome of the write is unknown; retry with

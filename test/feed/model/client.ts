@@ -39,7 +39,7 @@ type Instance = ReturnType<typeof startInstance>
 export function startInstance({ database: { pool } }: World) {
   const statements = createStatements(pool)
   const ofFeed = { feedLoopStatements: statements, feedPageStatements: statements }
-  const database = { statements, runCount: statements.run, ...ofFeed }
+  const database = { statements, readCount: statements.readRows, ...ofFeed }
   const services = createResourceServices([animals], database, { maxWaitMs: TIMEOUT_MS, observe() {} })
   const limits = { STREAM_LIMIT: 0, streamsPerClient: Infinity, verifyTimeoutMs: TIMEOUT_MS }
   const streams = createStreams(limits, async () => true)
