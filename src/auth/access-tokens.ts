@@ -50,7 +50,7 @@ export function createVerifyToken({ OIDC_ISSUER, OIDC_AUDIENCE }: Config, observ
       return toCaller(OIDC_ISSUER, payload)
     } catch (error) {
       if (error instanceof ApiError) throw error
-      const { claim, code, message } = error as Error & { claim?: string; code?: string } // jose's, or the one above
+      const { claim, code, message } = error as Error & { claim?: string; code?: string } // of jose, or thrown above
       // The messages of jose may contain what a client has sent.
       observe({ type: 'token-rejected', reason: claim ?? code ?? message })
       return undefined
@@ -76,7 +76,7 @@ function toCaller(issuer: string, { sub, exp = 0, scope, scp }: JWTPayload): Cal
 
 /**
  * @returns a function that finds the key of a token. jose's remote key set (6.2) has no cool-down after a failure, and
- *   during a cool-down rejects a token with an unknown key. Code that mends both around jose's would be no shorter
+ *   rejects tokens with unknown keys during a cool-down. Code around it that mends both would be no shorter
  */
 function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
   let findKnown: JWTVerifyGetKey | undefined
@@ -91,7 +91,7 @@ function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
       fetchedAtMs = performance.now()
       return findKnown
     } catch (error) {
-      // The error of fetch says only that it failed, and its cause says why.
+      // The message of fetch's error says only that it failed; its cause says why.
       observe({ type: 'issuer-failed', error: error instanceof Error && error.cause ? error.cause : error })
       throw notVerifiableError(COOL_DOWN_MS)
     } finally {
@@ -107,7 +107,7 @@ function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
   }
 
   return async (header, token) => {
-    if (performance.now() - fetchedAtMs > MAX_KEYS_AGE_MS) refresh().catch(() => {}) // the known keys serve meanwhile
+    if (performance.now() - fetchedAtMs > MAX_KEYS_AGE_MS) refresh().catch(() => {}) // meanwhile the known keys are used
     try {
       if (findKnown) return await findKnown(header, token)
     } catch (error) {

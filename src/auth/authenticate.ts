@@ -36,11 +36,11 @@ export function createAuthenticate({ keyLookup, failedAuthLimiter, recordUse }: 
     const cached = keyLookup.cached(keyHash)
     if (cached) return cached
     const findByToken = ACCESS_TOKEN.test(token) ? keyLookup.findByToken : undefined
-    if (!findByToken && !isWellFormedKey(token)) return undefined // costs no query
+    if (!findByToken && !isWellFormedKey(token)) return undefined // without a query
     if (!keyLookup.wasRecentlyValid(keyHash)) failedAuthLimiter.requirePoint(clientNetwork(req))
     if (!findByToken) return req.deadline.waitFor(() => keyLookup.find(keyHash))
     return findByToken(keyHash, token).catch((error: unknown) => {
-      failedAuthLimiter.consume(clientNetwork(req), 1) // a client can name any number of keys that are unknown
+      failedAuthLimiter.consume(clientNetwork(req), 1) // any client can send tokens that name unknown keys
       throw error
     })
   }
@@ -84,7 +84,7 @@ export function keyHashOf(req: Request, token = bearerToken(req) ?? ''): KeyHash
   return keyHash
 }
 
-/** The token of the only Authorization header. Of several, `req.headers` has just the first, so they are counted here. */
+/** The token of the only Authorization header. They are counted here, since `req.headers` has only the first of several. */
 function bearerToken(req: Request): string | undefined {
   const values = headerValues(req, 'authorization')
   if (values.length !== 1) return undefined

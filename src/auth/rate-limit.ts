@@ -11,7 +11,7 @@ export type RateLimiter = ReturnType<typeof createRateLimiter>
 
 /** Limits the points that each client may consume in a window (decision 17). Each process counts for itself, in memory. */
 export function createRateLimiter(name: string, points: number, windowSeconds: number, message: string) {
-  /** The window of each client, by its id or the network of its address. It begins with the client's first request, and ends by the monotonic clock. */
+  /** Windows by the id of a client or its network. A window begins with a client's first request, by the monotonic clock. */
   const windows = new LRUCache<bigint | string, { consumed: number }>({
     maxSize: MAX_CLIENTS, // `max` would allocate arrays of that length at once
     sizeCalculation: () => 1,

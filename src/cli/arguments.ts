@@ -22,7 +22,7 @@ export function parseArguments<Options extends NonNullable<ParseArgsConfig['opti
     if (positionals.length > names.length) throw new Error('There are too many arguments.')
     return { values, positionals }
   } catch (error) {
-    const [problem = ''] = (error as Error).message.split(/(?<=\.)\s|\n/) // Errors only; of Node's the first sentence
+    const [problem = ''] = (error as Error).message.split(/(?<=\.)\s|\n/) // of Node's, the first sentence
     throw usageError(problem, usage)
   }
 }

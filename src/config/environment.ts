@@ -59,7 +59,7 @@ const issuer = urlOf(
   'must be a URL that begins with https:// (on loopback also http://), without credentials, query and fragment',
 ).optional()
 
-/** Whether a browser sends the text in `Origin`: scheme, host and port, lower case, without the scheme's default port. */
+/** Whether the text is an origin as browsers send it: lower case, with scheme and host, and a port only if not the default. */
 const isOrigin = (text: string) => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
 const origins = list
   .refine((all) => all.join() === '*' || all.every((origin) => isOrigin(origin) && !origin.includes('*')), {

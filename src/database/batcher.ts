@@ -78,11 +78,11 @@ export class Batcher<Input, Output> {
     this.#schedule()
     for (const waiter of rejected) {
       await this.#send(() => [waiter])
-      this.#schedule() // inputs that arrived meanwhile have waited for this statement, too
+      this.#schedule() // for inputs that have arrived while this statement was executed
     }
   }
 
-  /** Sends one statement. @param takeUnsent takes the inputs that fail without a connection @returns those to execute again, alone */
+  /** Sends one statement. @param takeUnsent takes what fails without a connection @returns what to execute again, one by one */
   async #send(takeWaiters: Take<Input, Output>, takeUnsent = takeWaiters): Promise<Waiter<Input, Output>[]> {
     let batch: Waiter<Input, Output>[] | undefined
     let timer: NodeJS.Timeout | undefined

@@ -21,7 +21,7 @@ const START_TIMEOUT_MS = 20_000
  */
 export async function useEmbeddedPostgres(dataDir: string, settings: string[] = [], onStop: () => void = () => {}) {
   const cluster = join(resolve(dataDir), 'postgres')
-  if (/["$`]/.test(cluster)) throw unusableError(cluster, 'a shell reads ", $ and ` in its path') // the one of pg_ctl
+  if (/["$`]/.test(cluster)) throw unusableError(cluster, 'a shell reads ", $ and ` in its path') // pg_ctl's shell
   const bin = findBinaries()
   if (!existsSync(cluster)) await initialise(cluster)
   // PostgreSQL runs only as the owner of its folder. Root can run it as any user.

@@ -25,7 +25,7 @@ type ConnectCallback = (error: Error | undefined, client: pg.PoolClient | undefi
 
 declare module 'pg' {
   interface Pool {
-    // Of pg-pool 3, whose types lack them.
+    // Members of pg-pool 3 that its types lack.
     newClient(waiter: { callback: ConnectCallback }): void
     /** Serves the next one that waits for a connection. */
     _pulseQueue(): void

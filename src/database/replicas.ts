@@ -6,10 +6,10 @@ import { type Pool, toPreparedStatement } from './pool.ts'
 /** How long a read may take, in milliseconds, before it is executed on the primary, too. */
 const MAX_READ_MS = 50
 
-/** Pause between two looks at a replica that has not replayed enough, in milliseconds. */
+/** Pause before the position of a replica that has not replayed enough is read again, in milliseconds. */
 const POLL_MS = 2
 
-/** How long a replica is excluded, in milliseconds: first, and at most. The time doubles until it executes a read. */
+/** How long a replica is excluded at first and at most, in milliseconds. The time doubles until the replica executes a read. */
 const MIN_BACKOFF_MS = 20
 const MAX_BACKOFF_MS = 1_000
 

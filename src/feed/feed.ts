@@ -118,12 +118,12 @@ export class Feed<R extends Resource> {
   async #readWhileFollowed(): Promise<void> {
     while (this.#followers.size > 0) {
       try {
-        if (await this.#wentBack()) this.#forget() // all streams end; new ones have their cursors checked
+        if (await this.#wentBack()) this.#forget() // ends all streams; the cursors of new ones are checked
         this.hasFailed = false
         this.state.recent ??= await this.reader.begin(await this.#settled.find())
         await this.#readUntilCheck(this.state.recent)
       } catch (error) {
-        this.hasFailed = true // as in a failover or a restore
+        this.hasFailed = true // perhaps in a failover or a restore
         this.onError(error)
         this.reader.reset() // a gap from before a restore may be above all ids of the restored state
         await this.#pause(RETRY_MS, MIN_PAUSE_MS)

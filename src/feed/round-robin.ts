@@ -7,13 +7,13 @@ export function createRoundRobin() {
 
   async function run(): Promise<void> {
     isRunning = true
-    // A Map is iterated in the order of insertion, with what is inserted meanwhile.
+    // The loop also visits entries that are inserted while it runs, in the order of insertion.
     for (const [clientId, queue] of queues) {
       queues.delete(clientId)
       const execute = queue.shift()
       if (queue.length > 0) queues.set(clientId, queue)
       await execute?.()
-      await nextTurn() // what follows from the work is part of the turn, and requests are served between two turns
+      await nextTurn() // lets the follower use the result, and serves requests between two turns
     }
     isRunning = false
   }

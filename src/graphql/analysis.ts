@@ -96,7 +96,7 @@ function emptyTotals() {
 
 type Totals = ReturnType<typeof emptyTotals>
 
-/** Adds a field. A field of an interface needs the scopes of all types that implement it, and has the largest of their costs. */
+/** Adds a field. One of an interface has the scopes of all types that implement it, and the largest of their costs. */
 function addField(totals: Totals, node: FieldNode, info: TypeInfo, schema: GraphQLSchema): void {
   const introspects = INTROSPECTION_FIELDS.has(node.name.value)
   const parent = info.getParentType() // undefined where the document does not match the schema

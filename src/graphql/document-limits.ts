@@ -27,7 +27,7 @@ type DocumentStats = Record<keyof typeof DOCUMENT_LIMITS, number>
 
 export function exceededLimits(stats: DocumentStats): GraphQLError[] {
   return Object.entries(DOCUMENT_LIMITS).flatMap(([name, { label, limit }]) => {
-    const value = stats[name as keyof DocumentStats] // the keys of the type's own record
+    const value = stats[name as keyof DocumentStats] // LIMITS has no other keys
     return value > limit ? limitExceededError(label, value, limit) : []
   })
 }

@@ -20,7 +20,7 @@ export class GraphQLRequestError extends ApiError {
   }
 }
 
-/** The error of a result without `data`: what a plugin threw, or errors of graphql-js, which without a code are about variables. */
+/** The error of a result without `data`: of a plugin, or of graphql-js, whose errors without a code are about variables. */
 export function toRequestError({ errors = [] }: ExecutionResult): Error {
   const [first] = errors
   if (!first) return new Error('The pipeline has no result.')

@@ -85,7 +85,7 @@ class Execution {
     const type = this.#commonInfo.schema.getRootType(operation.operation) as GraphQLObjectType // checked when it was selected
     const data = new ResultObject()
     const result: ExecutionResult = { data }
-    const root: Slot = { values: result as ResultObject, key: 'data', type } // to replace `data` by null
+    const root: Slot = { values: result as ResultObject, key: 'data', type } // by which a failure sets `data` to null
     try {
       const fields = this.#shared.fields ?? this.#toFields(type, [operation])
       if (this.#shared.isShared) this.#shared.fields = fields
@@ -125,7 +125,7 @@ class Execution {
     const { name: fieldName, type: returnType } = definition
     const { schema, fragments, variableValues } = this.#commonInfo
     const slot: Slot = { values, key: responseName, type: returnType, parent }
-    // Lacks what no resolver reads. A spread would take several times as long.
+    // Has only what resolvers read. A spread would take several times as long.
     const info = { fieldName, fieldNodes, parentType, returnType, schema, fragments, variableValues }
     try {
       const args = definition.args.length > 0 ? getArgumentValues(definition, fieldNodes[0], variableValues) : {}

@@ -23,7 +23,7 @@ export function addGraphQLRoute(
   const execute = createPipeline(schema, dependencies)
 
   function send({ cost, dataJson, result }: Outcome, req: Request, res: Response, mediaType: string): void {
-    const errors = result.errors?.length ? result.errors : undefined // a plugin may set none
+    const errors = result.errors?.length ? result.errors : undefined // a plugin may set an empty list
     const formatted = errors?.map((error) => toGraphQLError(error, undefined, observe, req))
     const members = formatted ? `"errors":${JSON.stringify(formatted)},` : ''
     const all = req.headers['graphql-cost'] === undefined ? result.extensions : { ...result.extensions, cost }

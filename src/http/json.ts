@@ -39,7 +39,7 @@ export function parseJson(text: string): unknown {
   const mark = (token: string) => (token.startsWith('"') ? token : markNumber(token, exact))
   const marked = text.replace(STRING_OR_NUMBER, mark)
   const root: [unknown] = [JSON.parse(marked)]
-  if (exact.length > 0 || marked !== text) restoreNumbers(root, exact) // a first number of 2^53 is the same text as its mark
+  if (exact.length > 0 || marked !== text) restoreNumbers(root, exact) // if the first number is 2^53, its mark is the same text
   return root[0]
 }
 

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 /** How long a read or a batch waits for the one before it, in milliseconds: one that hangs delays the next by no more. */
 export const MAX_WAIT_MS = 100
 
-/** @param isImmediate whether the coalescer was called in the same turn of the event loop */
+/** @param isImmediate whether the read begins during the call of the coalescer, not later */
 type Read<T> = (isImmediate: boolean) => Promise<T>
 
 /**

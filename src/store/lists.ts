@@ -73,7 +73,7 @@ export function createListQuery<R extends Resource>(resource: R, statements: Sta
     if (oldest > newest) return [] // this includes bounds outside of int64
     const values = valuesOf(resource, query)
     const members = values.map(([member]) => member)
-    // An int64 is text in this JSON.
+    // In this JSON an int64 is text, because JSON.stringify has no bigint.
     const page = { oldest_id: String(oldest), newest_id: String(newest), max_size: limit }
     const filter = Object.fromEntries(values.map(([member, value]) => [member, toJsonValue(value)]))
     const key = `${members.join()} ${backward} ${onPrimary}`

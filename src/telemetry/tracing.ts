@@ -56,7 +56,7 @@ export function createRecordSpan(tracer: Tracer) {
     const { routeTemplate: route, method, operation, deadline, errorCode } = req
     if (['/livez', '/readyz', '/metrics'].includes(route)) return undefined
     const [, traceId = '', spanId = '', flags] = TRACEPARENT.exec(String(req.headers.traceparent)) ?? []
-    // The SDK ignores empty ids. tracestate is not read: vendors may put anything there, and this service calls no other service.
+    // The SDK ignores empty ids. tracestate is not read: it may contain anything, and this service calls no other service.
     const client = { traceId, spanId, traceFlags: Number(`0x${flags}`), isRemote: true }
     const parent = trace.setSpanContext(ROOT_CONTEXT, client)
     const isDisconnected = !res.writableFinished && !req.stream // the client ends a stream by closing the connection

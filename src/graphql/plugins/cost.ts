@@ -5,7 +5,7 @@ import type { Analyze } from '../analysis.ts'
 import type { PipelineContext, Plugin } from '../context.ts'
 import { limitExceededError, MAX_COST, ERROR_OPTIONS } from '../document-limits.ts'
 
-/** Coerces the variables, drops undeclared ones, and rejects an operation whose cost exceeds the limit of its caller or what is left of the quota. */
+/** Coerces the variables, drops undeclared ones, and rejects an operation that costs more than its caller may spend. */
 export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: RateLimiter | undefined): Plugin {
   const limit = Math.min(MAX_COST, clientLimiter?.points ?? MAX_COST)
 

@@ -13,7 +13,7 @@ export function useOperation(analyze: Analyze): Plugin {
     const operation = getOperationAST(document, params.operationName)
     if (!operation) throw new GraphQLError('operationName: must name an operation of the document')
     const { operation: type, name } = operation
-    req.operation = { type, name: name && toLoggedName(name.value) } // a stream changes it
+    req.operation = { type, name: name && toLoggedName(name.value) } // an object of its own, which a stream changes
     if (req.method !== 'POST' && type !== OperationTypeNode.QUERY) {
       const message = `${type === OperationTypeNode.MUTATION ? 'Mutations' : 'Subscriptions'} must use POST.`
       throw new ApiError('METHOD_NOT_ALLOWED', message, { headers: { Allow: 'POST' } })

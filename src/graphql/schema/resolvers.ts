@@ -22,7 +22,7 @@ export function resolveList<R extends Resource>(resource: R) {
         const onPrimary = selectsField(info, 'liveCursor')
         if (onPrimary) await settledId().catch(() => {})
         const { items, hasMore } = await deadline.waitFor(() => list({ ...query, onPrimary }))
-        // A page after a too new cursor begins at the newest item. One before it would miss items after a restore.
+        // Before a cursor that is too new, as after a restore, the page would be empty, and the client would miss new items.
         if (newerThan && !items.length)
           await deadline.waitFor(() => feed.requireAssigned(newerThan, 'before', 'highest'))
         return {

@@ -29,7 +29,7 @@ export function toSelection({ document, operation, variables }: RequestedOperati
   return { text, options: JSON.stringify([operationName, used]), operationName, variables }
 }
 
-/** @returns a function that formats events. It executes an event once for all streams with the same text, options and transport */
+/** @returns a function that formats an event. Streams with the same text, options and transport share its execution */
 export function createEventFormat(schema: GraphQLSchema, observe: Observe) {
   const events = new LRUCache<string, { node: Item<Resource>; text: string }>({
     max: EVENT_CACHE_SIZE,

@@ -18,7 +18,7 @@ const HEARTBEAT_MS = 12_000
 /** Sends a result and the end of its operation as an event stream, to clients that accept nothing else. */
 export function sendSingleResult(res: Response, json: string): void {
   beginStream(res, SSE)
-  res.end(Buffer.from(SSE.result(json) + SSE.complete)) // of a string, Node counts characters as bytes that are not read
+  res.end(Buffer.from(SSE.result(json) + SSE.complete)) // for a string, `writableLength` counts characters, not bytes
 }
 
 /** Sends the results of a subscription. To save memory, the next part is read when the client has taken the last one. */

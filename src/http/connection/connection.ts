@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { ApiError } from '../../errors.ts'
 import { COMMON_HEADERS } from '../request.ts'
 
-/** While so many pipelined requests are in flight, a further one is not served, and closes the connection. */
+/** Maximum number of pipelined requests in flight. A further one is not served, and closes the connection. */
 export const MAX_IN_FLIGHT = 8
 
 /** Lingering close: for how many milliseconds, and how many bytes, a client may still send after the last response. */
@@ -22,7 +22,7 @@ export class ClientConnection {
 
   constructor(socket: Socket) {
     this.socket = socket
-    void socket.remoteAddress // Node caches it: a closed socket has none
+    void socket.remoteAddress // read now, because Node caches it and a closed socket has none
     socket.on('error', () => {}) // after CONNECT Node has no listener of its own
     socket.destroySoon = () => this.close() // Node calls it after the last response
     socket.once('close', () => this.#abortQueued())

@@ -43,7 +43,7 @@ export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptByt
     connectionsCheckingInterval: 20, // frequent checks, so that few requests time out in the same one
     requireHostHeader: false,
   })
-  server.maxHeadersCount = 0 // by default, Node ignores all after the first 1,000; their size is limited
+  server.maxHeadersCount = 0 // by default, Node ignores headers after the first 1,000; their total size is limited
   // Cuts clients that do not read their response, but not before a request that times out has got a response.
   server.timeout = Math.max(timeouts.writeTimeoutMs, timeouts.REQUEST_TIMEOUT_MS + timeouts.responseSpareMs)
   const connections = new Map<Duplex, ClientConnection>()
@@ -127,7 +127,7 @@ function handleFailures(server: Server, connections: Map<Duplex, ClientConnectio
   server.on('timeout', (socket) => {
     const isServing = () => connections.get(socket)?.isServing
     if (isServing()) socket.destroy()
-    else schedule(() => isServing() || socket.destroy()) // a request may have arrived
+    else schedule(() => isServing() || socket.destroy()) // unless a request has arrived meanwhile
   })
 }
 
