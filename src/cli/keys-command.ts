@@ -37,8 +37,7 @@ export async function runKeys(env: NodeJS.ProcessEnv, args: string[]): Promise<v
     if (server.embedded && config.MIGRATE_ON_START) await migrate(server.url)
     await command(createApiKeys(database, DEFAULT_SCOPES))
   } finally {
-    await database.close()
-    await server.release()
+    await database.close().finally(() => server.release())
   }
 }
 

@@ -46,12 +46,12 @@ const apiBaseUrl = (name: string) =>
       `Base URL of the ${name} REST API; it ends in \`/v1\`. If it has a path prefix, \`Link\` and \`Location\` headers are relative.`,
     )
 
-const proxyMessage = 'must be addresses or networks, separated by commas'
+const PROXY_ERROR = 'must be addresses or networks, separated by commas'
 
 /** What Express accepts as `trust proxy`. */
 const proxy = z
-  .union([z.enum(['loopback', 'linklocal', 'uniquelocal']), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], proxyMessage)
-  .refine((network) => !network.includes(':') || ipaddr.isValid(network.split('/')[0] ?? ''), proxyMessage)
+  .union([z.enum(['loopback', 'linklocal', 'uniquelocal']), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], PROXY_ERROR)
+  .refine((network) => !network.includes(':') || ipaddr.isValid(network.split('/')[0] ?? ''), PROXY_ERROR)
   .refine((text) => !text.endsWith('/0'), 'must not be all addresses (/0): any client could then choose its address')
 
 const issuer = urlOf(

@@ -8,13 +8,13 @@ export const MAX_BATCH_SIZE = 25
 /** @param take returns the inputs; call it once, as late as possible, since inputs that arrive before share the statement */
 type Execute<Input, Output> = (take: () => Input[]) => Promise<Output[]>
 
-interface Waiter<Input, Output> {
+interface WaitingInput<Input, Output> {
   input: Input
   resolve(output: Output): void
   reject(error: unknown): void
 }
 
-type Take<Input, Output> = () => Waiter<Input, Output>[]
+type Take<Input, Output> = () => WaitingInput<Input, Output>[]
 
 /**
  * Executes one statement for all inputs that wait (decision 24). While a batch is in flight, inputs wait for the next
@@ -27,12 +27,12 @@ type Take<Input, Output> = () => Waiter<Input, Output>[]
 export class Batcher<Input, Output> {
   readonly #execute: Execute<Input, Output>
   readonly #maxSize: number
-  readonly #waiting: Waiter<Input, Output>[] = []
+  readonly #waiting: WaitingInput<Input, Output>[] = []
   #latestSize = 0
   /** Number of batches that wait for a connection. */
   #unsent = 0
   /** The batches that were sent less than MAX_WAIT_MS ago and have not ended. */
-  readonly #inFlight = new Set<Waiter<Input, Output>[]>()
+  readonly #inFlight = new Set<WaitingInput<Input, Output>[]>()
 
   constructor(execute: Execute<Input, Output>, maxSize = MAX_BATCH_SIZE) {
     this.#execute = execute
@@ -83,8 +83,8 @@ export class Batcher<Input, Output> {
   }
 
   /** Sends one statement. @param takeUnsent takes what fails without a connection @returns what to execute again, one by one */
-  async #send(takeWaiters: Take<Input, Output>, takeUnsent = takeWaiters): Promise<Waiter<Input, Output>[]> {
-    let batch: Waiter<Input, Output>[] | undefined
+  async #send(takeWaiters: Take<Input, Output>, takeUnsent = takeWaiters): Promise<WaitingInput<Input, Output>[]> {
+    let batch: WaitingInput<Input, Output>[] | undefined
     let timer: NodeJS.Timeout | undefined
     const take = () => {
       const taken = takeWaiters()

@@ -31,7 +31,7 @@ interface FollowedFeed<R extends Resource> {
 
 /** Follows the feed with a cursor, not with a queue: a follower that is slow or far behind costs no more. */
 export function createFollow<R extends Resource>(resource: R, list: List<R>, feed: FollowedFeed<R>) {
-  const takeTurn = createRoundRobin() // for clients that are far behind
+  const runInRotation = createRoundRobin() // for clients that are far behind
 
   async function readPage(recent: RecentItems<R>, position: bigint, filter: Filter<R>) {
     const { end } = recent
@@ -56,7 +56,7 @@ export function createFollow<R extends Resource>(resource: R, list: List<R>, fee
     async function read(recent: RecentItems<R>, position: bigint) {
       const inMemory = recent.after(position, PAGE_ITEMS)
       if (inMemory && inMemory.length < PAGE_ITEMS) return readPage(recent, position, filter) // less than a page: no turn
-      const turn = takeTurn(clientId, async () => {
+      const turn = runInRotation(clientId, async () => {
         signal.throwIfAborted()
         return readPage(recent, position, filter)
       })

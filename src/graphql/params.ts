@@ -8,13 +8,12 @@ const text = z.string('must be a string').nullish()
 const map = z
   .custom<Record<string, unknown>>((value) => value instanceof Object && !Array.isArray(value), 'must be an object')
   .nullish()
-const Params = z.object(
+/** The parameters of a GraphQL over HTTP request: a document or the id of a trusted one, variables, operation name. */
+export const RequestParams = z.object(
   { query: text, documentId: z.unknown().optional(), variables: map, operationName: text, extensions: map },
   'The body must be a JSON object.',
 )
-
-/** The parameters of a GraphQL over HTTP request: a document or the id of a trusted one, variables, operation name. */
-export type RequestParams = z.infer<typeof Params>
+export type RequestParams = z.infer<typeof RequestParams>
 
 /** @throws ZodError, ApiError INVALID_ARGUMENT for a request that is no GraphQL request */
 export function paramsOf({ method, body, query: urlQuery }: Request): RequestParams {
@@ -23,7 +22,8 @@ export function paramsOf({ method, body, query: urlQuery }: Request): RequestPar
     variables: parseParameter('variables', urlQuery.variables),
     extensions: parseParameter('extensions', urlQuery.extensions),
   })
-  const { query, documentId, variables, operationName, extensions } = Params.parse(method === 'POST' ? body : readUrl())
+  const given = method === 'POST' ? body : readUrl()
+  const { query, documentId, variables, operationName, extensions } = RequestParams.parse(given)
   const persisted = extensions?.persistedQuery as { sha256Hash?: unknown } | null | undefined // or any other value
   // An object literal: with a copy of the parsed object, the pipeline takes 40 % more CPU time (Node 20.20).
   return {

@@ -4,7 +4,7 @@ import { parseBody, receiveBody } from '../http/body.ts'
 import { sendCacheable, toCacheable } from '../http/cacheable.ts'
 import { notFound } from '../http/error-handler.ts'
 import { callerOf } from '../http/request.ts'
-import { allowMethods, METHODS } from '../http/allowed-methods.ts'
+import { rejectOtherMethods, METHODS } from '../http/allowed-methods.ts'
 import type { GraphQLDependencies } from './context.ts'
 import { toGraphQLError } from './errors.ts'
 import { paramsOf } from './params.ts'
@@ -59,6 +59,6 @@ export function addGraphQLRoute(
     .all(admit)
     .get(respond)
     .post(respond)
-    .all(allowMethods(...METHODS))
+    .all(rejectOtherMethods(...METHODS))
   app.use('/graphql', admit, notFound, graphqlErrorHandler(observe))
 }

@@ -16,7 +16,7 @@ const tooManyBytesError = new ApiError(
   'The service keeps too many incomplete requests; this one was not processed.',
 )
 
-interface Client {
+interface ClientBytes {
   bytes: number
   /** Oldest first. */
   readonly entries: Set<Entry>
@@ -24,7 +24,7 @@ interface Client {
 
 interface Entry {
   bytes: number
-  readonly client: Client
+  readonly client: ClientBytes
   /** Whether this is a response that its client has not read. Otherwise it is a request. */
   readonly isResponse: boolean
   release(): void
@@ -39,7 +39,7 @@ interface Entry {
  * take does not count, nor do responses to requests without a key: they are small, or share one copy.
  */
 export class KeptBytes {
-  readonly #clients = new Map<bigint, Client>()
+  readonly #clients = new Map<bigint, ClientBytes>()
   #bytes = 0
 
   /**
@@ -105,13 +105,13 @@ export class KeptBytes {
   }
 
   /** Called above a bound, so there is a client. */
-  #largestClient(): Client {
+  #largestClient(): ClientBytes {
     return [...this.#clients.values()].reduce((largest, client) => (client.bytes > largest.bytes ? client : largest))
   }
 }
 
 /** Called above a bound, so there is an entry. */
-function oldestOf({ entries }: Client, onlyResponses = false): Entry {
+function oldestOf({ entries }: ClientBytes, onlyResponses = false): Entry {
   const oldest = [...entries].find(({ isResponse }) => isResponse || !onlyResponses)
   if (!oldest) throw new Error('Bytes are counted, but nothing is kept.')
   return oldest

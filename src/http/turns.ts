@@ -16,17 +16,17 @@ const REJECTIONS_IN_TURN = 8
 /** The memory that a request takes while it waits, beside its head and its body. */
 const WAITER_BYTES = 2 * 1024
 
-interface Waiter {
+interface WaitingRequest {
   isLate(): boolean
   begin(): void
   reject(error: Error): void
 }
 
-interface Client {
+interface ClientTurn {
   /** What its requests have taken of the current turn, in milliseconds. */
   usedMs: number
   /** Its requests that wait for a turn, oldest first. */
-  waiters: Set<Waiter>
+  waiters: Set<WaitingRequest>
 }
 
 /**
@@ -41,7 +41,7 @@ export class Turns {
   readonly counts = { client: 0 }
   readonly #keptBytes: KeptBytes
   readonly #maxWaitMs: number
-  readonly #clients = new Map<bigint, Client>()
+  readonly #clients = new Map<bigint, ClientTurn>()
   #isScheduled = false
 
   constructor(keptBytes: KeptBytes, { turnWaitMs }: Pick<Limits, 'turnWaitMs'>) {
@@ -61,7 +61,7 @@ export class Turns {
     if (client.usedMs < TURN_MS && client.waiters.size === 0) return this.#measure(client, work)
     return new Promise((resolve, reject) => {
       const sinceMs = performance.now()
-      const waiter: Waiter = {
+      const waiter: WaitingRequest = {
         isLate: () => performance.now() - sinceMs > this.#maxWaitMs || req.deadline.hasPassed,
         begin: () => {
           leave()
@@ -90,13 +90,13 @@ export class Turns {
     this.#schedule()
   }
 
-  #clientOf(clientId: bigint): Client {
+  #clientOf(clientId: bigint): ClientTurn {
     const client = this.#clients.get(clientId) ?? { usedMs: 0, waiters: new Set() }
     this.#clients.set(clientId, client)
     return client
   }
 
-  #measure<T>(client: Client, work: () => T): T {
+  #measure<T>(client: ClientTurn, work: () => T): T {
     this.#schedule()
     const beganAtMs = performance.now()
     try {

@@ -1,7 +1,7 @@
 import type { Express } from 'express'
 import { requireScope } from '../auth/authenticate.ts'
 import { parseBody, receiveBody } from '../http/body.ts'
-import { addReadRoute, allowMethods } from '../http/allowed-methods.ts'
+import { addReadRoute, rejectOtherMethods } from '../http/allowed-methods.ts'
 import { staticPage, staticText } from '../http/static.ts'
 import { openapi } from './openapi/document.ts'
 import type { Operation, OperationDependencies, PublicConfig, RestApi } from './operation.ts'
@@ -40,7 +40,7 @@ export function addRestRoutes(
       })
     }
     route.all(
-      allowMethods(...operationsOfPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))),
+      rejectOtherMethods(...operationsOfPath.flatMap(({ method }) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']))),
     )
   }
 }

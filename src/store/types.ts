@@ -4,16 +4,16 @@ import { lazyFor } from '../lib/lazy.ts'
 export const INT64_MIN = -(2n ** 63n)
 export const INT64_MAX = 2n ** 63n - 1n
 
-const int64Message = `must be an integer from ${INT64_MIN} to ${INT64_MAX}`
+const INT64_ERROR = `must be an integer from ${INT64_MIN} to ${INT64_MAX}`
 
 /** Names the most common mistake: an int64 as text. */
 const int64Error = ({ input }: { input: unknown }) =>
-  typeof input === 'string' ? 'must be a JSON integer, not a string' : int64Message
+  typeof input === 'string' ? 'must be a JSON integer, not a string' : INT64_ERROR
 
 export const Int64 = z
   .union([z.int({ error: int64Error }), z.bigint()], { error: int64Error })
   .transform(BigInt)
-  .refine((n) => n >= INT64_MIN && n <= INT64_MAX, int64Message)
+  .refine((n) => n >= INT64_MIN && n <= INT64_MAX, INT64_ERROR)
 
 /** Text that PostgreSQL can store unchanged and that is not only white space. @param max length in code points */
 export function storableText(max: number) {
@@ -50,8 +50,8 @@ export const jsonTypeOf = lazyFor((schema: z.ZodType) => {
 
 /** The sizes of a page (specification §8). */
 export const PAGE_SIZE = { min: 1, max: 100, default: 20 }
-const pageSizeMessage = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max}`
-export const PageSize = z.int(pageSizeMessage).min(PAGE_SIZE.min, pageSizeMessage).max(PAGE_SIZE.max, pageSizeMessage)
+const PAGE_SIZE_ERROR = `must be an integer from ${PAGE_SIZE.min} to ${PAGE_SIZE.max}`
+export const PageSize = z.int(PAGE_SIZE_ERROR).min(PAGE_SIZE.min, PAGE_SIZE_ERROR).max(PAGE_SIZE.max, PAGE_SIZE_ERROR)
 
 /** Parses the identifier in a path or a GraphQL ID. @returns undefined unless it is an int64 in canonical decimal digits */
 export function parseInt64(text: string): bigint | undefined {

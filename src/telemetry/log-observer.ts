@@ -43,8 +43,10 @@ export function createLogObserver(log: Logger, databaseUrl: string, recordSpan?:
     'issuer-failed': ({ error }) =>
       warnOnceASecond('failed to fetch the keys of OIDC_ISSUER', { reason: reasonOf(error) }),
     'database-checked': createDatabaseLog(log, databaseUrl),
-    'replica-excluded': ({ replica }) =>
-      warnOnceAMinute('replica excluded for up to a second, reading from the primary', replica, replica.reason),
+    'replica-excluded'({ replica }) {
+      const message = 'replica excluded for up to a second, reading from the primary'
+      warnOnceAMinute(message, replica, `${replica.host} ${replica.reason}`)
+    },
     'replicas-bypassed': ({ reason }) => warnOnceAMinute('reading from the primary, no replica excluded', { reason }),
     'feed-failed': ({ resource, error }) =>
       warnOnceASecond('failed to read new items', { resource, reason: reasonOf(error) }, `feed of ${resource}`),

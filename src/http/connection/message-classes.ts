@@ -7,7 +7,7 @@ import type { Express } from 'express'
  * (expressjs/express#5998, docs/decisions/0023-node-lines.md).
  * @param onEnd called when the app has ended a response, which may still wait for its client
  */
-export function messageClasses(app: Express, onEnd: (res: ServerResponse) => void) {
+export function createMessageClasses(app: Express, onEnd: (res: ServerResponse) => void) {
   class Request extends IncomingMessage {}
 
   class Response<R extends IncomingMessage> extends ServerResponse<R> {

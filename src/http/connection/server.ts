@@ -10,9 +10,9 @@ import { ApiError } from '../../errors.ts'
 import type { Limits } from '../../config/limits.ts'
 import type { Observe } from '../../telemetry/observation.ts'
 import type { KeptBytes } from '../kept-bytes.ts'
-import { allow, METHODS } from '../allowed-methods.ts'
+import { allowHeader, METHODS } from '../allowed-methods.ts'
 import { ClientConnection } from './connection.ts'
-import { messageClasses } from './message-classes.ts'
+import { createMessageClasses } from './message-classes.ts'
 
 type ClientTimeouts = Pick<Config, 'REQUEST_TIMEOUT_MS' | 'KEEP_ALIVE_TIMEOUT_MS'> &
   Pick<Limits, 'headersTimeoutMs' | 'writeTimeoutMs' | 'responseSpareMs'>
@@ -36,7 +36,7 @@ export type HttpServer = ReturnType<typeof createHttpServer>
  */
 export function createHttpServer(app: Express, timeouts: ClientTimeouts, keptBytes: KeptBytes, observe: Observe) {
   const server = createServer({
-    ...messageClasses(app, (res) => keptBytes.holdUnread(res)),
+    ...createMessageClasses(app, (res) => keptBytes.holdUnread(res)),
     headersTimeout: Math.min(timeouts.headersTimeoutMs, timeouts.REQUEST_TIMEOUT_MS),
     requestTimeout: timeouts.REQUEST_TIMEOUT_MS,
     keepAliveTimeout: timeouts.KEEP_ALIVE_TIMEOUT_MS,
@@ -115,7 +115,7 @@ function handleFailures(server: Server, connections: Map<Duplex, ClientConnectio
   }
 
   server.on('connect', (_req, socket) => {
-    const headers = { Allow: allow(METHODS) }
+    const headers = { Allow: allowHeader(METHODS) }
     fail(socket, new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported.', { headers }))
   })
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
