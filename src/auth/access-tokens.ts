@@ -75,8 +75,8 @@ function toCaller(issuer: string, { sub, exp = 0, scope, scp }: JWTPayload): Cal
 }
 
 /**
- * @returns a function that finds the key of a token. jose's remote key set (6.2) has no cool-down after a failure, and
- *   rejects tokens with unknown keys during a cool-down. Code around it that mends both would be no shorter
+ * @returns a function that finds the key of a token. jose's remote key set (6.2) cools down only after a success, and
+ *   meanwhile rejects tokens with unknown keys. Code around it that mends both would be no shorter
  */
 function createFindKey(issuer: string, observe: Observe): JWTVerifyGetKey {
   let findKnown: JWTVerifyGetKey | undefined

@@ -57,8 +57,7 @@ export function createApiKeys({ prisma }: { prisma: PrismaClient }, defaultScope
  */
 function rotate(prisma: PrismaClient, at: Date, prefix: string, overlapMs: number): Promise<string | undefined> {
   return prisma.$transaction(async (tx) => {
-    // Serialises rotations. Requests that refer to the key do not wait.
-    await tx.$queryRaw`SELECT id FROM "public"."api_key" WHERE prefix = ${prefix} FOR NO KEY UPDATE`
+    await tx.$queryRaw`SELECT id FROM "public"."api_key" WHERE prefix = ${prefix} FOR NO KEY UPDATE` // serialises rotations
     const old = await tx.apiKey.findFirst({ where: { prefix, ...validAt(at) } })
     if (!old) return undefined
     const { id, name, scopes, expiresAt, createdAt } = old

@@ -121,7 +121,7 @@ export const Environment = z.object({
     .default('info')
     .describe('Minimum log level. Requests are logged at `info`.'),
   HANDLER_TIMEOUT_MS: integerOr(5_000, 100, 600_000).describe(
-    'How long a request may wait for the database, counted from its headers without the time that its body takes to arrive. Must be less than `REQUEST_TIMEOUT_MS`. The timeouts of the database are shares of it.',
+    'Time after which a request stops waiting for the database. It counts from the arrival of the headers, less the time in which the body arrives. Must be less than `REQUEST_TIMEOUT_MS`. The timeouts of the database are shares of it.',
   ),
   REQUEST_TIMEOUT_MS: timeout(15_000).describe('Maximum time in which a complete request must arrive, else 408.'),
   KEEP_ALIVE_TIMEOUT_MS: timeout(65_000).describe(

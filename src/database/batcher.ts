@@ -82,7 +82,7 @@ export class Batcher<Input, Output> {
     }
   }
 
-  /** Sends one statement. @param takeUnsent takes what fails without a connection @returns what to execute again, one by one */
+  /** Sends one statement. @param takeUnsent takes what to reject without a connection @returns what to execute again, alone */
   async #send(takeWaiters: Take<Input, Output>, takeUnsent = takeWaiters): Promise<WaitingInput<Input, Output>[]> {
     let batch: WaitingInput<Input, Output>[] | undefined
     let timer: NodeJS.Timeout | undefined

@@ -32,7 +32,12 @@ export class RecentItems<R extends Resource> {
 
   after(id: bigint, limit: number): Item<R>[] | undefined {
     if (id < this.#start) return undefined // some items above `id` are no longer kept
-    const begin = this.#items.findLastIndex((item) => item.id <= id) + 1
-    return this.#items.slice(begin, begin + limit)
+    let [low, high] = [0, this.#items.length] // a binary search: thousands of streams may be thousands of items behind
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#items[middle]?.id ?? id) <= id) low = middle + 1
+      else high = middle
+    }
+    return this.#items.slice(low, low + limit)
   }
 }

@@ -45,7 +45,7 @@ export function createSettledId(resource: Resource, readRows: ReadRows, maxWaitM
         .finally(() => (current.pending = undefined))
       return (await current.pending).id
     },
-    /** Finds and remembers a newer settled id, or waits for a `find`. A later `find` does not share it, because it began before. */
+    /** Finds and remembers a newer settled id, or waits for a `find`. A later `find` does not share this search. */
     async refresh(): Promise<void> {
       const current = state
       const { last, pending } = current

@@ -22,7 +22,7 @@ export function createWriterWait(resource: Resource, readRows: ReadRows) {
       AND (relation = '${name}'::regclass OR relation IN (SELECT relid FROM pg_partition_tree('${name}')))
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     ) AS writers, pg_is_in_recovery() AS "isStandby"`
-  // One statement reads both, because it reads the locks after the snapshot in which it reads the newest id.
+  // One statement reads the newest id and the locks: PostgreSQL reads the locks after the snapshot of the statement.
   const selectNewest = `
     SELECT coalesce((SELECT max(id) FROM ${name} WHERE id <= ${selectLastId(resource)}), 0) AS newest, ${selectWriters},
       ${selectHistory(resource)}`

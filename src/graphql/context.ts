@@ -57,7 +57,7 @@ export interface PipelineContext extends GraphQLContext {
   params: GraphQLParams
   /** Set by useOperation, right after the document was parsed. */
   operation: OperationDefinitionNode
-  /** The coerced variables, set by useCost. `params.variables` are as they were sent. */
+  /** The coerced variables, set by useCost. `params.variables` are not coerced, and only the declared ones. */
   variables: Record<string, unknown>
   /** The cost of the operation, and the largest one that this caller's operations may have, in points. Set by useCost. */
   cost?: { requested: number; limit: number } | undefined

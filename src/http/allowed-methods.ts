@@ -1,7 +1,7 @@
 import type { IRouter, RequestHandler } from 'express'
 import { ApiError } from '../errors.ts'
 
-/** The methods that routes handle. Every route except `/` responds to OPTIONS as well. */
+/** The methods of the API. Each route handles some of them, and all routes except `/` respond to OPTIONS. */
 export const METHODS = ['GET', 'HEAD', 'POST']
 
 /** The value of `Allow` for a route with these methods and OPTIONS. */

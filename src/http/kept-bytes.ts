@@ -52,7 +52,7 @@ export class KeptBytes {
     return this.#count(res, headBytes + bytes, false, onDrop)
   }
 
-  /** Counts an ended response until the kernel has taken all of it. Above a bound, the connection of an unread one is cut. */
+  /** Counts an ended response until the kernel has taken all of it. Above a bound, this or another entry is dropped. */
   holdUnread(res: ServerResponse): void {
     const req = res.req as Request // the app's requests are Express's
     if (!req.caller || res.writableLength === 0) return
@@ -110,9 +110,7 @@ export class KeptBytes {
   }
 }
 
-/** Called above a bound, so there is an entry. */
 function oldestOf({ entries }: ClientBytes, onlyResponses = false): Entry {
-  const oldest = [...entries].find(({ isResponse }) => isResponse || !onlyResponses)
-  if (!oldest) throw new Error('Bytes are counted, but nothing is kept.')
-  return oldest
+  for (const entry of entries) if (entry.isResponse || !onlyResponses) return entry
+  throw new Error('Bytes are counted, but nothing is kept.')
 }

@@ -29,7 +29,7 @@ export function storableText(max: number) {
     .meta({ minLength: 1, maxLength: max, pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$' })
 }
 
-/** Whether a schema is `Int64`, with or without `optional()` and rules, which may reject 0 but by no issue `invalid_…`. */
+/** Whether a schema is `Int64`, with or without `optional()` and rules: only a wrong type gives an issue `invalid_…`. */
 export function isInt64(schema: z.core.$ZodType): boolean {
   const { error } = z.safeParse(schema, 0n)
   return !error?.issues.some(({ code }) => code.startsWith('invalid_'))

@@ -7,8 +7,8 @@ import type { Observation, Observe } from './observation.ts'
 import { type RecordSpan, TRACEPARENT } from './tracing.ts'
 
 /**
- * Failures with the same message share one line in this time, in milliseconds, because an outage fails every request. So do
- * the requests of one address without a valid API key.
+ * How long failures with the same message share a line, and requests of one address without a valid API key, in
+ * milliseconds: an outage fails every request.
  */
 const FAILURE_INTERVAL_MS = 1_000
 

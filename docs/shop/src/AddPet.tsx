@@ -1,35 +1,34 @@
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useRef, useState } from 'react'
 import { toFormMessages } from './errors.ts'
 import { type Pet, type PetStore, STATUSES } from './store.ts'
-
-const SAVING = 'Saving…'
 
 export function AddPet({ store, onAdded }: { store: PetStore; onAdded: (pet: Pet) => void }) {
   const [problems, setProblems] = useState<Record<string, string>>({})
   const [state, setState] = useState('')
-  // One for each animal: the animal is added once, however often it is sent.
-  const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID())
-  const changeKey = () => setIdempotencyKey(crypto.randomUUID())
+  // The key of each animal that was not added for certain: it is added once, however often it is sent.
+  const keys = useRef(new Map<string, string>())
 
   async function save(event: FormEvent<HTMLFormElement>) {
     event.preventDefault()
     const form = event.currentTarget
     const value = (name: string) => String(new FormData(form).get(name))
     const status = STATUSES.find((status) => status === value('status'))
-    setState(SAVING)
+    setState('Saving…')
     const input = { name: value('name'), categoryId: value('categoryId'), status }
-    const { pet, error } = await store.addPet(input, idempotencyKey)
+    const content = JSON.stringify(input)
+    const key = keys.current.get(content) ?? crypto.randomUUID()
+    keys.current.set(content, key)
+    const { pet, error } = await store.addPet(input, key)
     setProblems(error ? toFormMessages(error) : {})
     setState(pet ? `${pet.name} was added.` : '')
     if (!pet) return
+    keys.current.delete(content)
     onAdded(pet)
-    changeKey()
     form.reset()
   }
 
   return (
-    // A change while the animal is being saved keeps its key: without a response, it may have been added.
-    <form onSubmit={save} onChange={state === SAVING ? undefined : changeKey} noValidate>
+    <form onSubmit={save} noValidate>
       <h2>Add an animal</h2>
       <Field name="name" label="Name" problem={problems['name']} />
       <Field name="categoryId" label="Category" problem={problems['categoryId']} />
@@ -42,7 +41,7 @@ export function AddPet({ store, onAdded }: { store: PetStore; onAdded: (pet: Pet
           ))}
         </select>
       </label>
-      <button disabled={state === SAVING}>Save</button>
+      <button disabled={state === 'Saving…'}>Save</button>
       <p role="status">{state}</p>
       {problems['form'] && <p role="alert">{problems['form']}</p>}
     </form>

@@ -19,8 +19,7 @@ export function useCost(schema: GraphQLSchema, analyze: Analyze, clientLimiter: 
     const isDeclared = (name: string) => Object.hasOwn(coerced, name)
     const onlyDeclared = () => Object.fromEntries(Object.entries(values).filter(([name]) => isDeclared(name)))
     const declared = Object.keys(values).every(isDeclared) ? values : onlyDeclared()
-    params.variables = declared
-    args.variableValues = declared
+    params.variables = args.variableValues = declared
     params.extensions = {}
     const requested = analyze(args.document).costOf(operation, coerced)
     if (requested > limit) throw limitExceededError('The cost', requested, limit)

@@ -29,8 +29,7 @@ export function useOperation(analyze: Analyze): Plugin {
       return ({ result }) => void (result instanceof Error || selectAndAuthorize(result, context))
     },
     onValidate({ context, params: { documentAST: document } }) {
-      // Another plugin may have replaced the document.
-      if (!document.definitions.includes(context.operation)) selectAndAuthorize(document, context)
+      if (!document.definitions.includes(context.operation)) selectAndAuthorize(document, context) // replaced by a plugin
     },
   }
 }

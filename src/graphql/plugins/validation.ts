@@ -43,7 +43,7 @@ export function useValidation(schema: GraphQLSchema, analyze: Analyze): Plugin {
 function noConditionalSubscription(context: ValidationContext): ASTVisitor {
   const type = context.getSchema().getSubscriptionType()
   const enter = (nodes: SelectionNode) => {
-    if (context.getParentType() !== type || !nodes.directives?.length) return
+    if (!type || context.getParentType() !== type || !nodes.directives?.length) return
     const message = 'The root field of a subscription must not have @skip or @include.'
     context.reportError(new GraphQLError(message, { nodes }))
   }

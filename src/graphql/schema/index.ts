@@ -2,7 +2,7 @@ import { type GraphQLSchema, isObjectType, lexicographicSortSchema, printSchema 
 import { type AddToSchema, createBuilder } from './builder.ts'
 import { addPageInfo } from './connection.ts'
 
-/** The executable schema of some resources. @throws Error for a field that a resource must not have */
+/** The executable schema of some resources. @throws Error for a root field without a scope or a cost */
 export function createSchema(resources: { addToSchema: AddToSchema }[]): GraphQLSchema {
   const builder = createBuilder()
   builder.queryType({ description: 'Queries.' })

@@ -12,7 +12,7 @@ export const VERIFY_MS = 2_000
 /** A stream ends when its key was not verified for this time, in ms. It is less than 5 s, because timers are late. */
 const MAX_UNVERIFIED_MS = 4_900
 
-/** How many streams have ended for each reason. */
+/** The reasons why a stream ends, each with a count of zero. */
 const NO_ENDS = { client: 0, slow: 0, unauthenticated: 0, unverified: 0, shutdown: 0, error: 0 }
 type EndReason = keyof typeof NO_ENDS
 
@@ -99,8 +99,8 @@ export function createStreams(limits: StreamLimits, verifyKey: (keyHash: KeyHash
 }
 
 /**
- * Ends the stream if its key is not valid, or as soon as MAX_UNVERIFIED_MS is certain to pass without a successful
- * verification: this one may wait seconds for the state of the database.
+ * Ends the stream if its key is not valid, or if MAX_UNVERIFIED_MS passes during this verification, which may wait seconds
+ * for the state of the database, or would pass before the next one.
  * @param result of the verification
  * @param minMs how long the verification may take after a pause of the process
  */
