@@ -14,8 +14,6 @@ interface WaitingInput<Input, Output> {
   reject(error: unknown): void
 }
 
-type Take<Input, Output> = () => WaitingInput<Input, Output>[]
-
 /**
  * Executes one statement for all inputs that wait (decision 24). While a batch is in flight, inputs wait for the next
  * batch, unless that is full. An input is never added to a statement that has been sent, so the result of a read is never
@@ -83,7 +81,7 @@ export class Batcher<Input, Output> {
   }
 
   /** Sends one statement. @param takeUnsent takes what to reject without a connection @returns what to execute again, alone */
-  async #send(takeWaiters: Take<Input, Output>, takeUnsent = takeWaiters): Promise<WaitingInput<Input, Output>[]> {
+  async #send(takeWaiters: () => WaitingInput<Input, Output>[], takeUnsent = takeWaiters) {
     let batch: WaitingInput<Input, Output>[] | undefined
     let timer: NodeJS.Timeout | undefined
     const take = () => {

@@ -45,9 +45,8 @@ export function createStatements(pool: ConnectionSource, replicas?: Replicas) {
         waiting.delete(key)
         return send(client, text, values, begin)
       }
-      const begun = () => Promise.resolve().then(() => retryOnce(() => pool.withConnection(execute))) // once `waiting` is set
-      const rows = waiting.get(key) ?? begun()
-      waiting.set(key, rows)
+      const rows = waiting.get(key) ?? Promise.resolve().then(() => retryOnce(() => pool.withConnection(execute)))
+      waiting.set(key, rows) // before the read begins
       // Removes a read that got no connection. After another error, the key may be that of an equal read that began later.
       rows.catch(() => waiting.get(key) === rows && waiting.delete(key))
       return (await rows) as Row[] // as the caller says
