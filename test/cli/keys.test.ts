@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest'
 import { clientScopes, mintKey } from '../../src/auth/api-keys.ts'
 import { RESOURCES } from '../../src/resources.ts'
 import { bearer, serviceFixture, type TestService } from '../support/harness.ts'
-import { keys, runKeysCommand } from '../support/commands.ts'
+import { keys, runKeysCommand, runMigrateCommand } from '../support/commands.ts'
 import { countBlocked, whileLocked } from '../support/locks.ts'
 import { testWithProcess, unreachableDatabaseUrl } from '../support/processes.ts'
 import { waitUntil } from '../support/timeouts.ts'
@@ -144,6 +144,11 @@ describe('the keys command', () => {
       expect(stderr).not.toContain(key.slice(13, 30))
     },
   )
+
+  test('migrate names an unknown command, whatever follows it', async () => {
+    const { stderr } = await runMigrateCommand(['deplyo', 'x'], await unreachableDatabaseUrl())
+    expect(stderr).toMatch(/^Unknown command: deplyo\./)
+  })
 
   test('--help prints the usage and every variable', async () => {
     const stdout = expect.stringMatching(/^Usage: .*\n {2}create --name NAME [^]*\n {2}DATABASE_URL_FILE\n/)

@@ -43,13 +43,15 @@ test('what happens to the feeds of two resources at the same time is a line for 
   )
 })
 
-test('a replica that is excluded, and a read that the primary executes without an exclusion, are different lines', () => {
+test('each replica that is excluded, and a read that the primary executes without an exclusion, has a line', () => {
   const lines = logOf([
     { type: 'replica-excluded', replica: { reason: 'it is not a standby', host: 'standby.example' } },
+    { type: 'replica-excluded', replica: { reason: 'it is not a standby', host: 'other.example' } },
     { type: 'replicas-bypassed', reason: 'slow' },
   ])
   expect(lines).toMatchObject([
     { msg: 'replica excluded for up to a second, reading from the primary', host: 'standby.example' },
+    { msg: 'replica excluded for up to a second, reading from the primary', host: 'other.example' },
     { msg: 'reading from the primary, no replica excluded', reason: 'slow' },
   ])
 })

@@ -5,7 +5,7 @@ import { type Pet, type PetStore, STATUSES } from './store.ts'
 export function AddPet({ store, onAdded }: { store: PetStore; onAdded: (pet: Pet) => void }) {
   const [problems, setProblems] = useState<Record<string, string>>({})
   const [state, setState] = useState('')
-  // The key of each animal that was not added for certain: it is added once, however often it is sent.
+  // Idempotency keys by what is saved, until it has succeeded: saving the same again adds one animal.
   const keys = useRef(new Map<string, string>())
 
   async function save(event: FormEvent<HTMLFormElement>) {
